@@ -1,0 +1,165 @@
+"""What a node's loop is told, and what it does about it.
+
+The loop polls, decides in pure code and performs: lanes, the catalog and Kafka put events into its
+queue; `pipeline/brain/decide.py` turns (state, event) into (state, effects); `perform.py` does them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    Offset,
+    TopicName,
+)
+from pipeline.lanes.markers import CommitMarker
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FragmentId:
+    """A fragment, wherever it runs."""
+
+    network: NetworkName
+    fragment: FragmentName
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """One fragment that the catalog assigns to this node, and what is wanted of it."""
+
+    fragment: FragmentId
+    version: NetworkVersion
+    digest: str
+    running: bool
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRead:
+    """The catalog was read in full: everything that should run here."""
+
+    desired: tuple[Desired, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogLost:
+    """The ZooKeeper session is suspended: decide nothing new until `CatalogRead`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStarted:
+    """A lane's query runs; `marker` is what it continues from."""
+
+    fragment: FragmentId
+    epoch: Epoch
+    incarnation: Incarnation
+    marker: CommitMarker
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFinished:
+    """A batch's transaction is committed (or it was executed but not written again).
+
+    `duration_ms`: from the batch's start until its transaction was committed.
+    """
+
+    fragment: FragmentId
+    epoch: Epoch
+    marker: CommitMarker
+    rows_out: int
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStopped:
+    """A lane's query ended; `error` is None when it was asked to.
+
+    `retry`: whether starting again can help. `fenced`: another epoch owns the fragment.
+    """
+
+    fragment: FragmentId
+    epoch: Epoch
+    error: str | None
+    retry: bool
+    fenced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryRead:
+    """A boundary record of a writer of a derived topic."""
+
+    topic: TopicName
+    writer: str
+    epoch: Epoch
+    boundary_ms: Millis
+    positions: Mapping[int, Offset]
+
+
+@dataclass(frozen=True, slots=True)
+class EndsRead:
+    """Where the input topics end now (read_committed), for the topics that answered.
+
+    A topic that is not in `ends` could not be reached.
+    """
+
+    ends: Mapping[TopicName, Mapping[int, Offset]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Nothing happened for a while; time went on."""
+
+
+Event = (
+    CatalogRead
+    | CatalogLost
+    | LaneStarted
+    | BatchFinished
+    | LaneStopped
+    | BoundaryRead
+    | EndsRead
+    | Tick
+)
+
+# --- effects ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StartLane:
+    """Claim the fragment and start its stable lane."""
+
+    fragment: FragmentId
+    version: NetworkVersion
+
+
+@dataclass(frozen=True, slots=True)
+class StopLane:
+    """Let the current batch finish, then stop the lane's query."""
+
+    fragment: FragmentId
+
+
+@dataclass(frozen=True, slots=True)
+class SendAdvance:
+    """Tell one incarnation of a lane that event time may move to `advance_ms`."""
+
+    fragment: FragmentId
+    incarnation: Incarnation
+    advance_ms: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class PublishStatus:
+    """Write what is seen of a fragment into the catalog."""
+
+    fragment: FragmentId
+
+
+Effect = StartLane | StopLane | SendAdvance | PublishStatus

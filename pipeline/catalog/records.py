@@ -1,0 +1,155 @@
+"""What the catalog keeps, as plain records; every stored form carries a format version.
+
+Desired and observed state are apart: people change what is desired, nodes report what they see.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+    StreamName,
+    TopicName,
+)
+
+FORMAT_VERSION = 1
+
+
+class DesiredState(Enum):
+    """What the owner of a network wants of a fragment."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class LaneState(Enum):
+    """What a node sees of a fragment's stable lane; the words that `status` shows."""
+
+    PENDING = "pending"
+    """No node has taken it up yet."""
+    STARTING = "starting"
+    RUNNING = "running"
+    WAITING = "waiting"
+    """A server it needs does not answer; it goes on by itself when that comes back."""
+    RESTARTING = "restarting"
+    """It failed and is waiting for its next try."""
+    FAILED = "failed"
+    """It failed too often, or must not be started again unasked."""
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantRecord:
+    """An autonomous owner of nodes."""
+
+    participant: ParticipantId
+    created_at_ms: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node that is up (ephemeral)."""
+
+    node: NodeId
+    participant: ParticipantId
+    host: str
+    pid: int
+    started_at_ms: Millis
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRecord:
+    """A deployed network: which of its versions is wanted."""
+
+    network: NetworkName
+    owner: ParticipantId
+    version: NetworkVersion
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkVersionRecord:
+    """One version of a network, never changed once written.
+
+    Args:
+        document: the YAML text as deployed.
+        schemas: external stream name → its Avro schema text as deployed, so that the version can be
+            planned again without the user's files.
+        digest: of everything that decides what runs; equal digests mean nothing to do.
+    """
+
+    network: NetworkName
+    version: NetworkVersion
+    document: str
+    schemas: tuple[tuple[StreamName, str], ...]
+    digest: str
+    deployed_at_ms: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentRecord:
+    """What a fragment should be.
+
+    Args:
+        version: the network version that last changed this fragment.
+        digest: of the fragment's plan; a lane restarts only when it changes.
+        topic_ids: the Kafka topic ids (UUIDs) seen at deploy: a topic deleted and made again is
+            another topic.
+    """
+
+    network: NetworkName
+    fragment: FragmentName
+    version: NetworkVersion
+    desired: DesiredState
+    digest: str
+    topic_ids: tuple[tuple[TopicName, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRecord:
+    """Who owns a fragment. Changed only by compare-and-set; each claim raises the epoch by one."""
+
+    node: NodeId
+    participant: ParticipantId
+    epoch: Epoch
+    claimed_at_ms: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentStatus:
+    """What the owner of a fragment last saw.
+
+    Args:
+        records_in: records read from the inputs since the lane's first start.
+        records_out: stable records written since the lane's first start.
+        lag_records: offsets between the finished positions and the ends of the inputs.
+        lag_ms: how long ago the oldest record that is not finished was written; 0 when none is.
+        boundary_ms: the boundary last published for the output.
+        dead_letters: written since the lane's first start.
+        late_dropped: rows that Spark dropped as late since the lane's first start.
+    """
+
+    network: NetworkName
+    fragment: FragmentName
+    node: NodeId
+    epoch: Epoch
+    state: LaneState
+    reported_at_ms: Millis
+    records_in: int = 0
+    records_out: int = 0
+    lag_records: int = 0
+    lag_ms: int = 0
+    boundary_ms: Millis | None = None
+    dead_letters: int = 0
+    late_dropped: int = 0
+    restarts: int = 0
+    batch_ms: int = 0
+    last_error: str = ""
+    inputs: tuple[tuple[TopicName, int], ...] = field(default=())
+    """Lag in records per input topic."""

@@ -1,0 +1,65 @@
+"""Time as an argument: pure code takes `now`, shells take a `Clock`."""
+
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from pipeline.errors import RetryError
+from pipeline.ids import Millis
+
+
+class Clock(Protocol):
+    """What a shell needs of time."""
+
+    def now_ms(self) -> Millis:
+        """Wall time, milliseconds since 1970 UTC."""
+
+    def monotonic_s(self) -> float:
+        """Seconds on a clock that never goes back; only differences mean anything."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; used only between polls that have a deadline."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now_ms(self) -> Millis:
+        """Wall time, milliseconds since 1970 UTC."""
+        return Millis(time.time_ns() // 1_000_000)
+
+    def monotonic_s(self) -> float:
+        """Seconds on the machine's monotonic clock."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """One limit for a whole operation, however many steps it has."""
+
+    clock: Clock
+    ends_at_s: float
+    what: str
+
+    @classmethod
+    def after(cls, clock: Clock, seconds: float, what: str) -> "Deadline":
+        """A deadline so many seconds from now; `what` names the operation in the error."""
+        return cls(clock, clock.monotonic_s() + seconds, what)
+
+    def remaining_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.ends_at_s - self.clock.monotonic_s())
+
+    @property
+    def passed(self) -> bool:
+        """Whether no time is left."""
+        return self.remaining_s() <= 0.0
+
+    def check(self, hint: str = "") -> None:
+        """Raise `RetryError` when the time is over."""
+        if self.passed:
+            raise RetryError(f"{self.what} did not finish in time", hint=hint)

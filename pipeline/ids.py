@@ -1,0 +1,29 @@
+"""Distinct types for distinct names and numbers, so that one cannot stand in for another."""
+
+from typing import NewType
+
+ParticipantId = NewType("ParticipantId", str)
+NodeId = NewType("NodeId", str)
+NetworkName = NewType("NetworkName", str)
+StreamName = NewType("StreamName", str)
+"""The name of a logical arrow: an external stream's name, or the name of the box that writes it."""
+BoxName = NewType("BoxName", str)
+FragmentName = NewType("FragmentName", str)
+TopicName = NewType("TopicName", str)
+GroupName = NewType("GroupName", str)
+TransactionalId = NewType("TransactionalId", str)
+ZnodePath = NewType("ZnodePath", str)
+Subject = NewType("Subject", str)
+SchemaId = NewType("SchemaId", int)
+SchemaVersion = NewType("SchemaVersion", int)
+Epoch = NewType("Epoch", int)
+"""The number of an ownership of a fragment; each claim raises it by one. The first is 1."""
+Incarnation = NewType("Incarnation", str)
+"""One life of a lane; ends when the lane starts from anything but its own untouched checkpoint."""
+BatchId = NewType("BatchId", int)
+NetworkVersion = NewType("NetworkVersion", int)
+"""Counts up from 1 with every deploy that changed something."""
+Offset = NewType("Offset", int)
+"""A position in a partition: the next offset to read."""
+Millis = NewType("Millis", int)
+"""A point in event time or wall time: milliseconds since 1970-01-01T00:00:00Z."""

@@ -1,0 +1,60 @@
+"""Commit markers: what a stable lane has done, written in the transaction that does it.
+
+The marker is the truth about a lane. It is a record in the fragment's own single-partition topic,
+so that it is visible exactly when the output that it describes is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.lanes.positions import InputPartition, Positions
+
+FORMAT_VERSION = 1
+NO_BATCH = BatchId(-1)
+"""The batch of the first marker: positions are settled, nothing has run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts since the lane's first start; they travel with the marker, so no restart loses any."""
+
+    records_in: int = 0
+    records_out: int = 0
+    dead_letters: int = 0
+    late_dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMarker:
+    """What is true once its transaction is committed.
+
+    Args:
+        epoch: the ownership under which it was written.
+        incarnation: the life of the lane, and
+        batch: the number of the batch in it, that it describes.
+        start: positions before the batch.
+        end: positions after it.
+        needed: the oldest positions that any open window or kept row still needs.
+        late_ms: the watermark at or below which rows of this batch were late; None before any.
+        eviction_ms: the watermark that this batch closed windows and dropped state with.
+        progress: largest event time seen per external partition, in all batches so far.
+        late_settled: the last batch whose late rows are in the dead letters.
+        boundary_ms: what the lane has promised about its output.
+        totals: counts since the first start.
+        written_at_ms: wall time.
+    """
+
+    epoch: Epoch
+    incarnation: Incarnation
+    batch: BatchId
+    start: Positions
+    end: Positions
+    needed: Positions
+    late_ms: Millis | None
+    eviction_ms: Millis | None
+    progress: Mapping[InputPartition, Millis]
+    late_settled: BatchId
+    boundary_ms: Millis | None
+    totals: Totals
+    written_at_ms: Millis

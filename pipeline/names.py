@@ -1,0 +1,163 @@
+"""One table of every topic, group, transactional id, subject and znode name.
+
+Nothing else in the project puts such a name together. Dots separate the parts; participant,
+network and box names contain no dot, so that a name can be read back.
+"""
+
+from dataclasses import dataclass
+
+from pipeline.ids import (
+    BoxName,
+    Epoch,
+    FragmentName,
+    GroupName,
+    NetworkName,
+    NodeId,
+    ParticipantId,
+    StreamName,
+    Subject,
+    TopicName,
+    TransactionalId,
+    ZnodePath,
+)
+
+PRODUCT = "medusa"
+NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
+"""Participants, networks, streams and boxes: lower case, so that names survive every system."""
+
+
+def derived_topic(network: NetworkName, box: BoxName) -> TopicName:
+    """The topic of a derived stream for which the document names none."""
+    return TopicName(f"{network}.{box}")
+
+
+def boundaries_topic(topic: TopicName) -> TopicName:
+    """Boundary records of the writers of a topic; compacted, key = writer, one partition."""
+    return TopicName(f"{topic}.boundaries")
+
+
+def tentative_topic(topic: TopicName) -> TopicName:
+    """Tentative output beside a derived topic; same number of partitions."""
+    return TopicName(f"{topic}.tentative")
+
+
+def value_subject(topic: TopicName) -> Subject:
+    """The registry subject of a topic's values (Confluent's TopicNameStrategy)."""
+    return Subject(f"{topic}-value")
+
+
+def key_subject(topic: TopicName) -> Subject:
+    """The registry subject of a topic's keys."""
+    return Subject(f"{topic}-key")
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentNames:
+    """Every name that belongs to one fragment. `owner` is the participant who deployed it."""
+
+    owner: ParticipantId
+    network: NetworkName
+    fragment: FragmentName
+
+    @property
+    def dead_letters(self) -> TopicName:
+        """Records that could not be processed, byte for byte."""
+        return TopicName(f"{self.network}.{self.fragment}.dlq")
+
+    @property
+    def redrive(self) -> TopicName:
+        """Dead letters that are sent again, for this fragment alone."""
+        return TopicName(f"{self.network}.{self.fragment}.redrive")
+
+    @property
+    def advances(self) -> TopicName:
+        """What the agent tells the fragment's lanes about event time; one partition."""
+        return TopicName(f"{self.network}.{self.fragment}.advances")
+
+    @property
+    def markers(self) -> TopicName:
+        """Commit markers; one partition, compacted."""
+        return TopicName(f"{self.network}.{self.fragment}.markers")
+
+    @property
+    def group(self) -> GroupName:
+        """The consumer group that mirrors the stable lane's positions for lag tools."""
+        return GroupName(f"{PRODUCT}.{self.owner}.{self.network}.{self.fragment}")
+
+    @property
+    def transactional_id(self) -> TransactionalId:
+        """One per fragment, whoever runs it: that is what lets a new epoch fence an old one."""
+        return TransactionalId(f"{PRODUCT}.{self.owner}.{self.network}.{self.fragment}")
+
+    @property
+    def writer(self) -> str:
+        """The name under which the fragment's boundaries are published."""
+        return f"{self.owner}.{self.network}.{self.fragment}"
+
+    def checkpoint(self, epoch: Epoch) -> str:
+        """The checkpoint folder of one epoch, relative to a node's checkpoint root."""
+        return f"{self.network}/{self.fragment}/epoch-{epoch:08d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Znodes:
+    """The paths of the catalog below a chroot such as `/medusa`."""
+
+    root: str = f"/{PRODUCT}"
+
+    def format(self) -> ZnodePath:
+        """The catalog's format version."""
+        return ZnodePath(f"{self.root}/format")
+
+    def participant(self, participant: ParticipantId) -> ZnodePath:
+        """One participant."""
+        return ZnodePath(f"{self.root}/participants/{participant}")
+
+    def nodes(self) -> ZnodePath:
+        """The nodes that are up."""
+        return ZnodePath(f"{self.root}/nodes")
+
+    def node(self, node: NodeId) -> ZnodePath:
+        """One node, ephemeral."""
+        return ZnodePath(f"{self.root}/nodes/{node}")
+
+    def networks(self) -> ZnodePath:
+        """All networks."""
+        return ZnodePath(f"{self.root}/networks")
+
+    def network(self, network: NetworkName) -> ZnodePath:
+        """One network: which version is wanted."""
+        return ZnodePath(f"{self.root}/networks/{network}")
+
+    def versions(self, network: NetworkName) -> ZnodePath:
+        """All versions of a network's document."""
+        return ZnodePath(f"{self.root}/networks/{network}/versions")
+
+    def version(self, network: NetworkName, version: int) -> ZnodePath:
+        """One version of a network's document with what was planned from it."""
+        return ZnodePath(f"{self.root}/networks/{network}/versions/{version:08d}")
+
+    def fragments(self, network: NetworkName) -> ZnodePath:
+        """All fragments of a network."""
+        return ZnodePath(f"{self.root}/networks/{network}/fragments")
+
+    def fragment(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+        """What one fragment should be."""
+        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}")
+
+    def owner(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+        """Who owns a fragment: node and epoch, by compare-and-set."""
+        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/owner")
+
+    def status(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+        """What a fragment's owner last reported."""
+        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/status")
+
+    def schemas(self) -> ZnodePath:
+        """The schema registry's own subtree."""
+        return ZnodePath(f"{self.root}/schemas")
+
+
+def stream_of_box(box: BoxName) -> StreamName:
+    """The stream that a box writes carries the box's name."""
+    return StreamName(box)

@@ -1,0 +1,91 @@
+"""The types of columns: what Avro can carry and Spark SQL can compute with.
+
+A type's `str()` is its Spark SQL name, so it can be shown to people and handed to Spark alike.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Scalar(Enum):
+    """Types without parameters; the value is the Spark SQL name."""
+
+    BOOLEAN = "BOOLEAN"
+    INT = "INT"
+    LONG = "BIGINT"
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+    STRING = "STRING"
+    BYTES = "BINARY"
+    DATE = "DATE"
+    TIMESTAMP = "TIMESTAMP"
+    INTERVAL = "INTERVAL"
+    """A length of time inside an expression; never a column of a stream."""
+    NULL = "VOID"
+    """The type of a bare NULL; never a column of a stream."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType:
+    """Exact numbers: `precision` digits in all, `scale` of them behind the point."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"DECIMAL({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """A list of values of one type."""
+
+    element: "DataType"
+    element_nullable: bool
+
+    def __str__(self) -> str:
+        return f"ARRAY<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A map from strings to values of one type."""
+
+    value: "DataType"
+    value_nullable: bool
+
+    def __str__(self) -> str:
+        return f"MAP<STRING, {self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """A record inside a record."""
+
+    name: str
+    fields: tuple["Column", ...]
+
+    def __str__(self) -> str:
+        return f"STRUCT<{', '.join(f'{f.name}: {f.type}' for f in self.fields)}>"
+
+
+DataType = Scalar | DecimalType | ArrayType | MapType | StructType
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One named column of a stream."""
+
+    name: str
+    type: DataType
+    nullable: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}{'' if self.nullable else ' NOT NULL'}"
+
+
+Columns = tuple[Column, ...]
+"""The columns of a stream, in order; names are unique without regard to case, as in Spark."""

@@ -1,0 +1,79 @@
+"""What the planner makes of a network: fragments, each one Spark query, as plain data."""
+
+from dataclasses import dataclass
+
+from pipeline.ids import FragmentName, NetworkName, ParticipantId, StreamName, TopicName
+from pipeline.names import FragmentNames
+from pipeline.network.model import Box, ExternalStream
+from pipeline.network.types import Columns
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedStream:
+    """A stream that a fragment writes and others can read from its topic.
+
+    Its event time is the Kafka timestamp of its records (whole milliseconds); when
+    `event_time_column` names a column, that column holds the same instant.
+    """
+
+    name: StreamName
+    topic: TopicName
+    columns: Columns
+    event_time_column: str | None
+    key: tuple[str, ...]
+    schema_json: str
+    """The value's Avro schema, inferred from `columns`."""
+    key_schema_json: str | None
+    """The key's Avro schema (a record of the key columns); None: the input's key bytes pass."""
+    partitions: int
+
+
+FragmentInput = ExternalStream | DerivedStream
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """The part of a network that one Spark query runs.
+
+    `boxes` are in topological order; the last one writes `output`. A box reads the fragment's
+    inputs and earlier boxes of the fragment by stream name. At most one box is stateful. The
+    fragment is named after its last box.
+    """
+
+    names: FragmentNames
+    inputs: tuple[FragmentInput, ...]
+    boxes: tuple[Box, ...]
+    output: DerivedStream
+
+    @property
+    def name(self) -> FragmentName:
+        """The fragment's name inside its network."""
+        return self.names.fragment
+
+    @property
+    def stateful_box(self) -> Box | None:
+        """The one box that keeps state, if there is one."""
+        return next((box for box in self.boxes if box.stateful), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic that has to exist before the network can run; `config` are Kafka topic settings."""
+
+    name: TopicName
+    partitions: int
+    replication: int
+    config: tuple[tuple[str, str], ...]
+    external: bool
+    """Whether it carries an external stream, so that it may well exist already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A planned network."""
+
+    owner: ParticipantId
+    network: NetworkName
+    fragments: tuple[Fragment, ...]
+    topics: tuple[NewTopic, ...]
+    auto_create: bool

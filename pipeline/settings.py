@@ -1,0 +1,82 @@
+"""Settings: flag, environment, project file, user file, default, in that order.
+
+The pure part: what settings there are and how layers combine. Reading the environment and the
+files is done by `pipeline/cli/project.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.errors import Problem, DocumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its dotted name, its variable in the environment, its default and its meaning."""
+
+    name: str
+    environment: str
+    default: str
+    meaning: str
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("participant", "MEDUSA_PARTICIPANT", "local", "the owner of networks and nodes"),
+    Setting("node", "MEDUSA_NODE", "node1", "the name of the node this machine runs"),
+    Setting("data", "MEDUSA_DATA", ".medusa", "folder for logs, checkpoints and the embedded stack"),
+    Setting("kafka.bootstrap_servers", "KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:9092", "Kafka brokers"),
+    Setting("zookeeper.connect", "ZOOKEEPER_CONNECT", "127.0.0.1:2181/medusa", "ZooKeeper, with chroot"),
+    Setting("registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry"),
+    Setting("spark.master", "MEDUSA_SPARK_MASTER", "local[2]", "Spark master of a node's session"),
+    Setting("spark.memory", "MEDUSA_SPARK_MEMORY", "1g", "heap of a node's Spark driver"),
+    Setting("checkpoints", "MEDUSA_CHECKPOINTS", "", "checkpoint root; empty: in the data folder"),
+    Setting("cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force, and where each value came from.
+
+    `sources` maps a setting's name to `flag`, `environment`, `project file`, `user file` or
+    `default`.
+    """
+
+    participant: str
+    node: str
+    data: str
+    kafka_bootstrap_servers: str
+    zookeeper_connect: str
+    registry_url: str
+    spark_master: str
+    spark_memory: str
+    checkpoints: str
+    cache: str
+    sources: tuple[tuple[str, str], ...] = ()
+
+
+def combine(layers: tuple[tuple[str, Mapping[str, str]], ...]) -> Settings:
+    """Combine layers, the strongest first; each is (where it comes from, dotted name → value).
+
+    Raises:
+        DocumentError: names every key that is not a setting.
+    """
+    known = {setting.name for setting in SETTINGS}
+    problems = tuple(
+        Problem(f"{key} is not a setting", file=source, choices=tuple(sorted(known)))
+        for source, values in layers
+        for key in sorted(values)
+        if key not in known
+    )
+    if problems:
+        raise DocumentError(problems)
+    values: dict[str, str] = {}
+    sources: list[tuple[str, str]] = []
+    for setting in SETTINGS:
+        found = next(
+            ((source, layer[setting.name]) for source, layer in layers if setting.name in layer),
+            ("default", setting.default),
+        )
+        sources.append((setting.name, found[0]))
+        values[setting.name.replace(".", "_")] = found[1]
+    return Settings(sources=tuple(sources), **values)
