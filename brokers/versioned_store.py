@@ -1,13 +1,17 @@
 """A small tree of versioned values: the seam between what we keep in ZooKeeper and ZooKeeper.
 
-`brokers/zookeeper.py` is the real one, `brokers/memory_store.py` the in-memory twin; one conformance
-suite runs against both. Values are small (a few KB); data and state never go through here.
+`brokers/zookeeper.py` is the real one, `brokers/memory_store.py` the in-memory twin; one
+conformance suite runs against both. Values are small (a few KB); data and state never go through here.
 """
 
 from dataclasses import dataclass
 from typing import Protocol
 
-from pipeline.errors import RetryError
+from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
+
+MAX_STEP_BYTES = 900_000
+"""Limit of the values of one step. ZooKeeper drops the connection of whoever sends more than 1 MiB,
+which would look like a broken network; so it is refused before it is sent."""
 
 
 class NoSuchPathError(RetryError):
@@ -28,6 +32,12 @@ class VersionConflictError(RetryError):
     code = "version-conflict"
 
 
+class NotEmptyError(RetryError):
+    """The path still has children, so it cannot be removed."""
+
+    code = "not-empty"
+
+
 @dataclass(frozen=True, slots=True)
 class Versioned:
     """A value and its version; the version counts up from 0 with every change."""
@@ -38,7 +48,10 @@ class Versioned:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a path that must not exist; parents must exist, unless `make_parents` is used first."""
+    """Make a path that must not exist; parents must exist, unless `make_parents` is used first.
+
+    An ephemeral path goes when the session that made it ends, and cannot have children.
+    """
 
     path: str
     value: bytes
@@ -73,6 +86,39 @@ class Delete:
 Operation = Create | Set | Check | Delete
 
 
+def check_path(path: str) -> None:
+    """Make sure that a path is absolute and has no empty, `.` or `..` part.
+
+    Raises:
+        BrokenInvariantError: names in paths are checked long before they come here.
+    """
+    parts = path.split("/")
+    if path == "/":
+        return
+    if parts[0] or any(part in {"", ".", ".."} for part in parts[1:]) or "\x00" in path:
+        raise BrokenInvariantError(f"{path!r} is not a path of the catalog")
+
+
+def check_step(operations: tuple[Operation, ...]) -> None:
+    """Check paths and size of a step before it is sent anywhere.
+
+    Raises:
+        RefusedError: the values are larger than `MAX_STEP_BYTES` together.
+        BrokenInvariantError: a path is not one.
+    """
+    size = 0
+    for operation in operations:
+        check_path(operation.path)
+        if isinstance(operation, Create | Set):
+            size += len(operation.value)
+    if size > MAX_STEP_BYTES:
+        raise RefusedError(
+            f"{size} bytes in one step of the catalog, at most {MAX_STEP_BYTES} are possible",
+            place=operations[0].path,
+            hint="split the network document, or shorten its schemas.",
+        )
+
+
 class VersionedStore(Protocol):
     """Every method raises `UnavailableError` when the server does not answer in time."""
 
@@ -89,12 +135,18 @@ class VersionedStore(Protocol):
         """Do all operations or none, in one atomic step.
 
         Raises:
-            NoSuchPathError, PathExistsError, VersionConflictError: nothing was changed.
+            NoSuchPathError, PathExistsError, VersionConflictError, NotEmptyError: nothing was
+                changed.
+            UnavailableError: no answer; the step may or may not have been done. Read to find out.
         """
 
     @property
     def suspended(self) -> bool:
         """Whether the session is in doubt, so that nothing may be decided on what was read."""
+
+    @property
+    def session(self) -> int:
+        """Changes when the session was lost: its ephemeral paths are gone; make them again."""
 
     def close(self) -> None:
         """End the session; ephemeral paths of this store go."""

@@ -1,0 +1,1 @@
+"""Everything that speaks to Kafka and ZooKeeper: the only home of their drivers."""
