@@ -1,7 +1,8 @@
 """A small tree of versioned values: the seam between what we keep in ZooKeeper and ZooKeeper.
 
 `brokers/zookeeper.py` is the real one, `brokers/memory_store.py` the in-memory twin; one
-conformance suite runs against both. Values are small (a few KB); data and state never go through here.
+conformance suite runs against both. Values are small (a few KB); data and state never go through
+here.
 """
 
 from dataclasses import dataclass
