@@ -10,6 +10,7 @@ schema registry. Nothing in it knows who reads the topic.
 
 import argparse
 import json
+import os
 import random
 import signal
 import sys
@@ -33,18 +34,17 @@ DELAY_MAX_MS = 1_500
 to stay below the lateness that readers of the topic allow."""
 BEHIND_MAX_MS = 2_000
 """A live feed that falls this far behind skips ahead: it reports what is, not what was."""
-SEGMENT_METRES = 1_000
 SEGMENTS = 5
 TOW_TRUCKS = 6
 BREAKDOWN_EVERY_MS = 2_000
-FREE_KMH, JAMMED_KMH = 100.0, 25.0
+FREE_MPH, JAMMED_MPH = 65.0, 20.0
 DELIVERY_SECONDS = 30
 RATE_MAX, SECONDS_MAX = 100_000, 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Road:
-    """A ring road; on a jammed segment the cars stand close together and hardly move."""
+    """A ring road of one-mile segments; on a jammed one many cars move slowly."""
 
     name: str
     jammed: frozenset[int]
@@ -60,7 +60,7 @@ ROADS = (
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One report: where a vehicle was, how fast (km/h), and when (ms since 1970 UTC)."""
+    """One report: where a vehicle was, how fast (miles an hour), and when (ms since 1970 UTC)."""
 
     car: str
     kind: str
@@ -78,7 +78,7 @@ class Vehicle:
     name: str
     kind: str
     road: Road
-    metres: float
+    miles: float
     temper: float
     moved_at_ms: int
     stands_until_ms: int = 0
@@ -109,7 +109,7 @@ class Traffic:
         self._breakdown_at_ms = start_ms
         for road in ROADS:
             for _ in range(road.vehicles):
-                kind = self._random.choices(("car", "lorry", "bus"), (17, 2, 1))[0]
+                kind = self._random.choices(("car", "lorry"), (9, 1))[0]
                 self._add(kind, road, start_ms)
         for _ in range(TOW_TRUCKS):
             self._add("tow_truck", self._random.choice(ROADS), start_ms)
@@ -117,12 +117,12 @@ class Traffic:
 
     def _add(self, kind: str, road: Road, start_ms: int) -> None:
         """Put one more vehicle on a road, more likely into a jam than beside one."""
-        weights = [FREE_KMH / _usual_kmh(road, segment) for segment in range(SEGMENTS)]
+        weights = [FREE_MPH / _usual_mph(road, segment) for segment in range(SEGMENTS)]
         segment = self._random.choices(range(SEGMENTS), weights)[0]
-        metres = (segment + self._random.random()) * SEGMENT_METRES
+        miles = segment + self._random.random()
         name = f"{kind}-{len(self._vehicles):04d}"
         temper = self._random.uniform(0.85, 1.15)
-        self._vehicles.append(Vehicle(name, kind, road, metres, temper, start_ms))
+        self._vehicles.append(Vehicle(name, kind, road, miles, temper, start_ms))
 
     def sightings(self, at_ms: int, count: int) -> Iterator[Sighting]:
         """Let the next `count` vehicles report at `at_ms`, which must never go back."""
@@ -154,7 +154,7 @@ class Traffic:
                 job.arrives_at_ms <= at_ms
                 and job.truck.stands_until_ms < job.broken.stands_until_ms
             ):
-                job.truck.road, job.truck.metres = job.broken.road, job.broken.metres
+                job.truck.road, job.truck.miles = job.broken.road, job.broken.miles
                 job.truck.stands_until_ms = job.broken.stands_until_ms
         self._jobs = [job for job in self._jobs if job.broken.stands_until_ms > at_ms]
 
@@ -164,24 +164,24 @@ class Traffic:
         vehicle.moved_at_ms = at_ms
         speed = 0.0
         if vehicle.stands_until_ms <= at_ms:
-            usual = _usual_kmh(vehicle.road, int(vehicle.metres // SEGMENT_METRES))
+            usual = _usual_mph(vehicle.road, int(vehicle.miles))
             speed = round(usual * vehicle.temper * self._random.uniform(0.8, 1.2), 1)
-            vehicle.metres += speed / 3.6 * passed_ms / 1_000
-            vehicle.metres %= SEGMENTS * SEGMENT_METRES
+            vehicle.miles += speed * passed_ms / 3_600_000
+            vehicle.miles %= SEGMENTS
         return Sighting(
             car=vehicle.name,
             kind=vehicle.kind,
             road=vehicle.road.name,
-            segment=int(vehicle.metres // SEGMENT_METRES),
-            location=f"{vehicle.road.name}/{int(vehicle.metres // 100) / 10}",
+            segment=int(vehicle.miles),
+            location=f"{vehicle.road.name}/{int(vehicle.miles * 10) / 10}",
             speed=speed,
             seen_at=at_ms - self._random.randint(0, DELAY_MAX_MS),
         )
 
 
-def _usual_kmh(road: Road, segment: int) -> float:
+def _usual_mph(road: Road, segment: int) -> float:
     """How fast the traffic is on a segment."""
-    return JAMMED_KMH if segment in road.jammed else FREE_KMH
+    return JAMMED_MPH if segment in road.jammed else FREE_MPH
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,10 @@ def parse(arguments: list[str]) -> Options:
     """Read the command line; argparse ends the program when it is wrong."""
     parser = argparse.ArgumentParser(description="Send car sightings as Avro to a Kafka topic.")
     add = parser.add_argument
-    add("--bootstrap-servers", default="127.0.0.1:9092", help="Kafka brokers (%(default)s)")
-    add("--registry", default="http://127.0.0.1:8081", help="schema registry (%(default)s)")
+    servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:9092")
+    registry = os.environ.get("SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081")
+    add("--bootstrap-servers", default=servers, help="Kafka brokers (%(default)s)")
+    add("--registry", default=registry, help="schema registry (%(default)s)")
     add("--topic", default="car-sightings", help="where to send (%(default)s)")
     add("--rate", type=float, default=500.0, help="sightings a second (%(default)s)")
     add("--seconds", type=float, default=60.0, help="how long (%(default)s)")
@@ -338,16 +340,16 @@ def main(arguments: list[str]) -> int:
         run(options, feed, stop)
         left = feed.finish()
     except (KafkaException, BufferError, OSError) as error:
-        print(f"producer: {error}", file=sys.stderr)
+        sys.stderr.write(f"producer: {error}\n")
         return 1
     finally:
         if record is not None:
             record.close()
     if feed.failure is not None or left:
         reason = feed.failure or f"{left} sightings got no answer in {DELIVERY_SECONDS} s"
-        print(f"producer: not delivered: {reason}", file=sys.stderr)
+        sys.stderr.write(f"producer: not delivered: {reason}\n")
         return 1
-    print(f"producer: {feed.delivered} sightings delivered to {options.topic}", file=sys.stderr)
+    sys.stderr.write(f"producer: {feed.delivered} sightings delivered to {options.topic}\n")
     return 0
 
 

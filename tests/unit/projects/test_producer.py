@@ -1,0 +1,99 @@
+import json
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pipeline.reference.tolls import Rules, parse_sighting, toll_notifications, tow_dispatches
+
+with warnings.catch_warnings():
+    # The registry client imports a library that warns about its own future.
+    warnings.simplefilter("ignore")
+    from pipeline.projects.tolls import producer
+    from pipeline.projects.tolls.producer import DELAY_MAX_MS, TICK_MS, Sighting, Traffic, parse
+
+START_MS = 1_700_000_000_000
+
+
+def drive(seed: int = 1, seconds: int = 60, rate: int = 500) -> Iterator[tuple[int, Sighting]]:
+    """Pairs (when it was sent, sighting) of a feed with a steady rate."""
+    traffic = Traffic(seed, START_MS)
+    count = rate * TICK_MS // 1_000
+    for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
+        for sighting in traffic.sightings(at_ms, count):
+            yield at_ms, sighting
+
+
+def test_the_same_seed_gives_the_same_traffic() -> None:
+    """Two runs with equal arguments are equal; another seed gives something else."""
+    assert list(drive(seconds=5)) == list(drive(seconds=5))
+    assert list(drive(seed=2, seconds=5)) != list(drive(seconds=5))
+
+
+def test_sightings_are_a_little_out_of_order_and_never_late() -> None:
+    """Event times go back sometimes, but never further than the stated delay."""
+    newest, went_back = 0, 0
+    for at_ms, sighting in drive():
+        assert at_ms - DELAY_MAX_MS <= sighting.seen_at <= at_ms
+        went_back += sighting.seen_at < newest
+        newest = max(newest, sighting.seen_at)
+    assert went_back > 1_000
+
+
+def test_the_traffic_gives_every_part_of_the_network_something_to_do() -> None:
+    """A minute has tolls above zero, free segments, moving cars and tow dispatches."""
+    sightings = [parse_sighting(asdict(sighting)) for _, sighting in drive()]
+    rules = Rules(window_ms=10_000, valid_ms=10_000, reach_ms=300_000)
+    notified = Counter(n.toll > 0 for n in toll_notifications(sightings, rules))
+    assert notified[True] > 1_000
+    assert notified[False] > 1_000
+    assert 100 < len(tow_dispatches(sightings, rules)) < 100_000
+
+
+def test_a_stopped_vehicle_stays_where_it_is() -> None:
+    """From one report with speed 0 to the next of the same breakdown the location is the same."""
+    places: defaultdict[str, list[Sighting]] = defaultdict(list)
+    for _, sighting in drive():
+        places[sighting.car].append(sighting)
+    compared = 0
+    for reports in places.values():
+        for one, other in pairwise(reports):
+            if one.speed == 0 and other.speed == 0 and one.kind != "tow_truck":
+                assert one.location == other.location
+                compared += 1
+    assert compared > 50
+
+
+def test_sightings_have_the_fields_of_the_schema() -> None:
+    """The schema that comes with the project has exactly the fields that are sent."""
+    path = Path(producer.__file__).parent / "schemas" / "sighting.avsc"
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    _, sighting = next(drive())
+    assert {field["name"] for field in schema["fields"]} == set(asdict(sighting))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--rate", "0"], "above 0"),
+        (["--seconds", "100000"], "up to 86400"),
+        (["--start-at", "yesterday"], "not an ISO 8601 time"),
+        (["--start-at", "2026-01-01T00:00:00"], "needs a zone"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A value out of range ends the program with a message about it."""
+    with pytest.raises(SystemExit):
+        parse(arguments)
+    assert says in capsys.readouterr().err
+
+
+def test_a_start_time_is_read_with_its_zone() -> None:
+    """`--start-at` becomes ms since 1970 UTC."""
+    assert parse(["--start-at", "1970-01-01T01:00:01+01:00"]).start_at_ms == 1_000
