@@ -1,0 +1,100 @@
+"""`medusa logs`: what the nodes of this machine logged, all of it or about one fragment."""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from pipeline.cli.options import with_session
+from pipeline.cli.session import Session
+from pipeline.clock import Clock
+from pipeline.errors import RefusedError
+
+_BEGINS = re.compile(r"\d{4}-\d\d-\d\d[T ]")
+"""How the first line of a log entry begins; lines that begin otherwise belong to the one above."""
+_LABEL = re.compile(r"\[([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)\]")
+_POLL_S = 0.3
+
+
+@click.command("logs")
+@click.argument("fragment", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on with new lines until Ctrl-C.")
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="How many of the last entries to begin with.",
+)
+@with_session
+def command(session: Session, fragment: str | None, *, follow: bool, lines: int) -> None:
+    """Show what the nodes on this machine logged; with FRAGMENT, only about that one.
+
+    FRAGMENT is the name of a fragment, or network.fragment.
+
+    \b
+    Examples:
+      medusa logs
+      medusa logs toll_notifications -n 20
+      medusa logs tolls.toll_notifications -f
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    files = tuple(sorted(session.project.logs.glob("node-*.log")))
+    if not files:
+        raise RefusedError(
+            "there is no log of a node here",
+            place=str(session.project.logs),
+            hint="logs are on the machine where the node runs; is it up? try `medusa up`.",
+        )
+    for file in files:
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            for entry in deque(select(entries(stream), fragment), maxlen=lines):
+                session.printer.line(entry)
+    if follow:
+        for line in _follow(files, session.clock):
+            if fragment is None or about(line, fragment):
+                session.printer.line(line)
+
+
+def entries(lines: Iterable[str]) -> Iterator[str]:
+    """Whole log entries: a line that begins with a time, with the lines below that do not."""
+    held: list[str] = []
+    for line in lines:
+        if _BEGINS.match(line) and held:
+            yield "\n".join(held)
+            held = []
+        held.append(line.rstrip("\n"))
+    if held:
+        yield "\n".join(held)
+
+
+def select(found: Iterable[str], fragment: str | None) -> Iterator[str]:
+    """The entries about one fragment; all of them if none is named."""
+    return (entry for entry in found if fragment is None or about(entry, fragment))
+
+
+def about(entry: str, fragment: str) -> bool:
+    """Whether an entry carries the label of a fragment, `[network.fragment]`."""
+    label = _LABEL.search(entry)
+    return label is not None and fragment in {label[2], f"{label[1]}.{label[2]}"}
+
+
+def _follow(files: tuple[Path, ...], clock: Clock) -> Iterator[str]:
+    """Lines that are added, until Ctrl-C. A file that was made anew is read from its beginning."""
+    read = {file: file.stat().st_size for file in files}
+    while True:
+        for file in files:
+            size = file.stat().st_size if file.exists() else 0
+            if size < read[file]:
+                read[file] = 0
+            if size == read[file]:
+                continue
+            with file.open("rb") as stream:
+                stream.seek(read[file])
+                added = stream.read(size - read[file])
+            whole = added.rfind(b"\n") + 1
+            read[file] += whole
+            yield from added[:whole].decode("utf-8", "replace").splitlines()
+        clock.sleep(_POLL_S)

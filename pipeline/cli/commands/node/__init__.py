@@ -1,0 +1,1 @@
+"""`medusa node …`: one verb per module."""

@@ -1,0 +1,1 @@
+"""`medusa schema …`: one verb per module."""

@@ -1,0 +1,60 @@
+"""Groups of commands that are imported when they are called, so that each starts fast."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+import click
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command lives, what it does in a line, and under which heading it is listed."""
+
+    module: str
+    help: str
+    section: str = "Commands"
+
+
+class LazyGroup(click.Group):
+    """A group whose help needs none of its commands' modules."""
+
+    def __init__(self, entries: Mapping[str, Entry], **attributes: object) -> None:
+        super().__init__(**attributes)  # type: ignore[arg-type] # click's own attributes
+        self._entries = entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of the table."""
+        del ctx
+        return list(self._entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command; None if there is none of that name."""
+        del ctx
+        entry = self._entries.get(cmd_name)
+        if entry is None:
+            return None
+        command = import_module(entry.module).command
+        assert isinstance(command, click.Command)  # noqa: S101 - every command module offers one
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an unknown one is told with what it may have been."""
+        if args and args[0] not in self._entries and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], self._entries, n=1)
+            guess = f"; did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"there is no command {args[0]!r}{guess}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under their headings."""
+        del ctx
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, entry in self._entries.items():
+            sections.setdefault(entry.section, []).append((name, entry.help))
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)

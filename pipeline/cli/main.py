@@ -1,0 +1,121 @@
+"""The `medusa` command: the table of its verbs, and how each call ends."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from pipeline.cli.failures import manner_of, tell, tell_bug, tell_usage
+from pipeline.cli.lazy import Entry, LazyGroup
+from pipeline.cli.session import Opener
+from pipeline.errors import ExitCode, MedusaError
+
+_HERE = "pipeline.cli.commands"
+_BEGIN, _NETWORK, _SEE, _DATA, _REST = (
+    "Begin",
+    "Networks",
+    "See what happens",
+    "Schemas and records",
+    "Nodes and settings",
+)
+
+COMMANDS: dict[str, Entry] = {
+    "init": Entry(f"{_HERE}.init", "Write a new project into this folder.", _BEGIN),
+    "up": Entry(f"{_HERE}.up", "Start Kafka, ZooKeeper, a registry and a node here.", _BEGIN),
+    "down": Entry(f"{_HERE}.down", "Stop what `up --detach` started.", _BEGIN),
+    "demo": Entry(f"{_HERE}.demo", "Run the toll network on generated traffic, checked.", _BEGIN),
+    "show": Entry(f"{_HERE}.show", "Draw a network document as text.", _NETWORK),
+    "explain": Entry(
+        f"{_HERE}.explain", "Say how a network would run: fragments, topics, state.", _NETWORK
+    ),
+    "plan": Entry(f"{_HERE}.plan", "Say what a deploy would change.", _NETWORK),
+    "deploy": Entry(f"{_HERE}.deploy", "Make a network run as its document says.", _NETWORK),
+    "undeploy": Entry(f"{_HERE}.undeploy", "Stop a network; topics and progress stay.", _NETWORK),
+    "destroy": Entry(f"{_HERE}.destroy", "Remove a network and the topics it made.", _NETWORK),
+    "status": Entry(f"{_HERE}.status", "Show fragments: state, records, lag, errors.", _SEE),
+    "logs": Entry(f"{_HERE}.logs", "Show what nodes logged about a fragment.", _SEE),
+    "tail": Entry(f"{_HERE}.tail", "Print the records of a stream, decoded.", _SEE),
+    "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
+    "schema": Entry(f"{_HERE}.schema.group", "Register, check and list Avro schemas.", _DATA),
+    "node": Entry(f"{_HERE}.node.group", "Start and list nodes.", _REST),
+    "config": Entry(f"{_HERE}.config.group", "Show the settings and where they come from.", _REST),
+}
+
+_EPILOG = """\b
+A first run, in an empty folder:
+  medusa init tolls && medusa up --detach && medusa deploy
+  python producer.py --seconds 30
+  medusa tail toll-notifications
+\b
+Completion for bash (zsh and fish alike):
+  eval "$(_MEDUSA_COMPLETE=bash_source medusa)"
+\b
+Exit codes: 0 done, 1 failed, 2 changes pending (plan --detailed-exitcode), 64 usage,
+65 bad input, 69 a server or something on this machine is missing, 75 try again, 130 interrupted.
+"""
+
+
+def installed_version() -> str:
+    """The version of the installed distribution."""
+    try:
+        return version("medusa-streams")
+    except PackageNotFoundError:
+        return "0+source"
+
+
+@click.group(
+    cls=LazyGroup,
+    entries=COMMANDS,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(installed_version(), "-V", "--version", message="medusa %(version)s")
+def cli() -> None:
+    """Stream processing on Kafka, Spark and ZooKeeper, with exact results."""
+
+
+def run(arguments: Sequence[str], opener: Opener | None = None) -> int:
+    """Run one command; returns the exit code and raises nothing.
+
+    Args:
+        arguments: what follows `medusa`.
+        opener: makes the connections; None: to the real servers.
+    """
+    manner = manner_of(arguments)
+    try:
+        result = cli.main(
+            args=list(arguments), prog_name="medusa", standalone_mode=False, obj=opener
+        )
+        sys.stdout.flush()
+    except MedusaError as error:
+        return tell(error, manner)
+    except click.ClickException as error:
+        return tell_usage(error, manner)
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("interrupted\n")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as error:  # noqa: BLE001 - the top level: nothing may end in a bare trace
+        return tell_bug(error, manner, Path(tempfile.gettempdir()))
+    return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _reader_left() -> int:
+    """Whoever read our output (`| head`) has enough: end quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.DONE
+
+
+def main() -> NoReturn:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

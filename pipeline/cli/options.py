@@ -1,0 +1,75 @@
+"""Options that every command has, and the decorators that add options shared by several."""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+from pipeline.cli.output import Format, Printer
+from pipeline.cli.project import from_assignments
+from pipeline.cli.session import Session
+
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_session(function: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
+    """Add the common options; the command gets a `Session` as its first argument."""
+
+    @click.option(
+        "-o",
+        "--output",
+        type=click.Choice([f.value for f in Format]),
+        default=Format.TABLE.value,
+        show_default=True,
+        help="How to print data.",
+    )
+    @click.option(
+        "--set",
+        "assignments",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Set one setting for this call; may be repeated. `medusa config show` lists them.",
+    )
+    @click.option("--no-color", is_flag=True, help="No colour; NO_COLOR does the same.")
+    @click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+    @click.pass_context
+    @functools.wraps(function)
+    def wrapper(ctx: click.Context, /, **values: Any) -> None:
+        session = Session(
+            printer=Printer(
+                Format(values.pop("output")),
+                color=not (values.pop("no_color") or os.environ.get("NO_COLOR")),
+            ),
+            flags=from_assignments(values.pop("assignments")),
+            verbose=values.pop("verbose"),
+            opener=ctx.obj,
+        )
+        function(session, **values)  # type: ignore[call-arg] # click passes what it parsed
+
+    return wrapper
+
+
+def document_option(function: F) -> F:
+    """Add `-f FILE`, the network document."""
+    return click.option(
+        "-f",
+        "--file",
+        "file",
+        metavar="FILE",
+        help="The network document; default: network.yaml beside medusa.yaml.",
+    )(function)
+
+
+def timeout_option(seconds: float) -> Callable[[F], F]:
+    """Add `--timeout SECONDS` with a default."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0.1),
+        default=seconds,
+        show_default=True,
+        metavar="SECONDS",
+        help="Give up after so many seconds (exit code 75).",
+    )

@@ -1,0 +1,147 @@
+"""What a command prints: tables for people, JSON and YAML for programs, notes on stderr.
+
+Data go to stdout, everything else to stderr. JSON and YAML carry `schema_version`, names in snake
+case, whole numbers for offsets and RFC 3339 UTC for times; they stay stable. Tables may change.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TextIO
+
+import yaml
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+SCHEMA_VERSION = 1
+_PLAIN_WIDTH = 400
+"""Columns of a table that goes into a file or a pipe: wide enough that nothing is cut."""
+
+
+class Format(Enum):
+    """The value of `-o`."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows for people. `empty` is said instead of a table without rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    empty: str = "nothing to show"
+    numbers: frozenset[str] = frozenset()
+    """Columns that are set to the right."""
+
+
+class Printer:
+    """Writes in the wanted format.
+
+    Args:
+        wanted: the format of data on stdout.
+        color: False switches colour off; True leaves it to the terminal.
+        out: where data go; None: the process's stdout.
+        err: where notes go; None: the process's stderr.
+    """
+
+    def __init__(
+        self,
+        wanted: Format,
+        *,
+        color: bool = True,
+        out: TextIO | None = None,
+        err: TextIO | None = None,
+    ) -> None:
+        self.format = wanted
+        self._out = out if out is not None else sys.stdout
+        self._err = err if err is not None else sys.stderr
+        self._color = color
+
+    def show(self, data: Mapping[str, Any], table: Table | str) -> None:
+        """One document for programs, or the table (or text) that says the same to people."""
+        match self.format:
+            case Format.JSON:
+                self.line(json.dumps({"schema_version": SCHEMA_VERSION, **data}, indent=2))
+            case Format.YAML:
+                self._out.write(_yaml({"schema_version": SCHEMA_VERSION, **data}))
+                self._out.flush()
+            case Format.TABLE:
+                self.line(table) if isinstance(table, str) else self._table(table)
+
+    def record(self, data: Mapping[str, Any], text: str) -> None:
+        """One of many: a JSON line, a YAML document, or a line of text."""
+        match self.format:
+            case Format.JSON:
+                self.line(json.dumps(data, ensure_ascii=False))
+            case Format.YAML:
+                self._out.write(f"---\n{_yaml(data)}")
+                self._out.flush()
+            case Format.TABLE:
+                self.line(text)
+
+    def line(self, text: str) -> None:
+        """One line of data, at once."""
+        self._out.write(f"{text}\n")
+        self._out.flush()
+
+    def note(self, text: str) -> None:
+        """One line of diagnostics on stderr."""
+        self._err.write(f"{text}\n")
+        self._err.flush()
+
+    def clear(self) -> None:
+        """Begin again at the top of the screen, if stdout is a terminal."""
+        if self.on_terminal:
+            self._out.write("\x1b[H\x1b[2J")
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a person sees stdout directly."""
+        return self._out.isatty()
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Say that something takes a while: a spinner on a terminal, one line elsewhere."""
+        if not self._err.isatty():
+            self.note(text)
+            yield
+            return
+        with self._console(self._err).status(text):
+            yield
+
+    def _console(self, stream: TextIO) -> Console:
+        width = None if stream.isatty() else _PLAIN_WIDTH
+        return Console(file=stream, no_color=not self._color, width=width, highlight=False)
+
+    def _table(self, table: Table) -> None:
+        if not table.rows:
+            self.note(table.empty)
+            return
+        shown = RichTable(box=None, pad_edge=False, header_style="bold", show_edge=False)
+        for column in table.columns:
+            right = column in table.numbers
+            shown.add_column(column.upper(), justify="right" if right else "left", overflow="fold")
+        for row in table.rows:
+            shown.add_row(*(Text(cell) for cell in row))
+        console = self._console(self._out)
+        with console.capture() as captured:
+            console.print(shown)
+        for line in captured.get().splitlines():
+            self.line(line.rstrip())
+
+
+def _yaml(data: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True))
+
+
+def names(values: Sequence[str], limit: int = 8) -> str:
+    """A list of names for a sentence, cut after `limit`."""
+    shown = ", ".join(values[:limit])
+    return shown if len(values) <= limit else f"{shown} and {len(values) - limit} more"

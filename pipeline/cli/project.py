@@ -1,0 +1,188 @@
+"""Finds the settings: flags, environment, project file, user file, defaults.
+
+The project file is `medusa.yaml`, in this folder or the nearest one above. What `medusa up` chose
+for this project (its ports) counts between the environment and the project file, as long as that
+stack runs.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from pipeline.errors import DocumentError, InputError, Problem, UsageError
+from pipeline.settings import SETTINGS, Settings, combine
+
+PROJECT_FILE = "medusa.yaml"
+DOCUMENT_FILE = "network.yaml"
+_FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Settings with the folder that they hold for.
+
+    Args:
+        folder: where the project file is; the current folder if there is none.
+        file: the project file, if there is one.
+        settings: in force; `data`, `cache` and `checkpoints` are absolute paths.
+    """
+
+    folder: Path
+    file: Path | None
+    settings: Settings
+
+    @property
+    def data(self) -> Path:
+        """The folder for logs, checkpoints and the embedded stack."""
+        return Path(self.settings.data)
+
+    @property
+    def logs(self) -> Path:
+        """The folder for logs."""
+        return self.data / "logs"
+
+    def document(self, named: str | None) -> Path:
+        """The network document: the one that was named, else the project's `network.yaml`."""
+        return Path(named) if named else _relative(self.folder / DOCUMENT_FILE)
+
+    def source(self, setting: str) -> str:
+        """Where the value of a setting came from."""
+        return dict(self.settings.sources).get(setting, "default")
+
+
+def load_project(
+    flags: Mapping[str, str],
+    environment: Mapping[str, str],
+    folder: Path,
+) -> Project:
+    """Read the files and combine every layer.
+
+    Args:
+        flags: dotted name → value, as typed.
+        environment: the process's variables.
+        folder: where to begin to look for the project file.
+
+    Raises:
+        DocumentError: a file with keys that are not settings, or with values that are not text.
+        InputError: a file that cannot be read or is not YAML.
+    """
+    file = find_project_file(folder)
+    base = file.parent if file else folder
+    layers = (
+        (_FLAG, flags),
+        ("environment", from_environment(environment)),
+        (f"project file {file}", read_settings_file(file) if file else {}),
+        _user_layer(environment),
+    )
+    settings = combine(layers)
+    data = _absolute(settings.data, base)
+    settings = replace(
+        settings,
+        data=str(data),
+        cache=str(_absolute(settings.cache, base)),
+        checkpoints=_checkpoints(settings.checkpoints, data, base),
+    )
+    return Project(base, file, settings)
+
+
+def find_project_file(folder: Path) -> Path | None:
+    """The nearest `medusa.yaml`, in the folder or above it."""
+    start = folder.resolve()
+    return next(
+        (
+            place / PROJECT_FILE
+            for place in (start, *start.parents)
+            if (place / PROJECT_FILE).is_file()
+        ),
+        None,
+    )
+
+
+def from_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings that variables give; an empty variable gives none."""
+    return {s.name: environment[s.environment] for s in SETTINGS if environment.get(s.environment)}
+
+
+def from_assignments(assignments: tuple[str, ...]) -> Mapping[str, str]:
+    """The settings that `--set NAME=VALUE` gives.
+
+    Raises:
+        UsageError: there is no `=`, or no such setting.
+    """
+    known = {setting.name for setting in SETTINGS}
+    found: dict[str, str] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise UsageError(f"--set {assignment}: write NAME=VALUE")
+        if name not in known:
+            raise UsageError(
+                f"--set {assignment}: {name} is not a setting",
+                hint=f"there is: {', '.join(sorted(known))}.",
+            )
+        found[name] = value
+    return found
+
+
+def read_settings_file(path: Path) -> Mapping[str, str]:
+    """A settings file as dotted name → value; nesting stands for dots: `kafka: {…: x}`."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", place=str(path)) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"this is not YAML: {_one_line(error)}", place=str(path)) from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise InputError("a settings file holds names and values", place=str(path))
+    found: dict[str, str] = {}
+    problems = tuple(_flatten(content, "", found, str(path)))
+    if problems:
+        raise DocumentError(problems)
+    return found
+
+
+def _flatten(
+    content: Mapping[object, object], prefix: str, found: dict[str, str], file: str
+) -> list[Problem]:
+    problems: list[Problem] = []
+    for key, value in content.items():
+        name = f"{prefix}{key}"
+        match value:
+            case dict():
+                problems.extend(_flatten(value, f"{name}.", found, file))
+            case bool() | list() | None:
+                problems.append(Problem(f"{name} needs a text or a number", file=file))
+            case _:
+                found[name] = str(value)
+    return problems
+
+
+def _user_layer(environment: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")) / ".config")
+    file = Path(home).expanduser() / "medusa" / "config.yaml"
+    return (f"user file {file}", read_settings_file(file) if file.is_file() else {})
+
+
+def _absolute(text: str, base: Path) -> Path:
+    return (base / Path(text).expanduser()).absolute()
+
+
+def _checkpoints(text: str, data: Path, base: Path) -> str:
+    if not text:
+        return str(data / "checkpoints")
+    return text if "://" in text else str(_absolute(text, base))
+
+
+def _relative(path: Path) -> Path:
+    """The path as seen from the current folder, if it lies below it: shorter in messages."""
+    here = Path(os.getcwd())  # noqa: PTH109 - as the user's shell names it
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,65 @@
+"""What every command has at hand: the project's settings, the printer, and the connections."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.cli.output import Printer
+from pipeline.cli.project import Project, load_project
+from pipeline.clock import Clock, SystemClock
+from pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from pipeline.cli.connections import Connections
+
+Opener = Callable[[Settings, Clock], "Connections"]
+"""Makes the connections of a command; tests hand in one that makes twins."""
+
+
+@dataclass
+class Session:
+    """One call of one command.
+
+    Args:
+        printer: where output goes.
+        flags: settings given on the command line.
+        verbose: whether to say more on stderr.
+        opener: makes connections; None: to the real servers.
+    """
+
+    printer: Printer
+    flags: Mapping[str, str]
+    verbose: bool = False
+    opener: Opener | None = None
+    clock: Clock = field(default_factory=SystemClock)
+
+    @cached_property
+    def project(self) -> Project:
+        """The settings; read at first use, so that `init` and `--help` need no valid file."""
+        return load_project(self.flags, os.environ, Path.cwd())
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.project.settings
+
+    @contextmanager
+    def connect(self) -> Iterator["Connections"]:
+        """Connections, each opened at first use, all closed at the end."""
+        opener = self.opener or _open_real
+        connections = opener(self.settings, self.clock)
+        try:
+            yield connections
+        finally:
+            connections.close()
+
+
+def _open_real(settings: Settings, clock: Clock) -> "Connections":
+    # The drivers take a third of a second to import; commands without servers do without them.
+    from pipeline.cli.connections import open_connections  # noqa: PLC0415
+
+    return open_connections(settings, clock)

@@ -1,0 +1,58 @@
+"""Times as people read and write them on the command line: RFC 3339 in UTC, or so long ago."""
+
+import re
+from datetime import UTC, datetime
+
+from pipeline.errors import UsageError
+from pipeline.ids import Millis
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_AGO = re.compile(r"(\d{1,6})([smhd])")
+
+
+def rfc3339(at_ms: int) -> str:
+    """A time in UTC with milliseconds.
+
+    >>> rfc3339(0)
+    '1970-01-01T00:00:00.000Z'
+    """
+    moment = datetime.fromtimestamp(at_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
+
+
+def parse_time(text: str, now_ms: Millis) -> Millis:
+    """A time as typed: RFC 3339 (UTC if it names no zone), or `90s`, `5m`, `2h`, `1d` ago.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    ago = _AGO.fullmatch(text)
+    if ago:
+        return Millis(now_ms - int(ago[1]) * _SECONDS[ago[2]] * 1000)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{text!r} is not a time",
+            hint="write 2026-01-31T12:00:00Z, or 90s, 5m, 2h, 1d for so long ago.",
+        ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return Millis(round(moment.timestamp() * 1000))
+
+
+def span(length_ms: int) -> str:
+    """A length of time, short, for tables.
+
+    >>> [span(n) for n in (0, 250, 1500, 75_000, 7_260_000)]
+    ['0s', '0.2s', '1.5s', '1m15s', '2h1m']
+    """
+    seconds = length_ms / 1000
+    if length_ms == 0:
+        return "0s"
+    if seconds < 60:  # noqa: PLR2004 - a minute
+        return f"{int(seconds * 10) / 10:.1f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:  # noqa: PLR2004 - an hour
+        return f"{minutes}m{rest}s"
+    return f"{minutes // 60}h{minutes % 60}m"

@@ -1,0 +1,46 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Caller = Callable[..., Any]
+
+LOG = """\
+2026-01-01T00:00:00.000Z INFO node up
+2026-01-01T00:00:01.000Z INFO [tolls.moving] started
+2026-01-01T00:00:02.000Z ERROR [tolls.stopped] failed
+  because of this
+2026-01-01T00:00:03.000Z INFO [other.moving] started
+"""
+
+
+def _log() -> None:
+    folder = Path(".medusa/logs")
+    folder.mkdir(parents=True)
+    (folder / "node-node1.log").write_text(LOG, encoding="utf-8")
+
+
+def test_logs_of_one_fragment_keep_lines_that_belong_together(medusa: Caller) -> None:
+    """An entry is shown whole, also the lines below its first."""
+    _log()
+    called = medusa("logs", "stopped")
+    assert called.out.splitlines() == LOG.splitlines()[2:4]
+
+
+def test_a_full_name_selects_one_network(medusa: Caller) -> None:
+    """network.fragment tells two fragments of one name apart."""
+    _log()
+    assert len(medusa("logs", "moving").out.splitlines()) == 2
+    assert medusa("logs", "other.moving").out == LOG.splitlines()[4] + "\n"
+
+
+def test_only_the_last_entries(medusa: Caller) -> None:
+    """-n counts entries, not lines."""
+    _log()
+    assert medusa("logs", "-n", "2").out.splitlines() == LOG.splitlines()[2:]
+
+
+def test_no_logs_is_told_with_the_place(medusa: Caller) -> None:
+    """Without a node's log the command says where it looked."""
+    called = medusa("logs")
+    assert called.code == 65
+    assert ".medusa/logs" in called.err

@@ -1,0 +1,94 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cli.project import load_project
+from pipeline.errors import DocumentError, InputError
+
+Caller = Callable[..., Any]
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_layers_in_order(tmp_path: Path) -> None:
+    """Flag, environment, project file, user file, default: the first that has a value counts."""
+    user = tmp_path / "xdg"
+    _write(
+        user / "medusa" / "config.yaml", "participant: user\nnode: user\nspark: {memory: user}\n"
+    )
+    _write(tmp_path / "p" / "medusa.yaml", "participant: file\nnode: file\nspark.master: file\n")
+    project = load_project(
+        {"participant": "flag"},
+        {"XDG_CONFIG_HOME": str(user), "MEDUSA_PARTICIPANT": "env", "MEDUSA_SPARK_MASTER": "env"},
+        tmp_path / "p",
+    )
+    found = project.settings
+    assert (found.participant, found.spark_master, found.node) == ("flag", "env", "file")
+    assert (found.spark_memory, found.registry_url) == ("user", "http://127.0.0.1:8081")
+    assert project.source("participant") == "flag"
+    assert project.source("spark.master") == "environment"
+    assert project.source("node").startswith("project file")
+    assert project.source("spark.memory").startswith("user file")
+    assert project.source("registry.url") == "default"
+
+
+def test_project_file_is_found_upward_and_paths_begin_there(tmp_path: Path) -> None:
+    """From a folder below the project, data lie where the project file is."""
+    _write(tmp_path / "medusa.yaml", "data: state\n")
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    project = load_project({}, {"HOME": str(tmp_path)}, below)
+    assert project.folder == tmp_path
+    assert project.data == tmp_path / "state"
+    assert project.settings.checkpoints == str(tmp_path / "state" / "checkpoints")
+
+
+def test_checkpoints_may_be_a_uri(tmp_path: Path) -> None:
+    """A URI that Spark understands is left as it is."""
+    project = load_project({"checkpoints": "s3a://bucket/x"}, {"HOME": str(tmp_path)}, tmp_path)
+    assert project.settings.checkpoints == "s3a://bucket/x"
+
+
+def test_unknown_setting_names_the_file_and_what_exists(tmp_path: Path) -> None:
+    """A typing mistake in a settings file is told with the choices."""
+    _write(tmp_path / "medusa.yaml", "kafka: {bootstrap: x}\n")
+    with pytest.raises(DocumentError) as caught:
+        load_project({}, {"HOME": str(tmp_path)}, tmp_path)
+    problem = caught.value.problems[0]
+    assert "kafka.bootstrap is not a setting" in problem.message
+    assert "medusa.yaml" in problem.file
+    assert "kafka.bootstrap_servers" in problem.choices
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "\x00"])
+def test_a_file_that_is_no_settings_file_is_bad_input(tmp_path: Path, text: str) -> None:
+    """Broken YAML and lists are told as such, with the place."""
+    _write(tmp_path / "medusa.yaml", text)
+    with pytest.raises(InputError) as caught:
+        load_project({}, {"HOME": str(tmp_path)}, tmp_path)
+    assert "medusa.yaml" in caught.value.place
+
+
+def test_config_show_says_where_values_come_from(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`config show -o json` carries value and source of every setting."""
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "broker:1")
+    called = medusa("config", "show", "-o", "json", "--set", "node=n7")
+    assert called.code == 0
+    assert called.data["schema_version"] == 1
+    found = {s["name"]: (s["value"], s["source"]) for s in called.data["settings"]}
+    assert found["kafka.bootstrap_servers"] == ("broker:1", "environment")
+    assert found["node"] == ("n7", "flag")
+    assert found["spark.master"][1] == "default"
+
+
+@pytest.mark.parametrize("assignment", ["node", "nodes=1"])
+def test_a_wrong_assignment_is_a_usage_error(medusa: Caller, assignment: str) -> None:
+    """--set takes NAME=VALUE with the name of a setting."""
+    assert medusa("config", "show", "--set", assignment).code == 64
