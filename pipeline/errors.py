@@ -3,6 +3,7 @@
     MedusaError
     ├── InputError            fix what you wrote or sent           exit 65
     │   ├── DocumentError     a network document; carries every problem found
+    │   │   └── DeployError   a sound document that does not fit what is already there
     │   ├── SchemaError       an Avro schema that does not parse or does not fit
     │   └── RefusedError      a request that the present state does not allow
     ├── UsageError            the command was typed wrongly        exit 64
@@ -106,6 +107,20 @@ class DocumentError(InputError):
 
     def __str__(self) -> str:
         return "\n".join([self.message, *(f"  {problem}" for problem in self.problems)])
+
+
+class DeployError(DocumentError):
+    """A sound document that does not fit what is already there; nothing was changed."""
+
+    code = "not-deployable"
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        count = len(problems)
+        self.message = (
+            f"nothing was deployed: {count} {'thing stands' if count == 1 else 'things stand'} "
+            "against it"
+        )
 
 
 class SchemaError(InputError):
