@@ -38,7 +38,9 @@ class CommitMarker:
         needed: the oldest positions that any open window or kept row still needs.
         late_ms: the watermark at or below which rows of this batch were late; None before any.
         eviction_ms: the watermark that this batch closed windows and dropped state with.
-        progress: largest event time seen per external partition, in all batches so far.
+        progress: largest event time seen per input partition, in all batches so far. That of
+            external partitions decides event time; that of derived ones only tells after a restart
+            how long their records are needed.
         late_settled: the last batch whose late rows are in the dead letters.
         boundary_ms: what the lane has promised about its output.
         totals: counts since the first start.

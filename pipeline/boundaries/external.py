@@ -1,0 +1,96 @@
+"""The boundary of a stream whose producers are not ours.
+
+Each partition's progress is the largest event time in batches that the lane finished. A partition
+that is idle steps aside; a partition that cannot be reached, or has records that are not finished,
+or is silent in a stream where silence means missing, does not: it holds the stream back.
+"""
+
+from dataclasses import dataclass
+
+from pipeline.boundaries.profile import ExternalInput
+from pipeline.ids import Millis, Offset
+from pipeline.network.model import Silence
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBoundary:
+    """No more records of the stream come with event time at or below `at_ms`.
+
+    `by_clock`: it moves because wall time does, not because records came.
+    """
+
+    at_ms: Millis
+    by_clock: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSeen:
+    """What is known of one partition.
+
+    Args:
+        position: up to where the lane's finished batches have read.
+        end: where the partition ended when that was last asked; None if it never answered.
+        progress_ms: the largest event time in finished batches; None before any record.
+        quiet_since_ms: since when, on our own observation, nothing has come.
+    """
+
+    position: Offset
+    end: Offset | None
+    progress_ms: Millis | None
+    quiet_since_ms: Millis
+
+
+def is_idle(stream: ExternalInput, partition: PartitionSeen, observed_ms: Millis | None) -> bool:
+    """Whether a partition steps aside.
+
+    `observed_ms` is when the partition's end was last asked for and told, None when the topic
+    cannot be reached now. Silence is measured up to that observation, not up to the present: what
+    came since is not known yet.
+    """
+    return (
+        stream.silence is Silence.IDLE
+        and observed_ms is not None
+        and partition.end is not None
+        and partition.position >= partition.end
+        and observed_ms - partition.quiet_since_ms >= stream.idle_after_ms
+    )
+
+
+def external_boundary(
+    stream: ExternalInput,
+    partitions: tuple[PartitionSeen, ...],
+    observed_ms: Millis | None,
+    floor_ms: Millis | None,
+) -> StreamBoundary | None:
+    """The stream's boundary for one lane; None while nothing can be said.
+
+    When every partition is idle, event time goes on from where it stood when the last record was
+    seen, by the wall time observed since. `floor_ms` is how far it had come by then: an idle stream
+    may have gone far beyond its progress before, and has to go on from there, neither back nor on
+    the spot.
+    """
+    active = [p for p in partitions if not is_idle(stream, p, observed_ms)]
+    if active:
+        return _least(stream, active)
+    known = [p.progress_ms for p in partitions if p.progress_ms is not None]
+    if not known or observed_ms is None:
+        return None
+    stood_at = _behind(stream, max(known))
+    if floor_ms is not None:
+        stood_at = max(stood_at, floor_ms)
+    silent_ms = observed_ms - max(p.quiet_since_ms for p in partitions)
+    return StreamBoundary(Millis(stood_at + max(0, silent_ms)), by_clock=True)
+
+
+def _least(stream: ExternalInput, active: list[PartitionSeen]) -> StreamBoundary | None:
+    least: Millis | None = None
+    for partition in active:
+        if partition.progress_ms is None:
+            return None
+        behind = _behind(stream, partition.progress_ms)
+        least = behind if least is None else min(least, behind)
+    return None if least is None else StreamBoundary(least)
+
+
+def _behind(stream: ExternalInput, progress: Millis) -> Millis:
+    return Millis(progress - stream.lateness_ms - 1)

@@ -1,0 +1,237 @@
+"""Event time of one lane: what was seen of its inputs, and what it may be told next.
+
+A `LaneTime` is a value. Events make a new one out of it; `advance` looks at it and says whether
+the lane is to be told to move on. A lane's target is the least boundary over its inputs; while one
+input has none, the lane stands still.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pipeline.boundaries import release as releases
+from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard, settled
+from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
+from pipeline.boundaries.release import Release
+from pipeline.ids import Epoch, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition, Positions
+
+ENDS_FRESH_MS = 5_000
+"""How old the last answer about a topic's end may be before the topic counts as unreachable, and
+how large a hole between two answers breaks the observation of a silence: ten usual periods."""
+
+Writers = Mapping[tuple[TopicName, str], WriterSeen]
+"""Boundaries read so far, by topic and writer, for lanes that start later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where topics ended when they were last asked, at wall time `read_at_ms`.
+
+    A topic that is missing did not answer.
+    """
+
+    read_at_ms: Millis
+    by_topic: Mapping[TopicName, Mapping[int, Offset]]
+
+    def fresh(self, now_ms: Millis) -> bool:
+        """Whether the answer still says something about the present."""
+        return now_ms - self.read_at_ms <= ENDS_FRESH_MS
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTime:
+    """Everything that decides a lane's event time.
+
+    Args:
+        profile: the lane's inputs and shape.
+        positions: what finished batches have read.
+        progress: largest event time in finished batches, per external partition.
+        started_ms: since when this process observes the lane.
+        quiet: since when nothing has come, per external partition; `started_ms` where missing.
+        reached: the highest boundary that an external input has given this lane.
+        stood_at: what `reached` was when the input's last record was seen.
+        writers: what is known of the writer of each derived input.
+        release: what the lane was told.
+    """
+
+    profile: LaneProfile
+    positions: Positions
+    progress: Mapping[InputPartition, Millis]
+    started_ms: Millis
+    release: Release
+    quiet: Mapping[InputPartition, Millis] = field(default_factory=dict)
+    reached: Mapping[StreamName, Millis] = field(default_factory=dict)
+    stood_at: Mapping[StreamName, Millis] = field(default_factory=dict)
+    writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
+
+
+def begin(profile: LaneProfile, marker: CommitMarker, writers: Writers, now_ms: Millis) -> LaneTime:
+    """The event time of a lane that continues from a marker.
+
+    An input's boundary was at least what the lane was told before, so an idle stream goes on from
+    there; how long it had been silent is observed anew.
+    """
+    release = releases.begin(profile.shape, marker)
+    told = release.in_force_ms
+    external = [i.stream for i in profile.inputs if isinstance(i, ExternalInput)]
+    known = {} if told is None else dict.fromkeys(external, told)
+    time = LaneTime(
+        profile=profile,
+        positions=marker.end,
+        progress=marker.progress,
+        started_ms=now_ms,
+        release=release,
+        reached=known,
+        stood_at=known,
+        writers={
+            i.stream: writers.get((i.topic, i.writer), WriterSeen())
+            for i in profile.inputs
+            if isinstance(i, DerivedInput)
+        },
+    )
+    return _settle(time)
+
+
+def batch_finished(time: LaneTime, marker: CommitMarker, rows_out: int, now_ms: Millis) -> LaneTime:
+    """Take in what a finished batch read and which watermark was in force in it."""
+    moved = {p for p, end in marker.end.items() if end > time.positions.get(p, 0)}
+    release = releases.took_effect(time.profile.shape, time.release, marker, rows_out)
+    time = replace(time, positions=marker.end, progress=marker.progress, release=release)
+    return _settle(_heard_from(time, moved, now_ms))
+
+
+def boundary_read(
+    time: LaneTime, topic: TopicName, writer: str, epoch: Epoch, boundary: PendingBoundary
+) -> LaneTime:
+    """Take in a boundary of a derived input's writer; those of others are nothing to this lane."""
+    known = dict(time.writers)
+    for lane_input in time.profile.inputs:
+        if isinstance(lane_input, DerivedInput) and (topic, writer) == (
+            lane_input.topic,
+            lane_input.writer,
+        ):
+            known[lane_input.stream] = heard(known[lane_input.stream], epoch, boundary)
+    return _settle(replace(time, writers=known))
+
+
+def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
+    """Take in where the topics end now; `before` is the previous answer.
+
+    A partition has been heard from when its end lies beyond what is finished or has moved since the
+    previous answer. After a hole in the observation every partition counts as just heard from: what
+    its producers held back meanwhile may still come.
+    """
+    heard_from: set[InputPartition] = set()
+    for external in _external(time.profile):
+        now_ends = ends.by_topic.get(external.topic)
+        if now_ends is None:
+            continue
+        then = _continued(before, ends, external.topic)
+        for partition, end in now_ends.items():
+            key = InputPartition(external.stream, external.topic, partition)
+            unread = end > time.positions.get(key, 0)
+            if unread or then is None or then.get(partition, end) != end:
+                heard_from.add(key)
+    return _heard_from(time, heard_from, ends.read_at_ms)
+
+
+def advance(time: LaneTime, ends: Ends | None, now_ms: Millis) -> tuple[LaneTime, Millis | None]:
+    """Decide whether the lane is to be told to move on; the advance, or None."""
+    if ends is not None and not ends.fresh(now_ms):
+        ends = None
+    reached = dict(time.reached)
+    target: StreamBoundary | None = None
+    missing = False
+    for lane_input in time.profile.inputs:
+        found = stream_boundary(time, lane_input, ends)
+        if found is None:
+            missing = True
+            continue
+        if isinstance(lane_input, ExternalInput):
+            reached[lane_input.stream] = max(
+                found.at_ms, reached.get(lane_input.stream, found.at_ms)
+            )
+        if target is None or found.at_ms < target.at_ms:
+            target = found
+    time = replace(time, reached=reached)
+    if target is None or missing:
+        return time, None
+    release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
+    return replace(time, release=release), value
+
+
+def stream_boundary(
+    time: LaneTime, lane_input: LaneInput, ends: Ends | None
+) -> StreamBoundary | None:
+    """The boundary of one input for this lane; `ends` is None when no answer is fresh."""
+    if isinstance(lane_input, DerivedInput):
+        covered = time.writers[lane_input.stream].covered_ms
+        return None if covered is None else StreamBoundary(covered)
+    topic_ends = None if ends is None else ends.by_topic.get(lane_input.topic)
+    numbers = set(finished_in(time.positions, lane_input)) | set(topic_ends or ())
+    seen = tuple(
+        PartitionSeen(
+            position=time.positions.get(key, Offset(0)),
+            end=None if topic_ends is None else topic_ends.get(key.partition),
+            progress_ms=time.progress.get(key),
+            quiet_since_ms=time.quiet.get(key, time.started_ms),
+        )
+        for key in (
+            InputPartition(lane_input.stream, lane_input.topic, number)
+            for number in sorted(numbers)
+        )
+    )
+    observed = None if ends is None or topic_ends is None else ends.read_at_ms
+    return external_boundary(lane_input, seen, observed, time.stood_at.get(lane_input.stream))
+
+
+def finished_in(positions: Positions, lane_input: LaneInput) -> dict[int, Offset]:
+    """The positions in an input's own topic, by partition.
+
+    A lane also reads advances, tentative and redriven records under the same input; those are not
+    the stream itself.
+    """
+    return {
+        key.partition: offset
+        for key, offset in positions.items()
+        if key.input == lane_input.stream and key.topic == lane_input.topic
+    }
+
+
+def _external(profile: LaneProfile) -> tuple[ExternalInput, ...]:
+    return tuple(i for i in profile.inputs if isinstance(i, ExternalInput))
+
+
+def _continued(before: Ends | None, ends: Ends, topic: TopicName) -> Mapping[int, Offset] | None:
+    """The previous answer about a topic, if the observation has no hole between the two."""
+    if before is None or not 0 <= ends.read_at_ms - before.read_at_ms <= ENDS_FRESH_MS:
+        return None
+    return before.by_topic.get(topic)
+
+
+def _heard_from(time: LaneTime, partitions: set[InputPartition], at_ms: Millis) -> LaneTime:
+    """Silence of these partitions begins anew, and their streams go on from where they stand."""
+    topics = {external.stream: external.topic for external in _external(time.profile)}
+    own = {p for p in partitions if topics.get(p.input) == p.topic}
+    if not own:
+        return time
+    streams = {p.input for p in own}
+    return replace(
+        time,
+        quiet={**time.quiet, **dict.fromkeys(own, at_ms)},
+        stood_at={**time.stood_at, **{s: v for s, v in time.reached.items() if s in streams}},
+    )
+
+
+def _settle(time: LaneTime) -> LaneTime:
+    """Let the boundaries count that the finished positions cover now."""
+    if not time.writers:
+        return time
+    writers = {
+        i.stream: settled(time.writers[i.stream], finished_in(time.positions, i))
+        for i in time.profile.inputs
+        if isinstance(i, DerivedInput)
+    }
+    return replace(time, writers=writers)

@@ -1,0 +1,113 @@
+"""What of a fragment decides how its event time moves: its inputs and the box that keeps state."""
+
+from dataclasses import dataclass
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import FragmentName, StreamName, TopicName
+from pipeline.names import FragmentNames
+from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
+from pipeline.network.boxes.join import Join
+from pipeline.network.model import Box, ExternalStream, Silence
+from pipeline.planner.plan import Fragment, FragmentInput
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalInput:
+    """An input whose producers are not ours: event time follows what was seen of each partition.
+
+    `partitions` is what the plan says; a lane goes by the partitions that it really reads.
+    """
+
+    stream: StreamName
+    topic: TopicName
+    partitions: int
+    lateness_ms: int
+    idle_after_ms: int
+    silence: Silence
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedInput:
+    """An input that a fragment writes: event time follows the boundaries of that one `writer`."""
+
+    stream: StreamName
+    topic: TopicName
+    partitions: int
+    writer: str
+
+
+LaneInput = ExternalInput | DerivedInput
+
+
+@dataclass(frozen=True, slots=True)
+class Stateless:
+    """Filters and maps only: nothing is kept from one batch to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """An aggregate over tumbling windows."""
+
+    window: TumblingWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """An inner join within a time bound.
+
+    `span_ms` is how far before the watermark a kept row may still find a partner: the larger of
+    the two directions, never negative.
+    """
+
+    span_ms: int
+
+
+Shape = Stateless | Windowed | Joined
+
+
+@dataclass(frozen=True, slots=True)
+class LaneProfile:
+    """Everything that the rules of event time need to know of a fragment."""
+
+    inputs: tuple[LaneInput, ...]
+    shape: Shape
+
+
+def profile(fragment: Fragment) -> LaneProfile:
+    """Read a fragment's profile.
+
+    Raises:
+        BrokenInvariantError: the stateful box is of a kind for which there is no rule.
+    """
+    return LaneProfile(
+        inputs=tuple(_input(fragment.names, stream) for stream in fragment.inputs),
+        shape=_shape(fragment.stateful_box),
+    )
+
+
+def _input(names: FragmentNames, stream: FragmentInput) -> LaneInput:
+    if isinstance(stream, ExternalStream):
+        return ExternalInput(
+            stream=stream.name,
+            topic=stream.topic,
+            partitions=stream.partitions,
+            lateness_ms=stream.lateness_ms,
+            idle_after_ms=stream.idle_after_ms,
+            silence=stream.silence,
+        )
+    # A fragment is named after its last box, and a box's stream carries the box's name.
+    writer = FragmentNames(names.owner, names.network, FragmentName(stream.name)).writer
+    return DerivedInput(stream.name, stream.topic, stream.partitions, writer)
+
+
+def _shape(box: Box | None) -> Shape:
+    match box:
+        case None:
+            return Stateless()
+        case Aggregate():
+            return Windowed(box.window)
+        case Join():
+            return Joined(max(0, -box.bound.lower_ms, box.bound.upper_ms))
+        case _:
+            message = f"there is no rule for how event time moves through a box of kind {box.kind}"
+            raise BrokenInvariantError(message, place=f"box {box.name}")

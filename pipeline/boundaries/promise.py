@@ -1,0 +1,83 @@
+"""What a lane may promise about its output, and how advances and watermarks translate.
+
+The watermark in force in batch N is what Spark closes windows and drops state with in N; rows are
+late in N by the watermark of N-1. So what batch N closed with is what batch N+1 judges late by, and
+it can be promised in the transaction of batch N.
+"""
+
+from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.windows import last_end, next_end
+from pipeline.ids import Millis
+from pipeline.lanes.markers import CommitMarker
+
+
+def watermark_for(shape: Shape, advance: Millis) -> Millis:
+    """The watermark that an advance stands for.
+
+    A window that ends at t + 1 holds no time above t, so an advance to t closes it; a join row at
+    t is late once no more can come at or below t.
+    """
+    return Millis(advance + 1) if isinstance(shape, Windowed) else advance
+
+
+def advance_in_force(shape: Shape, marker: CommitMarker) -> Millis | None:
+    """The advance whose effect a marker shows; None before any.
+
+    Spark starts with a watermark of 0, which stands for none.
+    """
+    if isinstance(shape, Stateless):
+        return marker.boundary_ms
+    if marker.eviction_ms is None or marker.eviction_ms <= 0:
+        return None
+    return Millis(marker.eviction_ms - 1) if isinstance(shape, Windowed) else marker.eviction_ms
+
+
+def promise(
+    shape: Shape,
+    *,
+    eviction_ms: Millis | None,
+    advance_ms: Millis | None,
+    previous_ms: Millis | None,
+) -> Millis | None:
+    """The boundary of a lane's output after a batch; None while nothing can be said.
+
+    Args:
+        shape: what the lane computes.
+        eviction_ms: the watermark that the batch closed windows and dropped state with.
+        advance_ms: the largest advance that the batch read (only stateless lanes use it).
+        previous_ms: what was promised before; a promise never goes back.
+    """
+    found: Millis | None
+    match shape:
+        case Stateless():
+            found = advance_ms
+        case Windowed(window):
+            closed = _in_force(eviction_ms)
+            found = None if closed is None else Millis(next_end(window, closed) - 1)
+        case Joined():
+            found = _in_force(eviction_ms)
+    if found is None or previous_ms is None:
+        return previous_ms if found is None else found
+    return max(found, previous_ms)
+
+
+def kept_from(shape: Shape, eviction_ms: Millis | None) -> Millis | None:
+    """The event time at or above which rows may still be held by a stateful lane.
+
+    None: no watermark was in force yet, so every row is held. A stateless lane holds nothing; ask
+    only for the others.
+    """
+    in_force = _in_force(eviction_ms)
+    if in_force is None:
+        return None
+    match shape:
+        case Windowed(window):
+            return last_end(window, in_force)
+        case Joined(span_ms):
+            return Millis(in_force - span_ms)
+        case Stateless():
+            return None
+
+
+def _in_force(watermark: Millis | None) -> Millis | None:
+    return None if watermark is None or watermark <= 0 else watermark

@@ -1,0 +1,169 @@
+"""How large a step of event time a lane is given at once, and how often.
+
+Two limits. A jump is released in steps, so that one batch never closes unboundedly many windows:
+together, the advances whose effect is not yet seen span at most one step, and the step adapts to
+how many rows a step turned out to emit. And advances are paced, since each one costs a batch that
+may carry nothing else.
+"""
+
+from dataclasses import dataclass, replace
+
+from pipeline.boundaries.external import StreamBoundary
+from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.promise import advance_in_force
+from pipeline.boundaries.windows import last_end, next_end
+from pipeline.ids import Millis
+from pipeline.lanes.markers import CommitMarker
+
+STEP_SPANS = 64
+"""A lane's first step, in windows or join spans: many enough that a lane which catches up soon runs
+at full speed, few enough that 64 windows of many groups still fit one batch."""
+JOIN_STEP_MIN_MS = 1_000
+"""A join over an instant needs a first step too."""
+STEP_MAX_MS = 3_650 * 24 * 3_600_000
+"""Doubling ends at ten years: more is no limit any more."""
+STEP_ROWS = 10_000
+"""Rows a step should emit: a few percent of a full batch, so a step never delays the input much."""
+STATELESS_PACE_MS = 100
+"""A stateless lane only passes event time on. At ten a second the extra batches stay a small part
+of what it runs under load, and a window downstream closes at most a tenth of a second later."""
+JOIN_PACE_MS = 250
+"""A join emits a pair when both rows are there; an advance only frees state and tells those
+downstream. A no-data batch over state costs more than a stateless one, hence fewer."""
+CLOCK_PACE_MS = 1_000
+"""When only the clock moves event time, nothing waits for milliseconds: without this, every quiet
+lane would run ten empty batches a second for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What a lane was told of event time, and what of it is in force.
+
+    Args:
+        in_force_ms: the advance whose effect a finished batch has shown.
+        released_ms: the largest advance sent; never below `in_force_ms`.
+        released_at_ms: wall time when it was sent by us.
+        step_ms: how far beyond `in_force_ms` event time may be released.
+        cut: whether the last advance was cut short by the step.
+    """
+
+    in_force_ms: Millis | None
+    released_ms: Millis | None
+    released_at_ms: Millis | None
+    step_ms: int
+    cut: bool = False
+
+
+def begin(shape: Shape, marker: CommitMarker) -> Release:
+    """What a lane that continues from a marker was told already."""
+    in_force = advance_in_force(shape, marker)
+    return Release(in_force, in_force, None, _first_step_ms(shape))
+
+
+def took_effect(shape: Shape, release: Release, marker: CommitMarker, rows_out: int) -> Release:
+    """Read from a finished batch's marker which advance is in force, and adapt the step.
+
+    A step that was used in full and emitted few rows doubles; one that emitted too many halves. An
+    advance that was not cut says nothing about how large a step may be.
+    """
+    now = advance_in_force(shape, marker)
+    before = release.in_force_ms
+    if now is None or (before is not None and now <= before):
+        return release
+    released = now if release.released_ms is None else max(now, release.released_ms)
+    step_ms, cut = release.step_ms, release.cut
+    if rows_out > STEP_ROWS:
+        step_ms = max(_least_step_ms(shape), step_ms // 2)
+    elif cut and now >= released and rows_out < STEP_ROWS:
+        step_ms = min(STEP_MAX_MS, step_ms * 2)
+    return replace(
+        release,
+        in_force_ms=now,
+        released_ms=released,
+        step_ms=step_ms,
+        cut=cut and now < released,
+    )
+
+
+def next_advance(
+    shape: Shape, release: Release, target: StreamBoundary, now_ms: Millis
+) -> tuple[Release, Millis | None]:
+    """Decide whether to tell the lane to move on, and how far.
+
+    The first advance of a lane's life is free: before it there is nothing to measure a jump from.
+
+    Returns:
+        The new state, and the advance to send if there is one: above every earlier one, at or
+        below the target.
+    """
+    if isinstance(shape, Stateless):
+        value, cut = target.at_ms, False
+    else:
+        if _must_wait(shape, release):
+            return release, None
+        value, cut = _within_step(shape, release, target.at_ms)
+    if release.released_ms is not None and value <= release.released_ms:
+        return release, None
+    if not cut and not _in_pace(shape, release, target, now_ms):
+        return release, None
+    sent = replace(release, released_ms=value, released_at_ms=now_ms, cut=cut)
+    return sent, value
+
+
+def _must_wait(shape: Shape, release: Release) -> bool:
+    """Whether the last advance has to take effect first.
+
+    Always for windows: a batch per closed window is what is needed, not more. For a join only the
+    first one, since later ones are measured from what is in force.
+    """
+    if release.released_ms is None or release.released_ms == release.in_force_ms:
+        return False
+    return isinstance(shape, Windowed) or release.in_force_ms is None
+
+
+def _within_step(shape: Shape, release: Release, target: Millis) -> tuple[Millis, bool]:
+    """The target cut to the step, for windows to just before an end; and whether it was cut."""
+    if release.in_force_ms is None:
+        return _closing(shape, target), False
+    limit = Millis(release.in_force_ms + release.step_ms)
+    goal, value = _closing(shape, target), _closing(shape, min(target, limit))
+    if isinstance(shape, Windowed) and value <= release.in_force_ms < goal:
+        # A step that began inside a window and reaches no end still has to close one.
+        value = Millis(next_end(shape.window, Millis(release.in_force_ms + 1)) - 1)
+    return value, value < goal
+
+
+def _closing(shape: Shape, advance: Millis) -> Millis:
+    """The smallest advance that closes the same windows; any advance but for windows."""
+    if isinstance(shape, Windowed):
+        return Millis(last_end(shape.window, Millis(advance + 1)) - 1)
+    return advance
+
+
+def _in_pace(shape: Shape, release: Release, target: StreamBoundary, now_ms: Millis) -> bool:
+    if release.released_at_ms is None or isinstance(shape, Windowed):
+        return True
+    pace_ms = JOIN_PACE_MS if isinstance(shape, Joined) else STATELESS_PACE_MS
+    if target.by_clock:
+        pace_ms = max(pace_ms, CLOCK_PACE_MS)
+    # A wall clock that was set back must not silence a lane: then any difference will do.
+    return not 0 <= now_ms - release.released_at_ms < pace_ms
+
+
+def _first_step_ms(shape: Shape) -> int:
+    match shape:
+        case Windowed(window):
+            return STEP_SPANS * window.size_ms
+        case Joined(span_ms):
+            return max(JOIN_STEP_MIN_MS, STEP_SPANS * span_ms)
+        case Stateless():
+            return STEP_MAX_MS
+
+
+def _least_step_ms(shape: Shape) -> int:
+    """A window's step closes at least one.
+
+    A join's never shrinks below its first: what a join emits in a batch comes from the rows it
+    read, not from the step, and a smaller one would only make state pile up in a catch-up.
+    """
+    return shape.window.size_ms if isinstance(shape, Windowed) else _first_step_ms(shape)

@@ -1,0 +1,231 @@
+"""Commit markers, boundary records and advance records as JSON bytes, each with its format version.
+
+A reader accepts every version up to its own and refuses a newer one, since it cannot know what that
+says. Fields that it does not know within a version it reads are left alone, so a field may be added
+without a new version as long as its absence means what it meant before.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.markers import FORMAT_VERSION as MARKER_FORMAT
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
+
+BOUNDARY_FORMAT = 1
+ADVANCE_FORMAT = 1
+
+Number = TypeVar("Number", bound=int)
+
+
+def encode_marker(marker: CommitMarker) -> bytes:
+    """A marker as the value of its record."""
+    return _encode(
+        MARKER_FORMAT,
+        {
+            "epoch": marker.epoch,
+            "incarnation": marker.incarnation,
+            "batch": marker.batch,
+            "start": _nested(marker.start),
+            "end": _nested(marker.end),
+            "needed": _nested(marker.needed),
+            "late_ms": marker.late_ms,
+            "eviction_ms": marker.eviction_ms,
+            "progress": _nested(marker.progress),
+            "late_settled": marker.late_settled,
+            "boundary_ms": marker.boundary_ms,
+            "totals": {
+                "records_in": marker.totals.records_in,
+                "records_out": marker.totals.records_out,
+                "dead_letters": marker.totals.dead_letters,
+                "late_dropped": marker.totals.late_dropped,
+            },
+            "written_at_ms": marker.written_at_ms,
+        },
+    )
+
+
+def decode_marker(value: bytes, place: str) -> CommitMarker:
+    """Read a marker; `place` says where it was found, for the error.
+
+    Raises:
+        RefusedError: a newer version of Medusa wrote it.
+        BrokenInvariantError: it is damaged.
+    """
+    fields = _decode(value, MARKER_FORMAT, "commit marker", place)
+    totals = fields.inner("totals")
+    return CommitMarker(
+        epoch=Epoch(fields.number("epoch")),
+        incarnation=Incarnation(fields.text("incarnation")),
+        batch=BatchId(fields.number("batch")),
+        start=fields.by_partition("start", Offset),
+        end=fields.by_partition("end", Offset),
+        needed=fields.by_partition("needed", Offset),
+        late_ms=fields.instant("late_ms"),
+        eviction_ms=fields.instant("eviction_ms"),
+        progress=fields.by_partition("progress", Millis),
+        late_settled=BatchId(fields.number("late_settled")),
+        boundary_ms=fields.instant("boundary_ms"),
+        totals=Totals(
+            records_in=totals.number("records_in"),
+            records_out=totals.number("records_out"),
+            dead_letters=totals.number("dead_letters"),
+            late_dropped=totals.number("late_dropped"),
+        ),
+        written_at_ms=Millis(fields.number("written_at_ms")),
+    )
+
+
+def encode_boundary(record: BoundaryRecord) -> bytes:
+    """A boundary as the value of its record; the record's key is the writer's name."""
+    return _encode(
+        BOUNDARY_FORMAT,
+        {
+            "writer": record.writer,
+            "epoch": record.epoch,
+            "boundary_ms": record.boundary_ms,
+            "positions": {str(p): record.positions[p] for p in sorted(record.positions)},
+        },
+    )
+
+
+def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
+    """Read a boundary record.
+
+    Raises:
+        RefusedError: a newer version of Medusa wrote it.
+        BrokenInvariantError: it is damaged.
+    """
+    fields = _decode(value, BOUNDARY_FORMAT, "boundary record", place)
+    return BoundaryRecord(
+        writer=fields.text("writer"),
+        epoch=Epoch(fields.number("epoch")),
+        boundary_ms=Millis(fields.number("boundary_ms")),
+        positions=fields.inner("positions").numbered(Offset),
+    )
+
+
+def encode_advance(record: AdvanceRecord) -> bytes:
+    """An advance as the value of its record.
+
+    A lane's query reads `incarnation` and `advance_ms` at the top level of the JSON object: these
+    two names are part of the format.
+    """
+    return _encode(
+        ADVANCE_FORMAT, {"incarnation": record.incarnation, "advance_ms": record.advance_ms}
+    )
+
+
+def decode_advance(value: bytes, place: str) -> AdvanceRecord:
+    """Read an advance record.
+
+    Raises:
+        RefusedError: a newer version of Medusa wrote it.
+        BrokenInvariantError: it is damaged.
+    """
+    fields = _decode(value, ADVANCE_FORMAT, "advance record", place)
+    return AdvanceRecord(
+        incarnation=Incarnation(fields.text("incarnation")),
+        advance_ms=Millis(fields.number("advance_ms")),
+    )
+
+
+def _encode(version: int, fields: Mapping[str, object]) -> bytes:
+    return json.dumps({"format": version, **fields}, separators=(",", ":")).encode()
+
+
+def _nested(values: Mapping[InputPartition, int]) -> dict[str, dict[str, dict[str, int]]]:
+    """Input → topic → partition → value, in order, so that equal facts are equal bytes."""
+    nested: dict[str, dict[str, dict[str, int]]] = {}
+    for key in sorted(values):
+        topics = nested.setdefault(key.input, {})
+        topics.setdefault(key.topic, {})[str(key.partition)] = values[key]
+    return nested
+
+
+def _decode(value: bytes, newest: int, what: str, place: str) -> "_Fields":
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise BrokenInvariantError(f"the {what} is not JSON", place=place) from error
+    fields = _Fields(_members(found, what, place), what, place)
+    version = fields.number("format")
+    if version > newest:
+        raise RefusedError(
+            f"a newer Medusa wrote this {what}: format {version}, this one reads up to {newest}",
+            place=place,
+            hint="run this node with the same version as the one that wrote it, or a newer one",
+        )
+    if version < 1:
+        raise BrokenInvariantError(f"the {what} has the unknown format {version}", place=place)
+    return fields
+
+
+def _members(found: object, what: str, place: str) -> Mapping[str, object]:
+    if not isinstance(found, dict):
+        raise BrokenInvariantError(f"{what}: an object was expected", place=place)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The members of one JSON object, read with their types checked."""
+
+    members: Mapping[str, object]
+    what: str
+    place: str
+
+    def number(self, name: str) -> int:
+        return self._whole(self._member(name), name)
+
+    def text(self, name: str) -> str:
+        found = self._member(name)
+        if not isinstance(found, str):
+            raise self._damaged(name, "a text")
+        return found
+
+    def instant(self, name: str) -> Millis | None:
+        found = self._member(name)
+        return None if found is None else Millis(self._whole(found, name))
+
+    def inner(self, name: str) -> "_Fields":
+        what = f"{self.what}, {name}"
+        return _Fields(_members(self._member(name), what, self.place), what, self.place)
+
+    def numbered(self, kind: Callable[[int], Number]) -> dict[int, Number]:
+        found: dict[int, Number] = {}
+        for name in self.members:
+            if not name.isdecimal():
+                raise self._damaged(name, "a partition number")
+            found[int(name)] = kind(self.number(name))
+        return found
+
+    def by_partition(
+        self, name: str, kind: Callable[[int], Number]
+    ) -> dict[InputPartition, Number]:
+        inputs = self.inner(name)
+        return {
+            InputPartition(StreamName(stream), TopicName(topic), partition): value
+            for stream in inputs.members
+            for topic in inputs.inner(stream).members
+            for partition, value in inputs.inner(stream).inner(topic).numbered(kind).items()
+        }
+
+    def _member(self, name: str) -> object:
+        if name not in self.members:
+            raise BrokenInvariantError(f"{self.what}: {name} is missing", place=self.place)
+        return self.members[name]
+
+    def _whole(self, found: object, name: str) -> int:
+        if not isinstance(found, int) or isinstance(found, bool):
+            raise self._damaged(name, "a whole number")
+        return found
+
+    def _damaged(self, name: str, expected: str) -> BrokenInvariantError:
+        message = f"{self.what}: {name} should be {expected}"
+        return BrokenInvariantError(message, place=self.place)

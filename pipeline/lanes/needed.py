@@ -1,0 +1,111 @@
+"""The oldest positions that a lane still needs: for retention, and for a rebuild from the log.
+
+Per input partition we remember spans: from where a run of finished batches read, and the largest
+event time in it. A span is over once all of its event times lie below what the state may hold. The
+needed position is the start of the first span that is not over. It is never too far ahead; it may
+lie behind by a part of a span.
+
+Spans rise in event time along the log: a batch whose newest row is no newer than an earlier span's
+cannot be needed longer than that one, so it joins it. Only when there are more than `SPANS_MAX` do
+two neighbours become one, which keeps the older start and the newer time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.boundaries.profile import Shape, Stateless
+from pipeline.boundaries.promise import kept_from
+from pipeline.ids import Millis, Offset
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition, Positions
+
+SPANS_MAX = 256
+"""Spans per partition: with batches of 100 ms, half a minute of state to the batch, and longer
+state ever more coarsely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What was read from `start` on; `newest_ms` None: its event times are not known."""
+
+    start: Offset
+    newest_ms: Millis | None
+
+
+@dataclass(frozen=True, slots=True)
+class NeededLog:
+    """The open spans of each input partition, oldest first."""
+
+    spans: Mapping[InputPartition, tuple[Span, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRead:
+    """What a finished batch read.
+
+    Args:
+        start: the positions before it.
+        end: the positions after it.
+        newest: the largest event time of its rows, for every input partition that had any; whether
+            late rows are counted does not matter.
+        eviction_ms: the watermark that it closed windows and dropped state with.
+    """
+
+    start: Positions
+    end: Positions
+    newest: Mapping[InputPartition, Millis]
+    eviction_ms: Millis | None
+
+
+def resume(marker: CommitMarker) -> NeededLog:
+    """The log of a lane that continues from a marker.
+
+    One span per partition, from the needed position on. Its newest event time is the marker's
+    progress. Of a partition without progress nothing is known, so its position stays where it is
+    for the lane's whole life: a marker should hold the progress of derived inputs too.
+    """
+    return NeededLog(
+        {
+            partition: (Span(start, marker.progress.get(partition)),)
+            for partition, start in marker.needed.items()
+            if start < marker.end.get(partition, start)
+        }
+    )
+
+
+def after_batch(shape: Shape, log: NeededLog, batch: BatchRead) -> tuple[NeededLog, Positions]:
+    """The log after a batch, and the oldest positions still needed."""
+    if isinstance(shape, Stateless):
+        return NeededLog({}), batch.end
+    spans = dict(log.spans)
+    for partition, newest_ms in batch.newest.items():
+        before = spans.get(partition, ())
+        last = before[-1] if before else None
+        if last is None or (last.newest_ms is not None and last.newest_ms < newest_ms):
+            spans[partition] = _bounded((*before, Span(batch.start[partition], newest_ms)))
+    kept_from_ms = kept_from(shape, batch.eviction_ms)
+    spans = {
+        partition: left
+        for partition, found in spans.items()
+        if (left := _open(found, kept_from_ms))
+    }
+    return NeededLog(spans), {
+        partition: spans[partition][0].start if partition in spans else offset
+        for partition, offset in batch.end.items()
+    }
+
+
+def _open(spans: tuple[Span, ...], kept_from_ms: Millis | None) -> tuple[Span, ...]:
+    """The spans that are not over; while no watermark is in force, all of them."""
+    if kept_from_ms is None:
+        return spans
+    return tuple(s for s in spans if s.newest_ms is None or s.newest_ms >= kept_from_ms)
+
+
+def _bounded(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Join neighbours of the older half, two by two, when there are too many."""
+    if len(spans) <= SPANS_MAX:
+        return spans
+    half = len(spans) // 4 * 2
+    joined = [Span(spans[i].start, spans[i + 1].newest_ms) for i in range(0, half, 2)]
+    return (*joined, *spans[half:])
