@@ -1,0 +1,1 @@
+"""Kafka: the only home of its driver; errors leave it as ours."""

@@ -1,0 +1,186 @@
+"""The only translation of the Kafka driver's errors into our tree, by table.
+
+Use `with translated("reading topic car-sightings"):` around calls of the driver, and
+`medusa_error` for errors that the driver hands over as values.
+"""
+
+# ruff: noqa: SLF001 - the names of the error codes of the driver itself begin with an underscore
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from pipeline.errors import (
+    BrokenInvariantError,
+    FencedError,
+    MedusaError,
+    RefusedError,
+    RetryError,
+    UnavailableError,
+)
+
+
+class NoSuchTopicError(RefusedError):
+    """The topic, or the partition of it, does not exist."""
+
+    code = "no-such-topic"
+
+
+class NoSuchGroupError(RefusedError):
+    """The consumer group does not exist."""
+
+    code = "no-such-group"
+
+
+class TopicExistsError(RefusedError):
+    """The topic exists already."""
+
+    code = "topic-exists"
+
+
+class OffsetGoneError(RefusedError):
+    """The offset is not in the partition: removed by retention, or the topic was made again."""
+
+    code = "offset-gone"
+
+
+_Row = tuple[type[MedusaError], str, str]
+
+_DOWN: Final[_Row] = (
+    UnavailableError,
+    "Kafka does not answer",
+    "is the broker running, and is kafka.bootstrap_servers right?",
+)
+_FENCED_ROW: Final[_Row] = (FencedError, "another instance has taken over", "")
+_AGAIN: Final[_Row] = (RetryError, "Kafka asks to try again", "")
+_NO_TOPIC: Final[_Row] = (NoSuchTopicError, "the topic does not exist", "")
+_NOT_ALLOWED: Final[_Row] = (
+    RefusedError,
+    "Kafka does not allow this to us",
+    "check the access control lists of the cluster.",
+)
+_LOGIN: Final[_Row] = (RefusedError, "Kafka does not accept our credentials", "")
+_TOO_LARGE: Final[_Row] = (
+    RefusedError,
+    "the record is larger than Kafka takes",
+    "raise max.message.bytes of the topic, or send smaller records.",
+)
+_GONE: Final[_Row] = (
+    OffsetGoneError,
+    "the offset is not in the topic any more",
+    "retention removed it, or the topic was deleted and made again.",
+)
+
+_TABLE: Final[dict[int, _Row]] = {
+    KafkaError._TRANSPORT: _DOWN,
+    KafkaError._ALL_BROKERS_DOWN: _DOWN,
+    KafkaError._RESOLVE: _DOWN,
+    KafkaError._TIMED_OUT: _DOWN,
+    KafkaError._TIMED_OUT_QUEUE: _DOWN,
+    KafkaError._MSG_TIMED_OUT: _DOWN,
+    KafkaError._WAIT_COORD: _DOWN,
+    KafkaError._SSL: _DOWN,
+    KafkaError.NETWORK_EXCEPTION: _DOWN,
+    KafkaError.REQUEST_TIMED_OUT: _DOWN,
+    KafkaError.BROKER_NOT_AVAILABLE: _DOWN,
+    KafkaError.LEADER_NOT_AVAILABLE: _DOWN,
+    KafkaError.REPLICA_NOT_AVAILABLE: _DOWN,
+    KafkaError.COORDINATOR_NOT_AVAILABLE: _DOWN,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _AGAIN,
+    KafkaError.NOT_LEADER_FOR_PARTITION: _AGAIN,
+    KafkaError.NOT_COORDINATOR: _AGAIN,
+    KafkaError.NOT_CONTROLLER: _AGAIN,
+    KafkaError.NOT_ENOUGH_REPLICAS: _AGAIN,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _AGAIN,
+    KafkaError.OFFSET_NOT_AVAILABLE: _AGAIN,
+    KafkaError.CONCURRENT_TRANSACTIONS: _AGAIN,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED: _AGAIN,
+    KafkaError.TRANSACTION_ABORTABLE: _AGAIN,
+    KafkaError._QUEUE_FULL: _AGAIN,
+    KafkaError._CONFLICT: _AGAIN,
+    KafkaError._PREV_IN_PROGRESS: _AGAIN,
+    KafkaError._RETRY: _AGAIN,
+    KafkaError._PURGE_QUEUE: _AGAIN,
+    KafkaError._PURGE_INFLIGHT: _AGAIN,
+    KafkaError._FENCED: _FENCED_ROW,
+    KafkaError.PRODUCER_FENCED: _FENCED_ROW,
+    KafkaError.INVALID_PRODUCER_EPOCH: _FENCED_ROW,
+    KafkaError.TRANSACTION_COORDINATOR_FENCED: _FENCED_ROW,
+    KafkaError.FENCED_INSTANCE_ID: _FENCED_ROW,
+    KafkaError.UNKNOWN_TOPIC_OR_PART: _NO_TOPIC,
+    KafkaError.UNKNOWN_TOPIC_ID: _NO_TOPIC,
+    KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,
+    KafkaError._UNKNOWN_PARTITION: (NoSuchTopicError, "the partition does not exist", ""),
+    KafkaError.TOPIC_ALREADY_EXISTS: (TopicExistsError, "the topic exists already", ""),
+    KafkaError.TOPIC_EXCEPTION: (
+        RefusedError,
+        "Kafka does not accept the name of the topic",
+        "letters, digits, dot, underscore and hyphen, at most 249 characters.",
+    ),
+    KafkaError.INVALID_PARTITIONS: (RefusedError, "Kafka does not accept that many partitions", ""),
+    KafkaError.INVALID_REPLICATION_FACTOR: (
+        RefusedError,
+        "Kafka does not accept the replication factor",
+        "it can be at most the number of brokers.",
+    ),
+    KafkaError.INVALID_CONFIG: (RefusedError, "Kafka does not accept a topic setting", ""),
+    KafkaError.POLICY_VIOLATION: (RefusedError, "a policy of the cluster forbids this", ""),
+    KafkaError.TOPIC_DELETION_DISABLED: (RefusedError, "the cluster forbids deleting topics", ""),
+    KafkaError.GROUP_ID_NOT_FOUND: (NoSuchGroupError, "the consumer group does not exist", ""),
+    KafkaError.NON_EMPTY_GROUP: (
+        RefusedError,
+        "the consumer group has members",
+        "stop its consumers first.",
+    ),
+    KafkaError.OFFSET_OUT_OF_RANGE: _GONE,
+    KafkaError._AUTO_OFFSET_RESET: _GONE,
+    KafkaError._NO_OFFSET: _GONE,
+    KafkaError.MSG_SIZE_TOO_LARGE: _TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE: _TOO_LARGE,
+    KafkaError.INVALID_RECORD: (RefusedError, "Kafka does not accept the record", ""),
+    KafkaError.INVALID_TIMESTAMP: (RefusedError, "Kafka does not accept the timestamp", ""),
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError._AUTHENTICATION: _LOGIN,
+    KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: _LOGIN,
+}
+
+
+def medusa_error(error: KafkaError | KafkaException, place: str = "") -> MedusaError:
+    """What an error of the driver is in our tree.
+
+    Errors that the table does not name: those that the driver calls retriable, or that end with
+    the transaction, are `RetryError`; the rest is `BrokenInvariantError`.
+    """
+    plain = _plain(error)
+    if plain is None:
+        return BrokenInvariantError(f"an unexpected error of Kafka: {error}", place=place)
+    row = _TABLE.get(plain.code())
+    if row is None and (plain.retriable() or plain.txn_requires_abort()):
+        row = _AGAIN
+    if row is None:
+        return BrokenInvariantError(
+            f"an unexpected error of Kafka: {plain.name()}: {plain.str()}", place=place
+        )
+    kind, words, hint = row
+    return kind(f"{words} ({plain.str()})", place=place, hint=hint)
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Let the driver's errors leave the block as ours, with the original as the cause."""
+    try:
+        yield
+    except KafkaException as error:
+        raise medusa_error(error, place) from error
+
+
+def _plain(error: KafkaError | KafkaException) -> KafkaError | None:
+    if isinstance(error, KafkaError):
+        return error
+    first = error.args[0] if error.args else None
+    return first if isinstance(first, KafkaError) else None

@@ -1,0 +1,276 @@
+"""The versioned store on ZooKeeper: the only module that knows kazoo.
+
+Rules it keeps:
+
+1. Every call has one deadline. A call on a suspended session is refused at once, not queued: a
+   queued write could be done long after its caller gave up.
+2. The chroot is part of every path that is sent. kazoo's own chroot cannot be made through itself.
+3. kazoo reconnects for ever, with a short bounded delay. A session that was lost is replaced by a
+   new one; `session` then changes, and whoever had ephemeral paths makes them again.
+4. An answer that did not come leaves open whether a write was done. Callers read to find out.
+"""
+
+import logging
+import threading
+from typing import Final, Self, TypeVar
+
+from kazoo.client import KazooClient, KazooState, TransactionRequest
+from kazoo.exceptions import (
+    AuthFailedError,
+    BadArgumentsError,
+    BadVersionError,
+    InvalidACLError,
+    KazooException,
+    NoAuthError,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.interfaces import IAsyncResult
+from kazoo.retry import KazooRetry
+
+from brokers import versioned_store as store
+from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned, check_path
+from pipeline.errors import (
+    BrokenInvariantError,
+    MedusaError,
+    RefusedError,
+    UnavailableError,
+    UsageError,
+)
+
+T = TypeVar("T")
+
+SESSION_TIMEOUT_S: Final = 10.0
+"""How long ZooKeeper waits for a silent client before its ephemeral paths go."""
+RECONNECT_DELAY_S_MAX: Final = 1.0
+PORT_MAX: Final = 65535
+
+_LOG: Final = logging.getLogger("medusa.zookeeper")
+_LOG.addHandler(logging.NullHandler())
+
+_TRANSLATION: Final[tuple[tuple[type[Exception], type[MedusaError], str, str], ...]] = (
+    (NoNodeError, store.NoSuchPathError, "the path does not exist", ""),
+    (NodeExistsError, store.PathExistsError, "the path exists already", ""),
+    (BadVersionError, store.VersionConflictError, "the value was changed since it was read", ""),
+    (NotEmptyError, store.NotEmptyError, "the path has children", ""),
+    (
+        NoChildrenForEphemeralsError,
+        BrokenInvariantError,
+        "an ephemeral path has no children",
+        "",
+    ),
+    (BadArgumentsError, BrokenInvariantError, "ZooKeeper does not accept the request", ""),
+    (
+        NoAuthError,
+        RefusedError,
+        "ZooKeeper does not allow this to us",
+        "check the access control list of the path.",
+    ),
+    (InvalidACLError, RefusedError, "ZooKeeper does not accept the access control list", ""),
+    (AuthFailedError, RefusedError, "ZooKeeper does not accept our credentials", ""),
+    (KazooTimeoutError, UnavailableError, "ZooKeeper did not answer in time", ""),
+    (KazooException, UnavailableError, "the connection to ZooKeeper was lost", ""),
+)
+"""First match wins. What is not told apart is a matter of connection and session."""
+
+
+def translated(error: Exception, place: str) -> MedusaError:
+    """What an error of kazoo is in our tree; raise it `from` the original."""
+    for kind, ours, words, hint in _TRANSLATION:
+        if isinstance(error, kind):
+            detail = "" if ours is not UnavailableError else f" ({type(error).__name__})"
+            return ours(f"{words}{detail}", place=place, hint=hint)
+    return BrokenInvariantError(f"an error of ZooKeeper that nobody expected: {error}", place=place)
+
+
+def split_connect_string(connect: str) -> tuple[str, str]:
+    """Split `host:2181,host2:2181/chroot` into hosts and chroot; no chroot is the empty string.
+
+    >>> split_connect_string("a:2181,b:2181/medusa/x")
+    ('a:2181,b:2181', '/medusa/x')
+    """
+    hosts, slash, chroot = connect.partition("/")
+    entries = [host.strip() for host in hosts.split(",")]
+    for entry in entries:
+        name, colon, port = entry.rpartition(":")
+        if not entry or (colon and (not name or not port.isdigit() or int(port) > PORT_MAX)):
+            raise UsageError(
+                f"{entry!r} is not a host and port",
+                place=f"zookeeper.connect = {connect}",
+                hint="write host:port, more of them with commas, then a chroot such as /medusa.",
+            )
+    path = (slash + chroot).rstrip("/")
+    if path:
+        check_path(path)
+    return ",".join(entries), path
+
+
+class ZooKeeperStore:
+    """One session; a `VersionedStore`. Made by `connect`; safe to use from several threads."""
+
+    def __init__(self, client: KazooClient, hosts: str, chroot: str, timeout_s: float) -> None:
+        self._client = client
+        self._hosts = hosts
+        self._chroot = chroot
+        self._timeout_s = timeout_s
+        self._session = 1
+        self._closed = False
+        client.add_listener(self._on_state)
+
+    @classmethod
+    def connect(
+        cls, connect: str, timeout_s: float, session_timeout_s: float = SESSION_TIMEOUT_S
+    ) -> Self:
+        """Open a session and make the chroot if it is missing.
+
+        Args:
+            connect: hosts with chroot: `host:2181,host2:2181/medusa`.
+            timeout_s: limit for connecting, and later for every call.
+            session_timeout_s: how long the session outlives a lost connection.
+
+        Raises:
+            UnavailableError: no server gave us a session in time.
+            UsageError: `connect` cannot be read.
+        """
+        hosts, chroot = split_connect_string(connect)
+        retry = KazooRetry(
+            max_tries=-1, delay=0.05, backoff=2, max_jitter=0.2, max_delay=RECONNECT_DELAY_S_MAX
+        )
+        client = KazooClient(hosts, session_timeout_s, connection_retry=retry, logger=_LOG)
+        opened = cls(client, hosts, chroot, timeout_s)
+        client.start_async().wait(timeout_s)
+        if not client.connected:
+            opened.close()
+            raise UnavailableError(
+                f"no ZooKeeper server gave us a session within {timeout_s:g} s",
+                place=f"ZooKeeper {hosts}",
+                hint="is it running? `medusa up` starts an embedded one.",
+            )
+        try:
+            opened.make_parents("/")
+        except MedusaError:
+            opened.close()
+            raise
+        return opened
+
+    def get(self, path: str) -> Versioned | None:
+        """The value at a path; None if the path does not exist."""
+        full = self._full(path)
+        self._check_usable()
+        try:
+            value, stat = self._wait(self._client.get_async(full), path)
+        except store.NoSuchPathError:
+            return None
+        return Versioned(value or b"", stat.version)
+
+    def children(self, path: str) -> tuple[str, ...]:
+        """Names directly below a path, sorted; empty if the path does not exist."""
+        full = self._full(path)
+        self._check_usable()
+        try:
+            return tuple(sorted(self._wait(self._client.get_children_async(full), path)))
+        except store.NoSuchPathError:
+            return ()
+
+    def make_parents(self, path: str) -> None:
+        """Make the path and all its parents with empty values, as far as they are missing."""
+        full = self._full(path)
+        self._check_usable()
+        if self._wait(self._client.exists_async(full), path) is not None:
+            return
+        done = ""
+        for part in full.strip("/").split("/"):
+            done = f"{done}/{part}"
+            if self._wait(self._client.exists_async(done), path) is not None:
+                continue
+            try:
+                self._wait(self._client.create_async(done, b""), path)
+            except store.PathExistsError:
+                continue  # somebody else made it between our two calls: that is what we want
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """Do all operations or none, in one atomic step."""
+        store.check_step(operations)
+        self._check_usable()
+        if not operations:
+            return
+        transaction = self._client.transaction()
+        for operation in operations:
+            self._add(transaction, operation)
+        results = self._wait(transaction.commit_async(), operations[0].path)
+        for operation, result in zip(operations, results, strict=True):
+            # The operations around the one that failed carry these two; they say nothing.
+            if isinstance(result, Exception) and not isinstance(
+                result, RolledBackError | RuntimeInconsistency
+            ):
+                raise translated(result, operation.path) from result
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the session is in doubt, so that nothing may be decided on what was read."""
+        return not self._client.connected
+
+    @property
+    def session(self) -> int:
+        """Changes when the session was lost: its ephemeral paths are gone; make them again."""
+        return self._session
+
+    def close(self) -> None:
+        """End the session; its ephemeral paths go. Closing twice does nothing.
+
+        Waits for the server at most the store's timeout; what is left then ends by itself.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        stopper = threading.Thread(target=self._stop, name="zookeeper-stop", daemon=True)
+        stopper.start()
+        stopper.join(self._timeout_s)
+
+    def _stop(self) -> None:
+        try:
+            self._client.stop()
+            self._client.close()
+        except (KazooException, OSError) as error:
+            _LOG.warning("the session did not end cleanly: %s", error)
+
+    def _on_state(self, state: str) -> None:
+        if state == KazooState.LOST and not self._closed:
+            self._session += 1
+
+    def _full(self, path: str) -> str:
+        check_path(path)
+        return self._chroot + path if path != "/" else self._chroot or "/"
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise UnavailableError("the session is closed", place=f"ZooKeeper {self._hosts}")
+        if self.suspended:
+            raise UnavailableError(
+                "the connection to ZooKeeper is suspended",
+                place=f"ZooKeeper {self._hosts}",
+                hint="it goes on by itself when a server answers again.",
+            )
+
+    def _wait(self, result: "IAsyncResult[T]", path: str) -> T:
+        try:
+            return result.get(timeout=self._timeout_s)
+        except (KazooException, KazooTimeoutError) as error:
+            raise translated(error, f"ZooKeeper {self._hosts}, {self._chroot}{path}") from error
+
+    def _add(self, transaction: TransactionRequest, operation: Operation) -> None:
+        path = self._full(operation.path)
+        match operation:
+            case Create(_, value, ephemeral):
+                transaction.create(path, value, ephemeral=ephemeral)
+            case Set(_, value, version):
+                transaction.set_data(path, value, version)
+            case Check(_, version):
+                transaction.check(path, version)
+            case Delete(_, version):
+                transaction.delete(path, version)

@@ -1,0 +1,2 @@
+class ZnodeStat:
+    version: int
