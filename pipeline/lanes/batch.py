@@ -1,0 +1,91 @@
+"""A finished batch → the marker that its transaction carries. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition, Positions
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """What the engine says about one executed batch.
+
+    Args:
+        end: positions after the batch, for every assigned partition.
+        late_ms: the watermark at or below which rows of this batch were late; None before any.
+        eviction_ms: the watermark that closed windows and dropped state in this batch.
+        advance_ms: the largest advance read in this batch.
+        records: read from the data and redrive topics.
+        bad: of those, how many have to go to the dead letters; late ones not counted.
+        unknown: how many carry a schema id that the query was not planned with.
+        late: rows that were dropped as late (Spark counts groups, so only zero or not is exact).
+        largest: the largest event time of good rows, per data partition that had any.
+    """
+
+    batch: BatchId
+    end: Positions
+    late_ms: Millis | None
+    eviction_ms: Millis | None
+    advance_ms: Millis | None
+    records: int
+    bad: int
+    unknown: int
+    late: int
+    largest: Mapping[InputPartition, Millis]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a batch writes besides its marker."""
+
+    records: int
+    dead_letters: int
+    late: int
+
+
+def is_repeat(marker: CommitMarker, incarnation: Incarnation, facts: BatchFacts) -> bool:
+    """Whether the batch was written already, so that it must be executed but not written again."""
+    return (
+        marker.incarnation == incarnation
+        and marker.batch == facts.batch
+        and dict(marker.end) == dict(facts.end)
+    )
+
+
+def next_marker(
+    last: CommitMarker,
+    facts: BatchFacts,
+    written: Written,
+    *,
+    epoch: Epoch,
+    needed: Positions,
+    boundary_ms: Millis | None,
+    now_ms: Millis,
+) -> CommitMarker:
+    """The marker of a batch that follows `last`."""
+    progress = dict(last.progress)
+    for partition, largest in facts.largest.items():
+        progress[partition] = max(largest, progress.get(partition, largest))
+    totals = Totals(
+        records_in=last.totals.records_in + facts.records,
+        records_out=last.totals.records_out + written.records,
+        dead_letters=last.totals.dead_letters + written.dead_letters,
+        late_dropped=last.totals.late_dropped + written.late,
+    )
+    return CommitMarker(
+        epoch=epoch,
+        incarnation=last.incarnation,
+        batch=facts.batch,
+        start=last.end,
+        end=facts.end,
+        needed=needed,
+        late_ms=facts.late_ms,
+        eviction_ms=facts.eviction_ms,
+        progress=progress,
+        late_settled=facts.batch,
+        boundary_ms=boundary_ms,
+        totals=totals,
+        written_at_ms=now_ms,
+    )

@@ -1,0 +1,57 @@
+"""The headers of a dead letter: the context of a record that is otherwise kept byte for byte. Pure.
+
+The original's own headers come first, unchanged; ours share one prefix. Numbers are decimal text.
+"""
+
+from dataclasses import dataclass
+
+from pipeline.ids import BoxName, Millis, NetworkVersion, Offset, StreamName, TopicName
+from pipeline.names import FragmentNames
+
+PREFIX = "medusa.error."
+FORMAT_VERSION = 1
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where and why a record failed.
+
+    `port` is empty when the record could not be judged at all; else only that path refused it.
+    `topic`, `partition` and `offset` are where the original stands; None for a result that a
+    stateful fragment could not compute, which no single record stands for.
+    """
+
+    reason: str
+    box: BoxName
+    input: StreamName | None
+    port: str
+    topic: TopicName | None
+    partition: int | None
+    offset: Offset | None
+    timestamp_ms: Millis
+    version: NetworkVersion
+    attempt: int = 1
+
+
+def headers(names: FragmentNames, context: Context, original: Headers) -> Headers:
+    """The original's headers, then the context."""
+    facts: tuple[tuple[str, object], ...] = (
+        ("format", FORMAT_VERSION),
+        ("reason", context.reason),
+        ("participant", names.owner),
+        ("network", names.network),
+        ("fragment", names.fragment),
+        ("box", context.box),
+        ("input", context.input),
+        ("port", context.port),
+        ("topic", context.topic),
+        ("partition", context.partition),
+        ("offset", context.offset),
+        ("timestamp", context.timestamp_ms),
+        ("version", context.version),
+        ("attempt", context.attempt),
+    )
+    kept = tuple(header for header in original if not header[0].startswith(PREFIX))
+    ours = tuple((f"{PREFIX}{name}", str(v).encode()) for name, v in facts if v is not None)
+    return kept + ours

@@ -1,0 +1,104 @@
+"""aggregate, lowered: arguments first, then the grouping, then what `compute` makes of it.
+
+Sums and averages must not depend on the order of rows, so floating point is added as exact decimals
+(the argument already carries the cast). A distinct count keeps the set of values in the state.
+"""
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.network.boxes.aggregate import WINDOW_END, WINDOW_START, Aggregate, Aggregation
+from pipeline.network.types import DecimalType
+from pipeline.spark.boxes.stateful import LoweredBox
+from pipeline.spark.lowered import Project, WindowCore
+from pipeline.spark.sql import any_failed, quoted
+
+
+def lower(box: Aggregate) -> LoweredBox:
+    """Arguments as columns, one call per aggregation, the computed columns."""
+    arguments = tuple(
+        (argument_name(a), a.argument.sql) for a in box.aggregations if a.argument is not None
+    )
+    before = Project(
+        box.name,
+        (*((group.name, group.expression.sql) for group in box.by), *arguments),
+        any_failed(
+            (
+                *(group.expression for group in box.by),
+                *(a.argument for a in box.aggregations if a.argument is not None),
+            )
+        ),
+    )
+    core = WindowCore(
+        size_ms=box.window.size_ms,
+        offset_ms=box.window.offset_ms,
+        by=tuple(group.name for group in box.by),
+        functions=(
+            *((a.name, call(a)) for a in box.aggregations),
+            *((counted_name(a), f"count({quoted(argument_name(a))})") for a in _may_overflow(box)),
+        ),
+        window_start=WINDOW_START,
+        window_end=WINDOW_END,
+    )
+    passed = (*(group.name for group in box.by), WINDOW_START, WINDOW_END)
+    after = Project(
+        box.name,
+        (
+            *((name, quoted(name)) for name in passed),
+            *((computed.name, computed.expression.sql) for computed in box.compute),
+        ),
+        " OR ".join(
+            (
+                *(
+                    f"({computed})"
+                    for computed in (any_failed(c.expression for c in box.compute),)
+                    if computed
+                ),
+                *(_overflowed(a) for a in _may_overflow(box)),
+            )
+        )
+        or None,
+    )
+    return LoweredBox((before,), core, (after,))
+
+
+def argument_name(aggregation: Aggregation) -> str:
+    """The column that holds the argument of an aggregation."""
+    return f"__argument_{aggregation.name}"
+
+
+def counted_name(aggregation: Aggregation) -> str:
+    """The column that counts the values of an aggregation that may overflow."""
+    return f"__counted_{aggregation.name}"
+
+
+def _may_overflow(box: Aggregate) -> tuple[Aggregation, ...]:
+    return tuple(a for a in box.aggregations if a.function in {"sum", "avg"})
+
+
+def _overflowed(aggregation: Aggregation) -> str:
+    """A sum of at least one value that is null did not fit its type."""
+    total, counted = quoted(aggregation.name), quoted(counted_name(aggregation))
+    return f"({total} IS NULL AND {counted} > 0)"
+
+
+def call(aggregation: Aggregation) -> str:
+    """The aggregate call in Spark SQL; never raises, whatever the order of the rows."""
+    argument = quoted(argument_name(aggregation))
+    exact_type = aggregation.type
+    match aggregation.function:
+        case "count" if aggregation.argument is None:
+            return "count(*)"
+        case "count":
+            return f"count({argument})"
+        case "count_distinct":
+            return f"CAST(size(collect_set({argument})) AS BIGINT)"
+        case "sum" if isinstance(exact_type, DecimalType):
+            return f"try_sum({argument})"
+        case "sum":
+            return f"try_cast(try_sum({argument}) AS {exact_type})"
+        case "avg":
+            total = f"CAST(try_sum({argument}) AS DOUBLE)"
+            return f"try_divide({total}, CAST(count({argument}) AS DOUBLE))"
+        case "min" | "max":
+            return f"{aggregation.function}({argument})"
+        case _:
+            raise BrokenInvariantError(f"aggregate function {aggregation.function} has no lowering")

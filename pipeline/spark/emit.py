@@ -1,0 +1,403 @@
+"""The lowered plan → DataFrame calls: one short function per part, no decisions.
+
+Event time follows the advances alone. Spark takes the largest value of a column as its watermark;
+so a `__watermark` column holds an advance in the rows that carry one and a time far in the past in
+all others, and above the watermark node every column is wrapped in a condition on it, so that the
+optimiser pushes no filter below that node, where it would remove the advances.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql.avro.functions import from_avro, to_avro
+
+from pipeline.ids import Incarnation, SchemaId, StreamName, TopicName
+from pipeline.spark import hidden
+from pipeline.spark.hidden import Reason, evaluation_failed
+from pipeline.spark.lowered import (
+    DECODED_MARK,
+    Encoding,
+    JoinCore,
+    Keep,
+    Lowered,
+    Path,
+    Project,
+    Source,
+    Step,
+    TopicRole,
+    WindowCore,
+)
+from pipeline.spark.sql import quoted
+
+_FAR_PAST_S = -9_000_000_000
+_DATA_BEFORE = "1900-01-01"
+_PREFIX_BYTES = 5
+_REST = 2_147_483_647
+SOURCE_METRICS = "source_"
+PATH_METRICS = "path_"
+
+
+class Reader(Protocol):
+    """How the records of a source come into the query: as a stream, or as ranges of one batch."""
+
+    def __call__(self, source: Source) -> DataFrame:
+        """Spark's Kafka columns, headers included."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaReader:
+    """Reads sources as streams. `starts` counts only without a checkpoint."""
+
+    spark: SparkSession
+    options: Mapping[str, str]
+    starts: Mapping[StreamName, Mapping[TopicName, Mapping[int, int]]]
+
+    def __call__(self, source: Source) -> DataFrame:
+        """An endless stream."""
+        assigned = {t.topic: list(range(t.partitions)) for t in source.topics}
+        starts = {
+            topic: {str(p): o for p, o in sorted(offsets.items())}
+            for topic, offsets in self.starts[source.input].items()
+        }
+        return (
+            self.spark.readStream.format("kafka")
+            .options(**self.options)
+            .option("assign", json.dumps(assigned))
+            .option("startingOffsets", json.dumps(starts))
+            .option("includeHeaders", "true")
+            .load()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReader:
+    """Reads the ranges of one batch again: `ranges` is topic → partition → (start, end)."""
+
+    spark: SparkSession
+    options: Mapping[str, str]
+    ranges: Mapping[StreamName, Mapping[TopicName, Mapping[int, tuple[int, int]]]]
+
+    def __call__(self, source: Source) -> DataFrame:
+        """The records from the starts up to, and without, the ends."""
+        ranges = self.ranges[source.input]
+        starts = {t: {str(p): r[0] for p, r in parts.items()} for t, parts in ranges.items()}
+        ends = {t: {str(p): r[1] for p, r in parts.items()} for t, parts in ranges.items()}
+        assigned = {t: sorted(parts) for t, parts in ranges.items()}
+        return (
+            self.spark.read.format("kafka")
+            .options(**self.options)
+            .option("assign", json.dumps(assigned))
+            .option("startingOffsets", json.dumps(starts))
+            .option("endingOffsets", json.dumps(ends))
+            .option("includeHeaders", "true")
+            .load()
+        )
+
+
+def emit(lowered: Lowered, reader: Reader, incarnation: Incarnation) -> DataFrame:
+    """The whole query: rows of (key, value, timestamp_ms, partition, reason).
+
+    `reason` is null in a result; else the row is a result that could not be computed and `value`
+    holds what it would have been computed from, as JSON.
+    """
+    raw = {source.input: reader(source) for source in lowered.sources}
+    core = lowered.core
+    if core is None:
+        (path,) = lowered.paths
+        source = lowered.source(path.source)
+        rows = _judged(raw[path.source], source, path, incarnation)
+        rows = _with_steps(_observed(rows, source), path.steps, hidden.PASSED)
+        rows = _path_observed(rows, path)
+        rows = rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
+        return _encoded(rows, lowered.encoding, passed=True)
+    ports = [_port(raw[path.source], lowered, path, incarnation) for path in lowered.paths]
+    results = _windowed(ports[0], core) if isinstance(core, WindowCore) else _joined(*ports, core)
+    return _encoded(_after(results, lowered.after), lowered.encoding, passed=False)
+
+
+def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
+    """One path over a batch's ranges, with the original records: what inspection looks at."""
+    source = lowered.source(path.source)
+    rows = _judged(reader(source), source, path, Incarnation(""))
+    return _with_steps(rows, path.steps, hidden.ORIGINAL)
+
+
+def unknown_schema_ids(lowered: Lowered, source: Source, reader: Reader) -> DataFrame:
+    """The distinct ids in a batch's ranges that the query was not planned with."""
+    known = [int(w.id) for w in source.writers] + [int(i) for i in source.missing]
+    rows = reader(source).where(F.col("topic") != _advances(source))
+    value = F.col("value")
+    number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("int")
+    ids = rows.select(F.when(_has_prefix(value), number).alias("id")).distinct()
+    return ids.where(F.col("id").isNotNull() & ~F.col("id").isin(known))
+
+
+# --- source ---------------------------------------------------------------------------------
+
+
+def _judged(raw: DataFrame, source: Source, path: Path, incarnation: Incarnation) -> DataFrame:
+    """Decode, find event times, and say of each record what is wrong with it, if anything."""
+    advances = _advances(source)
+    is_advance = F.col(hidden.TOPIC) == advances
+    names = {
+        hidden.TOPIC: "topic", hidden.PARTITION: "partition", hidden.OFFSET: "offset",
+        hidden.KEY: "key", hidden.VALUE: "value", hidden.KAFKA_TIME: "timestamp",
+        hidden.HEADERS: "headers",
+    }  # fmt: skip
+    rows = raw.select(*[F.col(kafka).alias(ours) for ours, kafka in names.items()])
+    rows = rows.where(_wanted(source, path, incarnation))
+    value = F.col(hidden.VALUE)
+    text = value.cast("string")
+    rows = rows.select(
+        *names,
+        F.when(is_advance, F.get_json_object(text, "$.advance_ms").cast("long")).alias(
+            hidden.ADVANCE
+        ),
+        _decoded(source).alias(hidden.ROW),
+    )
+    columns = [F.col(f"{hidden.ROW}.{quoted(c.name)}").alias(c.name) for c in source.columns]
+    rows = rows.select("*", *columns)
+    time = source.event_time
+    event_time = F.expr(time.sql) if time.sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
+    rows = rows.withColumn(hidden.EVENT_TIME, F.when(_is_decoded(), event_time))
+    return rows.withColumn(hidden.REASON, F.when(~is_advance, _reason(source)))
+
+
+def _wanted(source: Source, path: Path, incarnation: Incarnation) -> Column:
+    """The stream's own records, redriven ones meant for this path, advances for this incarnation."""
+    topic, text = F.col(hidden.TOPIC), F.col(hidden.VALUE).cast("string")
+    own = topic == source.data.topic
+    told = F.get_json_object(text, "$.incarnation") == incarnation
+    redriven = (_header("medusa.error.input") == source.input) & (
+        _header("medusa.error.port").isin("", path.port)
+    )
+    return (
+        own
+        | ((topic == _advances(source)) & told)
+        | ((topic == source.topic(TopicRole.REDRIVE)) & redriven)
+    )
+
+
+def _header(name: str) -> Column:
+    return F.expr(f"CAST(get(filter({hidden.HEADERS}, h -> h.key = '{name}'), 0).value AS STRING)")
+
+
+def _advances(source: Source) -> str:
+    topic = source.topic(TopicRole.ADVANCES)
+    assert topic is not None, "lowering assigns the advances topic to every source"  # noqa: S101
+    return topic
+
+
+def _has_prefix(value: Column) -> Column:
+    """Whether a value begins as the wire format does: a zero byte and room for an id."""
+    return (F.length(value) >= _PREFIX_BYTES) & (F.substring(value, 1, 1) == F.lit(b"\x00"))
+
+
+def _prefix(schema_id: SchemaId) -> bytes:
+    """The first five bytes of a value that was written with a schema."""
+    return b"\x00" + int(schema_id).to_bytes(4, "big")
+
+
+def _is_decoded() -> Column:
+    return F.col(f"{hidden.ROW}.{DECODED_MARK}").isNotNull()
+
+
+def _decoded(source: Source) -> Column:
+    """The record, decoded with the schema it was written with; a record of nulls if it cannot be."""
+    value = F.col(hidden.VALUE)
+    prefix, body = (
+        F.substring(value, 1, _PREFIX_BYTES),
+        F.substring(value, _PREFIX_BYTES + 1, _REST),
+    )
+    options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
+    decoded = from_avro(F.lit(None).cast("binary"), source.reader_json, options)
+    for writer in source.writers:
+        matches = prefix == F.lit(_prefix(writer.id))
+        decoded = F.when(matches, from_avro(body, writer.json, options)).otherwise(decoded)
+    return F.when(F.col(hidden.TOPIC) != _advances(source), decoded)
+
+
+def _reason(source: Source) -> Column:
+    """What is wrong with a record, the common answer first: nothing."""
+    value, time = F.col(hidden.VALUE), source.event_time
+    event_time = F.col(hidden.EVENT_TIME)
+    prefix = F.substring(value, 1, _PREFIX_BYTES)
+    undecoded = (
+        F.when(value.isNull(), Reason.EMPTY_VALUE.value)
+        .when(~_has_prefix(value), Reason.NOT_WIRE_FORMAT.value)
+        .when(prefix.isin([_prefix(i) for i in source.missing]), Reason.SCHEMA_NOT_FOUND.value)
+        .when(~prefix.isin([_prefix(w.id) for w in source.writers]), hidden.UNKNOWN_SCHEMA)
+        .otherwise(Reason.UNDECODABLE.value)
+    )
+    reason = F.when(~_is_decoded(), undecoded)
+    if time.failed is not None:
+        reason = reason.when(F.expr(time.failed), Reason.EVENT_TIME_FAILED.value)
+    reason = reason.when(event_time.isNull(), Reason.EVENT_TIME_MISSING.value)
+    if time.ahead_ms is not None:
+        ahead = F.unix_millis(event_time) - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
+        reason = reason.when(ahead, Reason.EVENT_TIME_AHEAD.value)
+    return reason
+
+
+def _observed(rows: DataFrame, source: Source) -> DataFrame:
+    """Counts and progress of a source, reported once per batch."""
+    is_data = F.col(hidden.TOPIC) == source.data.topic
+    fine = is_data & F.col(hidden.REASON).isNull()
+    largest = F.unix_millis(hidden.EVENT_TIME)
+    reason, advance = F.col(hidden.REASON), F.col(hidden.ADVANCE)
+    return rows.observe(
+        f"{SOURCE_METRICS}{source.input}",
+        F.count(F.when(advance.isNull(), 1)).alias("records"),
+        F.count(F.when(reason.isNotNull(), 1)).alias("bad"),
+        F.count(F.when(reason == hidden.UNKNOWN_SCHEMA, 1)).alias("unknown"),
+        F.max(advance).alias("advance"),
+        *[
+            F.max(F.when(fine & (F.col(hidden.PARTITION) == p), largest)).alias(f"partition_{p}")
+            for p in range(source.data.partitions)
+        ],
+    )
+
+
+# --- paths ----------------------------------------------------------------------------------
+
+
+def _port(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
+    """One port of the stateful box: good rows only, under boundary-driven event time."""
+    source = lowered.source(path.source)
+    rows = _judged(raw, source, path, incarnation)
+    rows = _observed(rows, source) if path.first else rows
+    assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
+    rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms)
+    rows = _path_observed(_with_steps(rows, path.steps, ()), path)
+    return rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
+
+
+def _boundary_driven(rows: DataFrame, source: Source, lead_ms: int) -> DataFrame:
+    advance, event_time = F.col(hidden.ADVANCE), F.col(hidden.EVENT_TIME)
+    far_past = F.lit(_FAR_PAST_S).cast("timestamp")
+    is_data = F.col(hidden.WATERMARK) < F.lit(_DATA_BEFORE).cast("timestamp")
+    moved = F.when(advance.isNotNull(), F.timestamp_millis(advance + lead_ms)).otherwise(far_past)
+    rows = rows.withColumn(hidden.WATERMARK, moved).withWatermark(hidden.WATERMARK, "0 seconds")
+    passed = [*(c.name for c in source.columns), hidden.REASON]
+    marked = F.when(is_data, event_time).alias(
+        hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}
+    )
+    return rows.select(*[F.when(is_data, F.col(quoted(c))).alias(c) for c in passed], marked)
+
+
+def _with_steps(rows: DataFrame, steps: tuple[Step, ...], carried: tuple[str, ...]) -> DataFrame:
+    """Apply stateless steps; a row that fails in one is set aside with the box as its reason."""
+    always = (*carried, hidden.EVENT_TIME, hidden.REASON)
+    for step in steps:
+        reason = F.col(hidden.REASON)
+        if step.failed is not None:
+            wrong = F.when(F.expr(step.failed), evaluation_failed(step.box))
+            reason = F.coalesce(reason, wrong)
+        match step:
+            case Keep():
+                rows = rows.withColumn(hidden.REASON, reason)
+                rows = rows.where(F.expr(step.where) | F.col(hidden.REASON).isNotNull())
+            case Project():
+                columns = [F.expr(sql).alias(name) for name, sql in step.columns]
+                kept = [F.col(name) for name in always if name != hidden.REASON]
+                rows = rows.select(*kept, reason.alias(hidden.REASON), *columns)
+    return rows
+
+
+def _path_observed(rows: DataFrame, path: Path) -> DataFrame:
+    """Count what failed in the steps of a path, if anything can."""
+    if all(step.failed is None for step in path.steps):
+        return rows
+    failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
+    return rows.observe(f"{PATH_METRICS}{path.port}", F.count(F.when(failed, 1)).alias("bad"))
+
+
+# --- cores and results ----------------------------------------------------------------------
+
+
+def _windowed(rows: DataFrame, core: WindowCore) -> DataFrame:
+    window = F.window(
+        hidden.EVENT_TIME,
+        f"{core.size_ms} milliseconds",
+        startTime=f"{core.offset_ms} milliseconds",
+    )
+    functions = [F.expr(sql).alias(name) for name, sql in core.functions]
+    grouped = rows.groupBy(window, *[F.col(quoted(name)) for name in core.by])
+    counted = grouped.agg(*functions) if functions else grouped.agg(F.count("*").alias("__rows"))
+    return counted.select(
+        *[F.col(quoted(name)) for name in core.by],
+        F.col("window.start").alias(core.window_start),
+        F.col("window.end").alias(core.window_end),
+        *[F.col(quoted(name)) for name, _ in core.functions],
+        F.col("window.end").alias(hidden.EVENT_TIME),
+        F.lit(None).cast("string").alias(hidden.REASON),
+    )
+
+
+def _joined(left: DataFrame, right: DataFrame, core: JoinCore) -> DataFrame:
+    left, right = left.alias("left"), right.alias("right")
+    left_time, right_time = (f"{side}.{hidden.EVENT_TIME}" for side in ("left", "right"))
+    equal = [f"left.{quoted(a)} = right.{quoted(b)}" for a, b in core.on]
+    bounds = [
+        f"{left_time} >= {right_time} + {_interval(core.lower_ms)}",
+        f"{left_time} <= {right_time} + {_interval(core.upper_ms)}",
+    ]
+    pairs = left.join(right, F.expr(" AND ".join([*equal, *bounds])))
+    later = F.greatest(F.col(left_time), F.col(right_time))
+    return pairs.select(
+        F.struct("left.*").alias("left"),
+        F.struct("right.*").alias("right"),
+        later.alias(hidden.EVENT_TIME),
+        F.lit(None).cast("string").alias(hidden.REASON),
+    )
+
+
+def _interval(ms: int) -> str:
+    return f"make_dt_interval(0, 0, 0, CAST({ms / 1000} AS DECIMAL(18,6)))"
+
+
+def _after(rows: DataFrame, steps: tuple[Step, ...]) -> DataFrame:
+    """Steps on results. A result that fails is kept as JSON of what it was computed from."""
+    rows = rows.withColumn("__failed_on", F.lit(None).cast("string"))
+    carried: tuple[str, ...] = ("__failed_on",)
+    for step in steps:
+        if step.failed is not None:
+            told = F.to_json(F.struct(*[c for c in rows.columns if not c.startswith("__")]))
+            failed = F.when(F.expr(step.failed), told)
+            rows = rows.withColumn("__failed_on", F.coalesce(F.col("__failed_on"), failed))
+        rows = _with_steps(rows, (step,), carried)
+    return rows
+
+
+def _encoded(rows: DataFrame, encoding: Encoding, *, passed: bool) -> DataFrame:
+    """The rows as Kafka records."""
+    value = _wire(encoding.value_id, encoding.value_columns, encoding.value_json)
+    if encoding.key_json is not None and encoding.key_id is not None:
+        key = _wire(encoding.key_id, encoding.key_columns, encoding.key_json)
+    else:
+        key = F.col(hidden.KEY) if passed else F.lit(None).cast("binary")
+    place = passed and encoding.key_json is None
+    partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
+    reason = F.col(hidden.REASON)
+    if not passed:
+        told = F.col("__failed_on").cast("binary")
+        value = F.when(reason.isNull(), value).otherwise(told)
+        key = F.when(reason.isNull(), key)
+    return rows.select(
+        key.alias("key"),
+        value.alias("value"),
+        F.unix_millis(hidden.EVENT_TIME).alias("timestamp_ms"),
+        partition.cast("int").alias("partition"),
+        reason.alias("reason"),
+    )
+
+
+def _wire(schema_id: SchemaId, columns: tuple[str, ...], schema_json: str) -> Column:
+    """Magic byte, id, Avro body."""
+    prefix = F.lit(_prefix(schema_id))
+    body = to_avro(F.struct(*[F.col(quoted(name)) for name in columns]), schema_json)
+    return F.concat(prefix, body)

@@ -1,0 +1,120 @@
+"""What Spark's engine knows about the batch in hand.
+
+`foreachBatch` hands over rows alone. Metrics, offsets and watermarks stand in the engine's own
+objects as soon as the batch has been executed; this module is the only one that looks there, and a
+change of Spark's insides ends here.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.streaming import StreamingQuery
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Millis, Offset, TopicName
+from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.positions import InputPartition
+from pipeline.spark.emit import PATH_METRICS, SOURCE_METRICS
+from pipeline.spark.lowered import Lowered
+
+_DROPPED = "numRowsDroppedByWatermark"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A window into one running query."""
+
+    query: StreamingQuery
+    lowered: Lowered
+
+    def batch_facts(self, batch: int) -> BatchFacts:
+        """The facts of the batch that was just executed; call it inside `foreachBatch`."""
+        stream = self._stream()
+        execution = stream.lastExecution()
+        metrics = {name: dict(row) for name, row in _observed(execution.observedMetrics())}
+        sources = [
+            (source, metrics.get(f"{SOURCE_METRICS}{source.input}", {}))
+            for source in self.lowered.sources
+        ]
+        failed = sum(
+            row.get("bad") or 0 for name, row in metrics.items() if name.startswith(PATH_METRICS)
+        )
+        advances = [row["advance"] for _, row in sources if row.get("advance") is not None]
+        largest = {
+            InputPartition(source.input, source.data.topic, partition): Millis(int(value))
+            for source, row in sources
+            for partition in range(source.data.partitions)
+            if (value := row.get(f"partition_{partition}")) is not None
+        }
+        stateful = self.lowered.core is not None
+        return BatchFacts(
+            batch=BatchId(batch),
+            end=positions(self._offsets(stream, batch), self.lowered),
+            late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
+            eviction_ms=self._watermark(stream, batch) if stateful else None,
+            advance_ms=Millis(int(min(advances))) if len(advances) == len(sources) else None,
+            records=sum(int(row.get("records") or 0) for _, row in sources),
+            bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
+            unknown=sum(int(row.get("unknown") or 0) for _, row in sources),
+            late=sum(_dropped(execution.executedPlan())) if stateful else 0,
+            largest=largest,
+        )
+
+    def _stream(self) -> Any:
+        wrapped = self.query._jsq  # noqa: SLF001 - the only way to the engine's objects
+        return wrapped.streamingQuery() if hasattr(wrapped, "streamingQuery") else wrapped
+
+    def _entry(self, stream: Any, batch: int) -> Any:
+        found = stream.offsetLog().get(batch)
+        if not found.isDefined():
+            raise BrokenInvariantError(f"the offsets of batch {batch} are not in the checkpoint")
+        return found.get()
+
+    def _offsets(self, stream: Any, batch: int) -> list[str]:
+        offsets = self._entry(stream, batch).offsets()
+        return [str(offsets.apply(i).get().json()) for i in range(offsets.size())]
+
+    def _watermark(self, stream: Any, batch: int) -> Millis | None:
+        metadata = self._entry(stream, batch).metadataOpt().get()
+        reached = int(metadata.batchWatermarkMs())
+        return Millis(reached) if reached > 0 else None
+
+
+def positions(sources: list[str], lowered: Lowered) -> dict[InputPartition, Offset]:
+    """Spark's offsets, one JSON text for each leaf of the plan, as positions.
+
+    A source that two paths read stands twice, with the same offsets.
+    """
+    found: dict[InputPartition, Offset] = {}
+    for text in sources:
+        offsets: Mapping[str, Mapping[str, int]] = json.loads(text)
+        source = next((s for s in lowered.sources if s.data.topic in offsets), None)
+        if source is None:
+            raise BrokenInvariantError(f"offsets of topics that no input has: {sorted(offsets)}")
+        for topic, partitions in offsets.items():
+            for partition, offset in partitions.items():
+                at = InputPartition(source.input, TopicName(topic), int(partition))
+                found[at] = Offset(offset)
+    return found
+
+
+def _observed(metrics: Any) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """Scala's Map[String, Row] as pairs."""
+    iterator = metrics.iterator()
+    while iterator.hasNext():
+        pair = iterator.next()
+        row = pair._2()
+        names = list(row.schema().fieldNames())
+        yield str(pair._1()), [(name, row.get(i)) for i, name in enumerate(names)]
+
+
+def _dropped(plan: Any) -> Iterator[int]:
+    """How many rows each stateful operator of a physical plan dropped as late."""
+    metrics = plan.metrics()
+    if metrics.contains(_DROPPED):
+        yield int(metrics.apply(_DROPPED).value())
+    children = plan.children()
+    for i in range(children.size()):
+        yield from _dropped(children.apply(i))

@@ -1,0 +1,46 @@
+"""The hidden columns of a row inside a query, and the reasons that can stand in `__reason`."""
+
+from enum import Enum
+
+TOPIC = "__topic"
+PARTITION = "__partition"
+OFFSET = "__offset"
+KEY = "__key"
+VALUE = "__value"
+KAFKA_TIME = "__kafka_time"
+HEADERS = "__headers"
+ADVANCE = "__advance"
+"""Milliseconds, in the rows of the advances topic that are meant for this incarnation; else null."""
+ROW = "__row"
+EVENT_TIME = "__event_time"
+REASON = "__reason"
+WATERMARK = "__watermark"
+
+ORIGINAL = (TOPIC, PARTITION, OFFSET, KEY, VALUE, KAFKA_TIME, HEADERS)
+"""What a dead letter is made of."""
+PASSED = (PARTITION, KEY)
+"""What a stateless lane needs of a record to place its result."""
+
+
+class Reason(Enum):
+    """Why a record goes to the dead letters; the word stands in a header of the dead letter."""
+
+    EMPTY_VALUE = "empty_value"
+    NOT_WIRE_FORMAT = "not_wire_format"
+    SCHEMA_NOT_FOUND = "schema_not_found"
+    UNDECODABLE = "undecodable"
+    EVENT_TIME_FAILED = "event_time_failed"
+    EVENT_TIME_MISSING = "event_time_missing"
+    EVENT_TIME_AHEAD = "event_time_ahead"
+    EVALUATION_FAILED = "evaluation_failed"
+    """Followed by a colon and the box in which it failed."""
+    LATE = "late"
+
+
+UNKNOWN_SCHEMA = "unknown_schema"
+"""Not a reason for a dead letter: the batch is given up and run again with the schema looked up."""
+
+
+def evaluation_failed(box: str) -> str:
+    """The reason of a row that a box could not evaluate."""
+    return f"{Reason.EVALUATION_FAILED.value}:{box}"

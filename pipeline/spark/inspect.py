@@ -1,0 +1,124 @@
+"""Looks at a batch's ranges again when something in it has to go to the dead letters.
+
+The query itself only counts what is wrong, so good batches pay nothing. When a count is not zero,
+the same judgement runs once more over exactly the same ranges, this time keeping the originals.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.ids import Millis, Offset, SchemaId, StreamName, TopicName
+from pipeline.lanes.positions import Positions
+from pipeline.spark import hidden
+from pipeline.spark.emit import RangeReader, emit_path, unknown_schema_ids
+from pipeline.spark.hidden import Reason
+from pipeline.spark.lowered import Core, Lowered, Path, WindowCore
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A record that could not be processed, byte for byte, and why."""
+
+    input: StreamName
+    port: str
+    """The path in which it failed; empty: in all of them, since it could not be judged at all."""
+    reason: Reason
+    box: str
+    topic: TopicName
+    partition: int
+    offset: Offset
+    timestamp_ms: Millis
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspector:
+    """Inspects ranges of one fragment's inputs."""
+
+    spark: SparkSession
+    lowered: Lowered
+    options: Mapping[str, str]
+
+    def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
+        """All records of a batch for the dead letters, in the order of their positions.
+
+        `late_ms`: also those that Spark dropped as late, given the watermark it went by.
+        """
+        reader = self._reader(start, end)
+        found = []
+        for path in self.lowered.paths:
+            rows = emit_path(self.lowered, path, reader)
+            reason = F.col(hidden.REASON)
+            own = reason.startswith(Reason.EVALUATION_FAILED.value)
+            wrong = reason.isNotNull() if path.first else own
+            if late_ms is not None and self.lowered.core is not None:
+                late = reason.isNull() & _is_late(self.lowered.core, late_ms)
+                rows = rows.withColumn(
+                    hidden.REASON, F.when(late, Reason.LATE.value).otherwise(reason)
+                )
+                wrong = wrong | (F.col(hidden.REASON) == Reason.LATE.value)
+            found.extend(self._collected(rows.where(wrong), path))
+        found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
+        return found
+
+    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
+        """All schema ids in a batch that the query was not planned with."""
+        reader = self._reader(start, end)
+        ids: set[int] = set()
+        for source in self.lowered.sources:
+            ids |= {row["id"] for row in unknown_schema_ids(self.lowered, source, reader).collect()}
+        return tuple(SchemaId(i) for i in sorted(ids))
+
+    def _reader(self, start: Positions, end: Positions) -> RangeReader:
+        ranges: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}
+        for at, until in end.items():
+            topics = ranges.setdefault(at.input, {})
+            topics.setdefault(at.topic, {})[at.partition] = (start[at], until)
+        return RangeReader(self.spark, self.options, ranges)
+
+    def _collected(self, rows: DataFrame, path: Path) -> list[Rejected]:
+        rows = rows.withColumn(hidden.KAFKA_TIME, F.unix_millis(hidden.KAFKA_TIME))
+        rows = rows.select(*hidden.ORIGINAL, hidden.REASON)
+        found = []
+        for row in rows.collect():
+            word, _, box = row[hidden.REASON].partition(":")
+            reason = Reason(word)
+            everywhere = reason is not Reason.EVALUATION_FAILED and reason is not Reason.LATE
+            found.append(
+                Rejected(
+                    input=path.source,
+                    port="" if everywhere else path.port,
+                    reason=reason,
+                    box=box,
+                    topic=TopicName(row[hidden.TOPIC]),
+                    partition=row[hidden.PARTITION],
+                    offset=Offset(row[hidden.OFFSET]),
+                    timestamp_ms=Millis(row[hidden.KAFKA_TIME]),
+                    key=_bytes(row[hidden.KEY]),
+                    value=_bytes(row[hidden.VALUE]),
+                    headers=tuple(
+                        (h["key"], _bytes(h["value"])) for h in row[hidden.HEADERS] or ()
+                    ),
+                )
+            )
+        return found
+
+
+def _bytes(value: bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)
+
+
+def _is_late(core: Core, late_ms: Millis) -> Column:
+    """What Spark drops: windows that have ended, or for a join the row's own time."""
+    limit = F.timestamp_millis(F.lit(int(late_ms)))
+    event_time = F.col(hidden.EVENT_TIME)
+    if isinstance(core, WindowCore):
+        into = F.unix_millis(event_time) - core.offset_ms
+        end = into - F.pmod(into, F.lit(core.size_ms)) + core.size_ms + core.offset_ms
+        return F.timestamp_millis(end) <= limit
+    return event_time <= limit

@@ -1,0 +1,311 @@
+"""A stable lane: one fragment's query, from claim to stop, on a thread of its own.
+
+Order of a start: the epoch is claimed before; initialise transactions (which fences the last owner),
+read the marker, stop if its epoch is newer, decide what to start from, commit a copy of the marker
+under the own epoch, start the query.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.reader import read_last
+from brokers.kafka.transactions import TransactionalWriter
+from pipeline.boundaries.profile import profile
+from pipeline.brain.events import Event, FragmentId, LaneStarted, LaneStopped
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import (
+    BrokenInvariantError,
+    FencedError,
+    InputError,
+    MedusaError,
+    RefusedError,
+    RetryError,
+)
+from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, StreamName, TopicName
+from pipeline.lanes import codec
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.needed import NeededPositions
+from pipeline.lanes.positions import Positions
+from pipeline.lanes.start import Fresh, decide_start
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.plan import Fragment
+from pipeline.spark.checkpoints import Checkpoints, read_facts
+from pipeline.spark.emit import KafkaReader, emit
+from pipeline.spark.facts import Engine
+from pipeline.spark.inspect import Inspector
+from pipeline.spark.lower import lower
+from pipeline.spark.lowered import Lowered
+from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
+from pipeline.spark.surroundings import Surveyor
+
+START_DEADLINE_S = 60.0
+STOP_DEADLINE_S = 60.0
+POLL_S = 0.5
+RECORDS_PER_BATCH = 400_000
+"""Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
+SCHEMA_ROUNDS = 8
+"""How often in a row one batch may meet new schema ids before the lane gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """What a lane needs of its node."""
+
+    fragment: Fragment
+    version: NetworkVersion
+    epoch: Epoch
+    topic_ids: Mapping[TopicName, str]
+    bootstrap_servers: str
+    checkpoints: Path
+
+
+class _StoppingError(Exception):
+    """Raised inside a batch to end a query that was asked to stop; nothing was written."""
+
+
+class StableLane:
+    """Runs one fragment until it is told to stop or cannot go on. One use only."""
+
+    def __init__(
+        self,
+        settings: LaneSettings,
+        spark: SparkSession,
+        surveyor: Surveyor,
+        clock: Clock,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._settings = settings
+        self._spark = spark
+        self._surveyor = surveyor
+        self._clock = clock
+        self._tell = tell
+        fragment = settings.fragment
+        self._id = FragmentId(fragment.names.network, fragment.names.fragment)
+        self._admin = KafkaAdmin(settings.bootstrap_servers, START_DEADLINE_S)
+        self._stop = threading.Event()
+        self._in_batch = threading.Lock()
+        self._raised: MedusaError | None = None
+        label = f"{self._id.network}.{self._id.fragment}"
+        self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": label})
+        self._thread = threading.Thread(target=self._live, name=f"lane-{label}", daemon=True)
+
+    def start(self) -> None:
+        """Begin; what happens is told through events."""
+        self._thread.start()
+
+    def request_stop(self) -> None:
+        """Let the current batch finish, then end; `LaneStopped` follows."""
+        self._stop.set()
+
+    def join(self, deadline: Deadline) -> bool:
+        """Wait until the lane has ended; False when the time was not enough."""
+        self._thread.join(deadline.remaining_s())
+        return not self._thread.is_alive()
+
+    # --- life -------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        names, epoch = self._settings.fragment.names, self._settings.epoch
+        writer = TransactionalWriter(
+            self._settings.bootstrap_servers, names.transactional_id, names.group
+        )
+        stopped = LaneStopped(self._id, epoch, None, retry=False, fenced=False)
+        try:
+            self._run(writer)
+        except _StoppingError:
+            pass
+        except FencedError as error:
+            stopped = replace(stopped, error=str(error), retry=True, fenced=True)
+        except (InputError, BrokenInvariantError) as error:
+            stopped = replace(stopped, error=str(error), retry=False)
+        except MedusaError as error:
+            stopped = replace(stopped, error=str(error), retry=True)
+        except Exception as error:  # noqa: BLE001 - the lane's top: whatever it is, the agent is told
+            self._log.warning("the lane failed", exc_info=True)
+            stopped = replace(stopped, error=_first_line(error), retry=True)
+        finally:
+            writer.close()
+        if stopped.error:
+            self._log.warning("stopped: %s", stopped.error)
+        self._tell(stopped)
+
+    def _run(self, writer: TransactionalWriter) -> None:
+        deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
+        writer.start(deadline)
+        marker = self._read_marker()
+        lowered = self._lowered()
+        checkpoints = Checkpoints(self._settings.checkpoints, self._settings.fragment.names)
+        marker, source = self._begin(marker, lowered, checkpoints)
+        context = SinkContext(
+            fragment=self._settings.fragment,
+            id=self._id,
+            version=self._settings.version,
+            epoch=self._settings.epoch,
+            profile=profile(self._settings.fragment),
+            writer=writer,
+            admin=self._admin,
+            clock=self._clock,
+            tell=self._tell,
+        )
+        sink = Sink(context, marker, NeededPositions.restarted(marker))
+        sink.start(marker)
+        folder = checkpoints.create(
+            self._settings.epoch,
+            marker.incarnation,
+            fragment_digest(self._settings.fragment),
+            source,
+        )
+        self._tell(LaneStarted(self._id, self._settings.epoch, marker.incarnation, marker))
+        for _ in range(SCHEMA_ROUNDS):
+            try:
+                self._query(lowered, folder, sink)
+            except UnknownSchemasError as error:
+                self._log.info("%s: looking them up", error.message)
+                lowered = self._lowered(error.ids)
+            else:
+                return
+        raise RetryError("new schema ids came faster than they could be looked up")
+
+    def _begin(
+        self, marker: CommitMarker | None, lowered: Lowered, checkpoints: Checkpoints
+    ) -> tuple[CommitMarker, Path | None]:
+        """The marker to commit first, and the checkpoint folder to go on from (None: empty)."""
+        epoch, now_ms = self._settings.epoch, self._clock.now_ms()
+        folder = checkpoints.newest(epoch)
+        found = read_facts(folder, lowered) if folder else None
+        if found is not None and found[1] != fragment_digest(self._settings.fragment):
+            raise RefusedError(
+                "the checkpoint was made by another version of this fragment",
+                place=str(folder),
+                hint="deploy the version that made it, or deploy under another network name",
+            )
+        start = decide_start(marker, found[0] if found else None, epoch)
+        if isinstance(start, Fresh):
+            first = start.marker or codec.first_marker(
+                epoch, self._incarnation(), self._surveyor.start_positions(lowered), now_ms
+            )
+            return replace(first, epoch=epoch, written_at_ms=now_ms), None
+        return replace(start.marker, epoch=epoch, written_at_ms=now_ms), folder
+
+    def _incarnation(self) -> Incarnation:
+        return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
+
+    def _read_marker(self) -> CommitMarker | None:
+        names = self._settings.fragment.names
+        records = read_last(self._settings.bootstrap_servers, names.markers, 0, 1)
+        if not records or records[-1].value is None:
+            return None
+        marker = codec.decode_marker(records[-1].value)
+        if marker.epoch > self._settings.epoch:
+            raise FencedError(
+                f"epoch {marker.epoch} has written after this lane claimed epoch "
+                f"{self._settings.epoch}",
+                place=f"topic {names.markers}",
+            )
+        return marker
+
+    def _lowered(self, new_ids: tuple[SchemaId, ...] = ()) -> Lowered:
+        fragment = self._settings.fragment
+        return lower(fragment, self._surveyor.survey(fragment, self._settings.topic_ids, new_ids))
+
+    # --- one query --------------------------------------------------------------------------
+
+    def _query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
+        """Run a query until it is stopped (returns) or fails (raises)."""
+        self._raised = None
+        options = {
+            "kafka.bootstrap.servers": self._settings.bootstrap_servers,
+            "kafka.isolation.level": "read_committed",
+        }
+        inspector = Inspector(self._spark, lowered, options)
+        limits = {"maxOffsetsPerTrigger": str(RECORDS_PER_BATCH), "failOnDataLoss": "true"}
+        reader = KafkaReader(self._spark, {**options, **limits}, _starts(sink.marker.end))
+        label = f"{self._id.network}.{self._id.fragment}"
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
+        rows = emit(lowered, reader, sink.marker.incarnation)
+        holder: list[Engine] = []
+        ready = threading.Event()
+
+        def write(batch_rows: DataFrame, batch: int) -> None:
+            ready.wait(START_DEADLINE_S)
+            self._write(batch_rows, batch, holder[0], sink, inspector)
+
+        query = (
+            rows.writeStream.outputMode("append")
+            .queryName(f"{label}.{self._settings.epoch}")
+            .option("checkpointLocation", folder.as_uri())
+            .foreachBatch(write)
+            .start()
+        )
+        holder.append(Engine(query, lowered))
+        ready.set()
+        self._watch(query)
+
+    def _write(
+        self, rows: DataFrame, batch: int, engine: Engine, sink: Sink, inspector: Inspector
+    ) -> None:
+        with self._in_batch:
+            if self._stop.is_set():
+                raise _StoppingError
+            try:
+                sink.write(rows, batch, engine, inspector)
+            except MedusaError as error:
+                self._raised = error
+                raise
+
+    def _watch(self, query: StreamingQuery) -> None:
+        try:
+            while not self._stop.is_set():
+                if query.awaitTermination(POLL_S):
+                    break
+        except PySparkException as error:
+            raise self._raised or _from_spark(error) from error
+        if self._stop.is_set():
+            self._end(query)
+
+    def _end(self, query: StreamingQuery) -> None:
+        """Stop between two batches: inside one, Spark's own error handling would fail."""
+        if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
+            raise RetryError("the last batch did not finish in time")
+        try:
+            query.stop()
+        except PySparkException as error:
+            self._log.debug("the query ended while it was stopped: %s", _first_line(error))
+        finally:
+            self._in_batch.release()
+        raise _StoppingError
+
+
+def _starts(end: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:
+    starts: dict[StreamName, dict[TopicName, dict[int, int]]] = {}
+    for at, offset in end.items():
+        starts.setdefault(at.input, {}).setdefault(at.topic, {})[at.partition] = int(offset)
+    return starts
+
+
+_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
+
+
+def _from_spark(error: PySparkException) -> MedusaError:
+    """Spark's failure in our words: the only translation of its errors."""
+    text = str(error)
+    if any(sign in text for sign in _DATA_LOSS):
+        return RefusedError(
+            "an input no longer holds records that were not read yet",
+            hint="its retention overtook the lane, or the topic was made again; the log of the node "
+            "names the partition and the offsets",
+        )
+    return RetryError(f"the query failed: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:500]

@@ -1,0 +1,153 @@
+"""A fragment → plain data in Spark's terms. All of the thinking is here; `emit.py` is dull."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import SchemaId, StreamName, TopicName
+from pipeline.names import tentative_topic
+from pipeline.network.model import Box, ExternalStream
+from pipeline.planner.plan import Fragment, FragmentInput
+from pipeline.spark.boxes import lower_stateful, lower_stateless
+from pipeline.spark.lowered import (
+    DECODED_MARK,
+    AssignedTopic,
+    Encoding,
+    EventTime,
+    Lowered,
+    Path,
+    Source,
+    Step,
+    TopicRole,
+    WriterSchema,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What lowering needs to know of the world: schemas in the registry, partitions in Kafka."""
+
+    writers: Mapping[StreamName, tuple[WriterSchema, ...]]
+    missing: tuple[SchemaId, ...]
+    partitions: Mapping[TopicName, int]
+    value_id: SchemaId
+    key_id: SchemaId | None
+
+
+def lower(fragment: Fragment, around: Surroundings) -> Lowered:
+    """Lower a fragment.
+
+    Raises:
+        BrokenInvariantError: the planner made a fragment that is not a tree with one stateful box.
+    """
+    stateful = fragment.stateful_box
+    boxes = {StreamName(box.name): box for box in fragment.boxes}
+    if stateful is None:
+        name, steps = _upstream(StreamName(fragment.boxes[-1].name), boxes)
+        paths = (Path(name, "only", steps, first=True),)
+        core, after = None, ()
+    else:
+        lowered = lower_stateful(stateful)
+        core = lowered.core
+        paths = _paths(stateful, boxes, lowered.before)
+        after = lowered.after + _downstream(stateful, fragment)
+    used = tuple(dict.fromkeys(path.source for path in paths))
+    inputs = {i.name: i for i in fragment.inputs}
+    return Lowered(
+        sources=tuple(_source(inputs[name], fragment, around) for name in used),
+        paths=paths,
+        core=core,
+        after=after,
+        encoding=_encoding(fragment, around),
+    )
+
+
+def _paths(
+    stateful: Box, boxes: Mapping[StreamName, Box], before: tuple[Step, ...]
+) -> tuple[Path, ...]:
+    ports = ("only",) if len(stateful.inputs) == 1 else ("left", "right")
+    seen: set[StreamName] = set()
+    paths = []
+    for port, stream in zip(ports, stateful.inputs, strict=True):
+        source, steps = _upstream(stream, boxes)
+        paths.append(Path(source, port, steps + before, first=source not in seen))
+        seen.add(source)
+    return tuple(paths)
+
+
+def _upstream(
+    stream: StreamName, boxes: Mapping[StreamName, Box]
+) -> tuple[StreamName, tuple[Step, ...]]:
+    """The input that a stream comes from, and the stateless steps between."""
+    steps: tuple[Step, ...] = ()
+    while stream in boxes:
+        box = boxes[stream]
+        steps = lower_stateless(box) + steps
+        (stream,) = box.inputs
+    return stream, steps
+
+
+def _downstream(stateful: Box, fragment: Fragment) -> tuple[Step, ...]:
+    """The stateless boxes behind the stateful one."""
+    steps: tuple[Step, ...] = ()
+    last = StreamName(stateful.name)
+    for box in fragment.boxes:
+        if last in box.inputs:
+            steps += lower_stateless(box)
+            last = StreamName(box.name)
+    return steps
+
+
+def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> Source:
+    def assigned(topic: TopicName, role: TopicRole) -> AssignedTopic:
+        if topic not in around.partitions:
+            raise BrokenInvariantError(f"the partitions of topic {topic} are not known")
+        return AssignedTopic(topic, around.partitions[topic], role)
+
+    external = isinstance(stream, ExternalStream)
+    topics = [assigned(stream.topic, TopicRole.DATA)]
+    if not external:
+        topics.append(assigned(tentative_topic(stream.topic), TopicRole.TENTATIVE))
+    topics.append(assigned(fragment.names.redrive, TopicRole.REDRIVE))
+    topics.append(assigned(fragment.names.advances, TopicRole.ADVANCES))
+    if isinstance(stream, ExternalStream):
+        event_time = EventTime(stream.event_time.sql, stream.event_time.failed, stream.ahead_ms)
+    else:
+        event_time = EventTime(None, None, None)
+    return Source(
+        input=stream.name,
+        topics=tuple(topics),
+        columns=stream.columns,
+        reader_json=with_decoded_mark(stream.schema_json),
+        writers=around.writers[stream.name],
+        missing=around.missing,
+        event_time=event_time,
+        start=stream.start if isinstance(stream, ExternalStream) else None,
+    )
+
+
+def with_decoded_mark(schema_json: str) -> str:
+    """The reader schema with one more field, whose default every good record takes.
+
+    Spark's permissive mode makes a record of nulls from a bad value, which could be a good record
+    as well; the extra field, never null in a good one, tells the two apart.
+    """
+    schema = json.loads(schema_json)
+    mark = {"name": DECODED_MARK, "type": "boolean", "default": True}
+    return json.dumps({**schema, "fields": [*schema["fields"], mark]}, sort_keys=False)
+
+
+def _encoding(fragment: Fragment, around: Surroundings) -> Encoding:
+    output = fragment.output
+    if (output.key_schema_json is None) != (around.key_id is None):
+        raise BrokenInvariantError(f"the key schema of {output.topic} is not registered")
+    return Encoding(
+        value_columns=tuple(column.name for column in output.columns),
+        value_json=output.schema_json,
+        value_id=around.value_id,
+        key_columns=output.key,
+        key_json=output.key_schema_json,
+        key_id=around.key_id,
+        partitions=output.partitions,
+    )

@@ -1,0 +1,189 @@
+"""A fragment in Spark's terms, as plain data: what `lower.py` decides and `emit.py` only carries out.
+
+The shape of a query, from the topics down:
+
+    source (one per input) → decode, judge → [watermark, barrier] → steps of a path → core → steps → encode
+
+A path leads from a source to one port of the stateful box (or to the output). A row carries hidden
+columns whose names begin with two underscores; `__reason` is null as long as nothing is wrong.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pipeline.ids import BoxName, SchemaId, StreamName, TopicName
+from pipeline.network.model import StartAt
+from pipeline.network.types import Columns
+
+DECODED_MARK = "__decoded"
+"""A field with a default that is added to the reader schema: null after decoding means that it failed."""
+
+
+class TopicRole(Enum):
+    """Why a topic is among a lane's assigned inputs."""
+
+    DATA = "data"
+    TENTATIVE = "tentative"
+    """Read from the first day, ignored by a stable lane."""
+    REDRIVE = "redrive"
+    ADVANCES = "advances"
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedTopic:
+    """One topic of a source with the partitions that are read."""
+
+    topic: TopicName
+    partitions: int
+    role: TopicRole
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSchema:
+    """A schema that values of the data topic were written with."""
+
+    id: SchemaId
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """How a row's event time is found.
+
+    `sql` computes it from the columns, `failed` is true where that would have raised; both None:
+    the Kafka timestamp is the event time. `ahead_ms`: how far it may lie beyond the Kafka timestamp.
+    """
+
+    sql: str | None
+    failed: str | None
+    ahead_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input of the fragment: one Spark source over several topics.
+
+    `missing` are schema ids that the registry is known not to have: their records go to the dead
+    letters, whereas an id that is in neither list stops the batch before it is written.
+    """
+
+    input: StreamName
+    topics: tuple[AssignedTopic, ...]
+    columns: Columns
+    reader_json: str
+    writers: tuple[WriterSchema, ...]
+    missing: tuple[SchemaId, ...]
+    event_time: EventTime
+    start: StartAt | None
+    """Where a first start begins; None for derived streams, which are read from their start."""
+
+    @property
+    def data(self) -> AssignedTopic:
+        """The topic that carries the stream itself."""
+        return next(topic for topic in self.topics if topic.role is TopicRole.DATA)
+
+    def topic(self, role: TopicRole) -> TopicName | None:
+        """The topic with a role, if the source has one."""
+        return next((t.topic for t in self.topics if t.role is role), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Keep the rows for which `where` is true; set the others aside where `failed` is."""
+
+    box: BoxName
+    where: str
+    failed: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Compute the columns (name, SQL) of the next row from those of this one."""
+
+    box: BoxName
+    columns: tuple[tuple[str, str], ...]
+    failed: str | None
+
+
+Step = Keep | Project
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """From one source through stateless steps to one port."""
+
+    source: StreamName
+    port: str
+    """`only`, `left` or `right`."""
+    steps: tuple[Step, ...]
+    first: bool
+    """Whether it is the first path of its source: the one that reports progress and bad records."""
+
+    @property
+    def label(self) -> str:
+        """A name for its metrics."""
+        return f"path_{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCore:
+    """Group by a tumbling window and columns; `functions` are (name, SQL of the aggregate call).
+
+    The event time of a result is the window's end. A boundary of t closes the windows that end at
+    t + 1 ms, since such a window holds no time above t: `watermark_lead_ms` is 1.
+    """
+
+    size_ms: int
+    offset_ms: int
+    by: tuple[str, ...]
+    functions: tuple[tuple[str, str], ...]
+    window_start: str
+    window_end: str
+
+    watermark_lead_ms = 1
+
+
+@dataclass(frozen=True, slots=True)
+class JoinCore:
+    """Pair rows with equal `on` columns whose event times (left - right) lie within the bounds."""
+
+    on: tuple[tuple[str, str], ...]
+    lower_ms: int
+    upper_ms: int
+
+    watermark_lead_ms = 0
+
+
+Core = WindowCore | JoinCore
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How result rows become Kafka records.
+
+    `key_columns` empty and no core: the input's key bytes and partition pass. `partitions` is
+    those of the output topic.
+    """
+
+    value_columns: tuple[str, ...]
+    value_json: str
+    value_id: SchemaId
+    key_columns: tuple[str, ...]
+    key_json: str | None
+    key_id: SchemaId | None
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A whole fragment, ready to be emitted."""
+
+    sources: tuple[Source, ...]
+    paths: tuple[Path, ...]
+    core: Core | None
+    after: tuple[Step, ...]
+    encoding: Encoding
+
+    def source(self, name: StreamName) -> Source:
+        """The source of an input."""
+        return next(source for source in self.sources if source.input == name)

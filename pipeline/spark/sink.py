@@ -1,0 +1,279 @@
+"""What happens to an executed batch: one transaction with everything that follows from it.
+
+In this order: rows (the batch is executed by taking them), facts, dead letters, records, boundary,
+marker, commit. Nothing is visible before the commit, everything after it.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.transactions import TransactionalWriter
+from pipeline.boundaries.profile import LaneProfile
+from pipeline.boundaries.promise import promise
+from pipeline.brain.events import BatchFinished, Event, FragmentId
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
+from pipeline.ids import BoxName, Epoch, Millis, NetworkVersion, Offset, SchemaId, TopicName
+from pipeline.lanes import codec
+from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
+from pipeline.lanes.dead_letters import Context, headers
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.needed import NeededPositions
+from pipeline.lanes.positions import Positions
+from pipeline.names import boundaries_topic
+from pipeline.planner.plan import DerivedStream, Fragment
+from pipeline.spark.facts import Engine
+from pipeline.spark.hidden import Reason
+from pipeline.spark.inspect import Inspector, Rejected
+
+COMMIT_DEADLINE_S = 60.0
+MIRROR_INTERVAL_S = 1.0
+"""How often the group's offsets follow: they serve lag tools and cost about 10 ms a transaction."""
+MARKER_KEY = b"marker"
+
+
+class UnknownSchemasError(MedusaError):
+    """A batch met schema ids that the query was not planned with; nothing was written.
+
+    The lane looks them up, plans again and runs the same batch once more.
+    """
+
+    code = "unknown-schemas"
+
+    def __init__(self, ids: tuple[SchemaId, ...]) -> None:
+        super().__init__(f"new schema ids: {', '.join(str(i) for i in ids)}")
+        self.ids = ids
+
+
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """What does not change while a lane lives."""
+
+    fragment: Fragment
+    id: FragmentId
+    version: NetworkVersion
+    epoch: Epoch
+    profile: LaneProfile
+    writer: TransactionalWriter
+    admin: KafkaAdmin
+    clock: Clock
+    tell: Callable[[Event], None]
+
+
+class Sink:
+    """Writes the batches of one lane. Not safe for two batches at once; Spark never does that."""
+
+    def __init__(self, context: SinkContext, marker: CommitMarker, needed: NeededPositions) -> None:
+        self._context = context
+        self._marker = marker
+        self._needed = needed
+        self._mirrored_at_s = -MIRROR_INTERVAL_S
+        self._log = logging.LoggerAdapter(
+            logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
+        )
+
+    @property
+    def marker(self) -> CommitMarker:
+        """The last marker that is known to be committed."""
+        return self._marker
+
+    def write(self, rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
+        """Execute and write one batch.
+
+        Raises:
+            UnknownSchemasError: look them up and run the batch again.
+            FencedError: another epoch owns the fragment.
+            RetryError, UnavailableError: nothing was written; run the batch again.
+            BrokenInvariantError: a record of a derived stream was late.
+        """
+        clock = self._context.clock
+        started_s = clock.monotonic_s()
+        table = rows.toArrow()
+        facts = engine.batch_facts(batch)
+        if facts.unknown:
+            raise UnknownSchemasError(inspector.unknown_ids(self._marker.end, facts.end))
+        if is_repeat(self._marker, self._marker.incarnation, facts):
+            self._log.info("batch %d was written before; executed for its state only", batch)
+            self._finished(0, started_s)
+            return
+        rejected = self._rejected(facts, inspector)
+        deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
+        writer = self._context.writer
+        writer.begin()
+        try:
+            results, failed = self._send_results(table)
+            self._send_rejected(rejected)
+            written = Written(
+                records=results,
+                dead_letters=len(rejected) + failed,
+                late=sum(1 for r in rejected if r.reason is Reason.LATE),
+            )
+            marker = self._next(facts, written)
+            self._send_boundary(marker, deadline)
+            self._send_marker(marker)
+            self._mirror(marker)
+            writer.commit(deadline)
+        except FencedError:
+            raise
+        except MedusaError:
+            writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
+            raise
+        self._marker = marker
+        self._finished(results, started_s)
+
+    def start(self, marker: CommitMarker) -> None:
+        """Commit the marker that a lane starts from, under its own epoch."""
+        clock = self._context.clock
+        self._context.writer.begin()
+        self._send_marker(marker)
+        self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
+        self._marker = marker
+
+    def _next(self, facts: BatchFacts, written: Written) -> CommitMarker:
+        self._needed = self._needed.after(facts, self._marker, self._context.profile)
+        promised = promise(self._context.profile, facts, self._marker.boundary_ms)
+        return next_marker(
+            self._marker,
+            facts,
+            written,
+            epoch=self._context.epoch,
+            needed=self._needed.positions(facts.end),
+            boundary_ms=promised,
+            now_ms=self._context.clock.now_ms(),
+        )
+
+    def _rejected(self, facts: BatchFacts, inspector: Inspector) -> list[Rejected]:
+        if not facts.bad and not facts.late:
+            return []
+        late_ms = facts.late_ms if facts.late else None
+        rejected = inspector.rejected(self._marker.end, facts.end, late_ms)
+        derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
+        for record in rejected:
+            if record.reason is Reason.LATE and record.input in derived:
+                raise BrokenInvariantError(
+                    f"a record of the derived stream {record.input} was late",
+                    place=f"topic {record.topic}, partition {record.partition}, "
+                    f"offset {record.offset}",
+                    hint="its writer broke its boundary; the fragment is stopped so that no wrong "
+                    "result is published",
+                )
+        return rejected
+
+    def _send_results(self, table: pa.Table) -> tuple[int, int]:
+        """Send results; what could not be computed goes to the dead letters. Returns both counts."""
+        topic = self._context.fragment.output.topic
+        reasons = table.column("reason")
+        if reasons.null_count == len(reasons):
+            return self._context.writer.send_many(topic, _records(table)), 0
+        fine = pa.compute.is_null(reasons)
+        count = self._context.writer.send_many(topic, _records(table.filter(fine)))
+        failed = table.filter(pa.compute.invert(fine))
+        for row in failed.to_pylist():
+            self._send_failed_result(row["reason"], row["value"], Millis(row["timestamp_ms"]))
+        return count, len(failed)
+
+    def _send_failed_result(self, reason: str, value: bytes, timestamp_ms: Millis) -> None:
+        word, _, box = reason.partition(":")
+        context = Context(
+            reason=word,
+            box=BoxName(box),
+            input=None,
+            port="",
+            topic=None,
+            partition=None,
+            offset=None,
+            timestamp_ms=timestamp_ms,
+            version=self._context.version,
+        )
+        names = self._context.fragment.names
+        self._context.writer.send(
+            names.dead_letters,
+            None,
+            value,
+            timestamp_ms=timestamp_ms,
+            headers=headers(names, context, ()),
+        )
+
+    def _send_rejected(self, rejected: list[Rejected]) -> None:
+        names = self._context.fragment.names
+        for record in rejected:
+            context = Context(
+                reason=record.reason.value,
+                box=BoxName(record.box or names.fragment),
+                input=record.input,
+                port=record.port,
+                topic=record.topic,
+                partition=record.partition,
+                offset=record.offset,
+                timestamp_ms=record.timestamp_ms,
+                version=self._context.version,
+            )
+            self._context.writer.send(
+                names.dead_letters,
+                record.key,
+                record.value,
+                timestamp_ms=record.timestamp_ms,
+                headers=headers(names, context, record.headers),
+            )
+
+    def _send_boundary(self, marker: CommitMarker, deadline: Deadline) -> None:
+        """Publish what the lane promises, with the positions up to which its output lies."""
+        if marker.boundary_ms is None or marker.boundary_ms == self._marker.boundary_ms:
+            return
+        output = self._context.fragment.output.topic
+        self._context.writer.flush(deadline)
+        ends = self._context.admin.end_offsets((output,), committed=False)[output]
+        writer = self._context.fragment.names.writer
+        boundary = codec.Boundary(writer, self._context.epoch, marker.boundary_ms, ends)
+        self._context.writer.send(
+            boundaries_topic(output),
+            writer.encode(),
+            codec.encode_boundary(boundary),
+            timestamp_ms=marker.written_at_ms,
+            partition=0,
+        )
+
+    def _send_marker(self, marker: CommitMarker) -> None:
+        self._context.writer.send(
+            self._context.fragment.names.markers,
+            MARKER_KEY,
+            codec.encode_marker(marker),
+            timestamp_ms=marker.written_at_ms,
+            partition=0,
+        )
+
+    def _mirror(self, marker: CommitMarker) -> None:
+        now_s = self._context.clock.monotonic_s()
+        if now_s - self._mirrored_at_s < MIRROR_INTERVAL_S:
+            return
+        topics = {i.topic for i in self._context.fragment.inputs}
+        self._context.writer.add_offsets(by_topic(marker.end, topics))
+        self._mirrored_at_s = now_s
+
+    def _finished(self, rows_out: int, started_s: float) -> None:
+        elapsed_ms = round(1000 * (self._context.clock.monotonic_s() - started_s))
+        self._context.tell(
+            BatchFinished(self._context.id, self._context.epoch, self._marker, rows_out, elapsed_ms)
+        )
+
+
+def by_topic(positions: Positions, topics: set[TopicName]) -> dict[TopicName, dict[int, Offset]]:
+    """Positions of some topics, without their inputs."""
+    found: dict[TopicName, dict[int, Offset]] = {}
+    for at, offset in positions.items():
+        if at.topic in topics:
+            found.setdefault(at.topic, {})[at.partition] = offset
+    return found
+
+
+def _records(table: pa.Table) -> Iterator[tuple[bytes | None, bytes, int, int]]:
+    """The columns of a batch as (key, value, timestamp in ms, partition)."""
+    columns = [
+        table.column(name).to_pylist() for name in ("key", "value", "timestamp_ms", "partition")
+    ]
+    return zip(*columns, strict=True)

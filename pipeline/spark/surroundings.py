@@ -1,0 +1,136 @@
+"""Looks up what lowering needs to know: schema ids in the registry, partitions and ids in Kafka."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from brokers.kafka.admin import KafkaAdmin
+from pipeline.errors import RefusedError, SchemaError
+from pipeline.ids import Offset, SchemaId, Subject, TopicName
+from pipeline.lanes.positions import InputPartition
+from pipeline.names import key_subject, tentative_topic, value_subject
+from pipeline.network.model import ExternalStream, StartAt
+from pipeline.planner.plan import Fragment, FragmentInput
+from pipeline.spark.lower import Surroundings
+from pipeline.spark.lowered import Lowered, TopicRole, WriterSchema
+from schemas.client import RegistryClient
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyor:
+    """Asks registry, Kafka and catalog on behalf of lanes.
+
+    `missing` and `record_missing` read and extend the catalog's list of schema ids that the
+    registry answered it does not have.
+    """
+
+    registry: RegistryClient
+    admin: KafkaAdmin
+    missing: Callable[[], frozenset[SchemaId]]
+    record_missing: Callable[[SchemaId], None]
+
+    def survey(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        new_ids: tuple[SchemaId, ...],
+    ) -> Surroundings:
+        """Everything for lowering a fragment.
+
+        `new_ids` were met by a batch; those that the registry does not have are recorded first.
+
+        Raises:
+            SchemaError: an output's schema is not registered.
+            RefusedError: a topic is gone, or was deleted and made again.
+            UnavailableError: a server does not answer.
+        """
+        extra = []
+        for schema_id in new_ids:
+            found = self.registry.schema_by_id(schema_id)
+            if found is None:
+                self.record_missing(schema_id)
+            else:
+                extra.append(WriterSchema(schema_id, found.text))
+        output = fragment.output
+        value_id = self._registered(value_subject(output.topic), output.schema_json)
+        key_id = None
+        if output.key_schema_json is not None:
+            key_id = self._registered(key_subject(output.topic), output.key_schema_json)
+        return Surroundings(
+            writers={i.name: self._writers(i, tuple(extra)) for i in fragment.inputs},
+            missing=tuple(sorted(self.missing())),
+            partitions=self._partitions(fragment, topic_ids),
+            value_id=value_id,
+            key_id=key_id,
+        )
+
+    def start_positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        """Where a first start begins: external streams as the document says, others at the start."""
+        found: dict[InputPartition, Offset] = {}
+        for source in lowered.sources:
+            for assigned in source.topics:
+                if assigned.role is TopicRole.ADVANCES:
+                    offsets = self.admin.end_offsets((assigned.topic,), committed=True)
+                elif assigned.role is TopicRole.DATA and source.start is not None:
+                    offsets = {assigned.topic: self._start_of(assigned.topic, source.start)}
+                else:
+                    offsets = self.admin.start_offsets((assigned.topic,))
+                for partition, offset in offsets[assigned.topic].items():
+                    at = InputPartition(source.input, assigned.topic, partition)
+                    found[at] = Offset(offset)
+        return found
+
+    def _start_of(self, topic: TopicName, start: StartAt) -> Mapping[int, Offset]:
+        if start.position == "latest":
+            return self.admin.end_offsets((topic,), committed=True)[topic]
+        if start.at_ms is not None:
+            return self.admin.offsets_for_time(topic, start.at_ms)
+        return self.admin.start_offsets((topic,))[topic]
+
+    def _registered(self, subject: Subject, schema_json: str) -> SchemaId:
+        found = self.registry.lookup(subject, schema_json)
+        if found is None:
+            raise SchemaError(
+                "the schema of the output is not registered",
+                place=f"subject {subject}",
+                hint="run `medusa deploy` again: it registers what is missing",
+            )
+        return found
+
+    def _writers(
+        self, stream: FragmentInput, extra: tuple[WriterSchema, ...]
+    ) -> tuple[WriterSchema, ...]:
+        subject = (
+            stream.subject if isinstance(stream, ExternalStream) else value_subject(stream.topic)
+        )
+        known = {v.id: WriterSchema(v.id, v.text) for v in self.registry.versions(subject)}
+        known.update({w.id: w for w in extra})
+        return tuple(known[schema_id] for schema_id in sorted(known))
+
+    def _partitions(
+        self, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+    ) -> dict[TopicName, int]:
+        names = fragment.names
+        topics = [names.redrive, names.advances, names.markers, names.dead_letters]
+        topics.append(fragment.output.topic)
+        for stream in fragment.inputs:
+            topics.append(stream.topic)
+            if not isinstance(stream, ExternalStream):
+                topics.append(tentative_topic(stream.topic))
+        found = self.admin.describe(tuple(topics))
+        for topic in topics:
+            description = found.get(topic)
+            if description is None:
+                raise RefusedError(
+                    "the topic does not exist",
+                    place=f"topic {topic}",
+                    hint="it was there at deploy: run `medusa deploy` again to create it, or restore it",
+                )
+            expected = topic_ids.get(topic)
+            if expected is not None and expected != description.topic_id:
+                raise RefusedError(
+                    "the topic was deleted and made again since the network was deployed, "
+                    "so positions in it mean other records",
+                    place=f"topic {topic}",
+                    hint="destroy the network and deploy it again to start over",
+                )
+        return {topic: found[topic].partitions for topic in topics}
