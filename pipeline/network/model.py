@@ -59,6 +59,8 @@ class Expression:
         type: the result's type.
         nullable: whether the result can be null (a failed evaluation aside).
         columns: what it reads.
+        plain: the column, when the expression is nothing but that column.
+        millis: whether the result is a TIMESTAMP known to hold whole milliseconds.
     """
 
     text: str
@@ -67,6 +69,8 @@ class Expression:
     type: DataType
     nullable: bool
     columns: frozenset[ColumnRef]
+    plain: ColumnRef | None = None
+    millis: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,13 @@ class ExternalStream:
     ahead_ms: int
     partitions: int
     """With how many partitions the topic is created if it does not exist."""
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """Fields of the schema that are no columns, each with the reason: general unions and such."""
+
+    @property
+    def event_time_column(self) -> str | None:
+        """The column that is the event time, if it is a column as it stands."""
+        return self.event_time.plain.name if self.event_time.plain else None
 
 
 class Box(Protocol):

@@ -77,11 +77,17 @@ DataType = Scalar | DecimalType | ArrayType | MapType | StructType
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One named column of a stream."""
+    """One named column of a stream.
+
+    `millis`: a TIMESTAMP that is known to hold whole milliseconds. Spark's own timestamps count
+    microseconds; this remembers with which unit a derived stream is written, so that a column read
+    as timestamp-millis is written as timestamp-millis, and no other ever loses digits.
+    """
 
     name: str
     type: DataType
     nullable: bool
+    millis: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}{'' if self.nullable else ' NOT NULL'}"

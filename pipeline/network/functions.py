@@ -1,0 +1,282 @@
+"""The table of functions: those that are allowed, and those that are refused with the reason.
+
+A function is allowed when its result is a function of its arguments alone, equal on every machine,
+and when it can be written so that no record makes it raise.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pipeline.network import (
+    functions_numbers,
+    functions_text,
+    functions_time,
+    logic,
+    safe,
+)
+from pipeline.network.coercion import common_type, is_orderable
+from pipeline.network.function_rules import (
+    Function,
+    anything,
+    boolean,
+    checked,
+    collection,
+    plain,
+    renamed,
+    simple,
+    small,
+)
+from pipeline.network.term import FaultError, Term
+from pipeline.network.types import ArrayType, MapType, Scalar
+
+AGGREGATES: Mapping[str, str] = {
+    "count": "count(*), count(x), count(DISTINCT x)",
+    "count_if": "count_if(condition)",
+    "sum": "sum(x)",
+    "avg": "avg(x)",
+    "mean": "mean(x), the same as avg(x)",
+    "min": "min(x)",
+    "max": "max(x)",
+}
+"""Aggregate functions and how they are written; they stand only in `compute` of an aggregate."""
+
+_CLOCK = "reads the clock, so that a repeated computation would come out differently"
+_CHANCE = "gives another result each time"
+_ORDER = "depends on the order in which records arrive"
+_MACHINE = "can differ in the last digits from one machine to another"
+_USE_TIME = "use the event time column, or window_end behind an aggregate"
+_USE_EXTREME = "use min or max"
+_USE_COUNT = "use count(DISTINCT x), which is exact"
+
+REFUSED: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        ("current_timestamp", "now", "current_date", "curdate", "localtimestamp", "current_time"),
+        (_CLOCK, _USE_TIME),
+    ),
+    "unix_timestamp": (_CLOCK + " when it has no argument", "use unix_seconds(time)"),
+    "rand": (_CHANCE, "use hash(…) of a column"),
+    "random": (_CHANCE, "use hash(…) of a column"),
+    "randn": (_CHANCE, "use hash(…) of a column"),
+    "uuid": (_CHANCE, "use sha2(…) of the columns that identify the row"),
+    "shuffle": (_CHANCE, ""),
+    "monotonically_increasing_id": (_CHANCE, "use sha2(…) of the columns that identify the row"),
+    "spark_partition_id": (_CHANCE, ""),
+    "input_file_name": ("means nothing for records from Kafka", ""),
+    **dict.fromkeys(
+        ("first", "first_value", "last", "last_value", "any_value"), (_ORDER, _USE_EXTREME)
+    ),
+    **dict.fromkeys(("max_by", "min_by"), (_ORDER + " when values are equal", _USE_EXTREME)),
+    **dict.fromkeys(
+        ("collect_list", "array_agg", "collect_set", "listagg", "string_agg"), (_ORDER, "")
+    ),
+    **dict.fromkeys(("approx_count_distinct", "approx_percentile"), (_ORDER, _USE_COUNT)),
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "lag", "lead", "ntile"), (_ORDER, "")),
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"), (_MACHINE, "")),
+    "window": (
+        "is no function here",
+        "use a box {aggregate: STREAM, window: 1m, by: […], compute: {…}}",
+    ),
+    "explode": ("makes many rows of one", ""),
+}
+"""Functions of Spark that are refused: the reason, and what to use instead."""
+
+
+def _if(args: Sequence[Term]) -> Term:
+    when, then, otherwise = checked(args, [boolean, anything, anything])
+    return logic.case([(when, then)], otherwise)
+
+
+def _coalesce(args: Sequence[Term]) -> Term:
+    if not args:
+        raise FaultError("takes 1 argument or more, not 0")
+    return logic.first_given(args)
+
+
+def _nvl(args: Sequence[Term]) -> Term:
+    return logic.first_given(checked(args, [anything, anything]))
+
+
+def _nvl2(args: Sequence[Term]) -> Term:
+    value, given, missing = checked(args, [anything, anything, anything])
+    return logic.case([(logic.negation(logic.is_null(value)), given)], missing)
+
+
+def _null_if(args: Sequence[Term]) -> Term:
+    value, other = checked(args, [simple, simple])
+    return logic.null_if(value, other)
+
+
+def _is_null(args: Sequence[Term]) -> Term:
+    return logic.is_null(checked(args, [anything])[0])
+
+
+def _is_not_null(args: Sequence[Term]) -> Term:
+    return logic.negation(_is_null(args))
+
+
+def element_at(args: Sequence[Term]) -> Term:
+    """`element_at(array, n)`, n from 1; `element_at(map, key)`."""
+    value, key = checked(args, [collection, simple])
+    if isinstance(value.type, MapType):
+        return _map_value(value, key)
+    value, key = checked(args, [collection, small])
+    outside = f"coalesce({key.sql} = 0 OR abs(CAST({key.sql} AS BIGINT)) > size({value.sql}), false)"
+    sql = f"try_element_at({value.sql}, nullif({key.sql}, 0))"
+    return _array_element(value, key, sql, outside)
+
+
+def item(value: Term, key: Term) -> Term:
+    """`array[n]`, n from 0; `map[key]`."""
+    value, key = checked([value, key], [collection, simple])
+    if isinstance(value.type, MapType):
+        return _map_value(value, key)
+    value, key = checked([value, key], [collection, small])
+    outside = f"coalesce({key.sql} < 0 OR {key.sql} >= size({value.sql}), false)"
+    return _array_element(value, key, f"get({value.sql}, {key.sql})", outside)
+
+
+def _array_element(value: Term, key: Term, sql: str, outside: str) -> Term:
+    if not isinstance(value.type, ArrayType):
+        raise FaultError(f"needs an array, not {value.type}")
+    nullable = value.type.element_nullable or value.nullable or key.nullable
+    return safe.strict(sql, value.type.element, [value, key], own=outside, nullable=nullable)
+
+
+def _map_value(value: Term, key: Term) -> Term:
+    if not isinstance(value.type, MapType) or key.type is not Scalar.STRING:
+        raise FaultError(f"a map is asked by a text, not {key.type}")
+    sql = f"try_element_at({value.sql}, {key.sql})"
+    return safe.strict(sql, value.type.value, [value, key], nullable=True)
+
+
+def _try_element_at(args: Sequence[Term]) -> Term:
+    made = element_at(args)
+    failed = safe.any_of(*(arg.failed for arg in args))
+    return replace(made, failed=failed, nullable=True)
+
+
+def _array_contains(args: Sequence[Term]) -> Term:
+    value, wanted = checked(args, [collection, simple])
+    if not isinstance(value.type, ArrayType) or not is_orderable(value.type.element):
+        raise FaultError(f"needs an array of values without parts, not {value.type}")
+    element = value.type.element
+    if common_type(element, wanted.type) != element:
+        raise FaultError(f"looks for {wanted.type} in {value.type}", hint="CAST the value")
+    wanted = safe.convert(wanted, element)
+    nullable = value.nullable or wanted.nullable or value.type.element_nullable
+    sql = f"array_contains({value.sql}, {wanted.sql})"
+    return safe.strict(sql, Scalar.BOOLEAN, [value, wanted], nullable=nullable)
+
+
+_CHOICES: tuple[Function, ...] = (
+    Function("if", "if(condition, then, else)", "the common type", "one of two", _if),
+    Function(
+        "coalesce", "coalesce(value, …)", "the common type", "the first that is not null", _coalesce
+    ),
+    Function(
+        "nvl", "nvl(value, other)", "the common type", "the same of two", _nvl, also=("ifnull",)
+    ),
+    Function(
+        "nvl2",
+        "nvl2(value, given, missing)",
+        "the common type",
+        "`given` where the value is not null, else `missing`",
+        _nvl2,
+    ),
+    Function(
+        "nullif",
+        "nullif(value, other)",
+        "as the value",
+        "null where the two are equal, else the value",
+        _null_if,
+    ),
+    Function("isnull", "isnull(value)", "BOOLEAN", "as `value IS NULL`", _is_null),
+    Function("isnotnull", "isnotnull(value)", "BOOLEAN", "as `value IS NOT NULL`", _is_not_null),
+)
+
+_PARTS: tuple[Function, ...] = (
+    Function(
+        "size",
+        "size(array or map)",
+        "INT",
+        "the number of entries",
+        plain(Scalar.INT, "size({0})", collection),
+        also=("cardinality",),
+    ),
+    Function(
+        "element_at",
+        "element_at(array, n) or element_at(map, key)",
+        "the element's type",
+        "element n, counted from 1, or from the end when negative; null for a key that is not there",
+        element_at,
+        fails="n is 0 or outside the array",
+    ),
+    Function(
+        "try_element_at",
+        "try_element_at(array, n) or try_element_at(map, key)",
+        "the element's type",
+        "the same, null where it fails",
+        _try_element_at,
+    ),
+    Function(
+        "array_contains",
+        "array_contains(array, value)",
+        "BOOLEAN",
+        "whether the value is in the array",
+        _array_contains,
+    ),
+)
+
+SECTIONS: tuple[tuple[str, tuple[Function, ...]], ...] = (
+    ("Choices", _CHOICES),
+    ("Text", functions_text.TABLE),
+    ("Numbers and hashes", functions_numbers.TABLE),
+    ("Dates and times", functions_time.TABLE),
+    ("Arrays and maps", _PARTS),
+)
+"""Every allowed function, by what it works on; the reference is made from this."""
+
+FUNCTIONS: Mapping[str, Function] = {
+    name: function
+    for _, table in SECTIONS
+    for row in table
+    for name, function in renamed(row).items()
+}
+"""Every allowed function by each of its names, in lower case."""
+
+
+def call(name: str, args: Sequence[Term]) -> Term:
+    """A call of a function by name.
+
+    Raises:
+        FaultError: there is no such function, it is refused, or it does not take these arguments.
+    """
+    lower = name.lower()
+    function = FUNCTIONS.get(lower)
+    if function is None:
+        raise _no_function(lower)
+    try:
+        return function.rule(args)
+    except FaultError as error:
+        fault = error.fault
+        message = f"{lower} {fault.message}"
+        hint = fault.hint or f"it is written {function.signature}"
+        raise FaultError(message, choices=fault.choices, hint=hint) from None
+
+
+def _no_function(name: str) -> FaultError:
+    if name in REFUSED:
+        reason, instead = REFUSED[name]
+        return FaultError(f"{name} is refused: it {reason}", hint=instead)
+    if name in AGGREGATES:
+        return FaultError(
+            f"{name} is an aggregate function",
+            hint="it stands only in compute of an aggregate box",
+        )
+    near = difflib.get_close_matches(name, [*FUNCTIONS, *AGGREGATES], n=3, cutoff=0.6)
+    return FaultError(
+        f"there is no function {name}",
+        choices=tuple(near),
+        hint="" if near else "docs/reference/expressions.md lists every function",
+    )

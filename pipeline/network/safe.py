@@ -1,0 +1,252 @@
+"""Spark SQL that never raises, and the condition under which the plain expression would have.
+
+Under ANSI rules Spark raises on overflow, division by zero, a cast that does not work, an index out
+of range. That would stop a query for one bad record. So each operation is written in a form that
+gives null instead, together with `failed`: a condition, never null, true exactly for the rows on
+which the plain form raises. Three rules put the conditions of parts together:
+
+* an ordinary function or operator evaluates all its arguments: it fails when one of them does, or
+  when it itself does (the safe form is null although no argument is);
+* AND, OR, IF, CASE, COALESCE evaluate a part only when the parts before it leave it open, so the
+  condition of that part counts only there;
+* TRY_CAST and the other `try_` functions swallow their own failure, not that of their arguments.
+
+Two traps found in Spark are kept out: a safe form counts as failed by `IS NULL` only where Spark
+itself believes that it can be null (`try_cast` of a date to a timestamp it believes never is), and
+functions whose `try_` form still raises (index 0 in `try_element_at`) are guarded.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from pipeline.network import sql_text
+from pipeline.network.coercion import (
+    as_decimal,
+    common_type,
+    decimal_of,
+    decimal_result,
+    holds,
+    is_floating,
+    is_integral,
+    is_numeric,
+)
+from pipeline.network.model import ColumnRef
+from pipeline.network.term import FaultError, Term
+from pipeline.network.types import DataType, DecimalType, Scalar
+
+_INT_DIGITS, _LONG_DIGITS = 10, 19
+_SAFE_DAYS = 100_000_000
+"""Days from 1970 within which a date is a timestamp for sure: some 270,000 years either way."""
+
+TRY_FORMS = {
+    "+": "try_add",
+    "-": "try_subtract",
+    "*": "try_multiply",
+    "/": "try_divide",
+    "%": "try_mod",
+}
+
+# --- putting conditions together ----------------------------------------------------------------
+
+
+def any_of(*conditions: str | None) -> str | None:
+    """True when one of the conditions is; None stands for never. Repeats are written once."""
+    present = tuple(dict.fromkeys(c for c in conditions if c is not None))
+    if len(present) > 1:
+        return f"({' OR '.join(present)})"
+    return present[0] if present else None
+
+
+def columns_of(terms: Iterable[Term]) -> frozenset[ColumnRef]:
+    """Every column that one of the terms reads."""
+    return frozenset(column for term in terms for column in term.columns)
+
+
+def strict(
+    sql: str,
+    data_type: DataType,
+    args: Sequence[Term],
+    *,
+    own: str | None = None,
+    nullable: bool | None = None,
+) -> Term:
+    """An ordinary function of all its arguments.
+
+    Args:
+        sql: its safe form.
+        data_type: its result.
+        args: its arguments.
+        own: when the function itself fails.
+        nullable: whether the result can be null; None: when an argument can.
+    """
+    return Term(
+        sql=sql,
+        type=data_type,
+        nullable=any(a.nullable for a in args) if nullable is None else nullable,
+        failed=any_of(*(a.failed for a in args), own),
+        columns=columns_of(args),
+    )
+
+
+def lost(sql: str, args: Sequence[Term]) -> str:
+    """The condition that a safe form is null although no argument is: it failed."""
+    given = [f"{a.sql} IS NOT NULL" for a in args if a.nullable]
+    return f"({' AND '.join([*given, f'{sql} IS NULL'])})"
+
+
+def attempt(sql: str, data_type: DataType, args: Sequence[Term]) -> Term:
+    """A function whose safe form gives null, and only then, when it fails on given arguments."""
+    return strict(sql, data_type, args, own=lost(sql, args))
+
+
+# --- casts --------------------------------------------------------------------------------------
+
+
+def convert(term: Term, to: DataType) -> Term:
+    """Widen to a type that `common_type` gave."""
+    if term.type == to:
+        return term
+    return replace(cast(term, to), millis=term.millis or term.type is Scalar.DATE)
+
+
+def cast(term: Term, to: DataType) -> Term:
+    """An explicit CAST under ANSI rules.
+
+    Raises:
+        FaultError: there is no such cast.
+    """
+    if term.type == to:
+        return replace(term, constant=None, plain=None)
+    if not _castable(term.type, to):
+        raise FaultError(f"a {term.type} cannot be cast to {to}")
+    if term.type is Scalar.DATE and to is Scalar.TIMESTAMP:
+        return _date_to_timestamp(term)
+    if _cast_holds(term.type, to):
+        return strict(sql_text.cast(term.sql, to), to, [term])
+    return attempt(sql_text.try_cast(term.sql, to), to, [term])
+
+
+def _date_to_timestamp(term: Term) -> Term:
+    inside = f"unix_date({term.sql}) BETWEEN -{_SAFE_DAYS} AND {_SAFE_DAYS}"
+    made = strict(
+        f"CASE WHEN {inside} THEN CAST({term.sql} AS TIMESTAMP) END",
+        Scalar.TIMESTAMP,
+        [term],
+        own=f"NOT coalesce({inside}, true)",
+    )
+    return replace(made, sql=f"({made.sql})", millis=True)
+
+
+def try_cast(term: Term, to: DataType) -> Term:
+    """TRY_CAST: null where a CAST would fail."""
+    made = cast(term, to)
+    if made.failed == term.failed:
+        return made
+    return replace(made, failed=term.failed, nullable=True)
+
+
+def _castable(source: DataType, to: DataType) -> bool:
+    if not isinstance(to, Scalar | DecimalType) or not isinstance(source, Scalar | DecimalType):
+        return False
+    if to in (Scalar.INTERVAL, Scalar.NULL) or source is Scalar.INTERVAL:
+        return False
+    if source is Scalar.NULL or to is Scalar.STRING or source is Scalar.STRING:
+        return True
+    if is_numeric(source):
+        return is_numeric(to) or to in (Scalar.BOOLEAN, Scalar.TIMESTAMP)
+    if source is Scalar.BOOLEAN:
+        return is_numeric(to)
+    if source is Scalar.TIMESTAMP:
+        return is_numeric(to) or to is Scalar.DATE
+    return source is Scalar.DATE and to is Scalar.TIMESTAMP
+
+
+def _cast_holds(source: DataType, to: DataType) -> bool:
+    """Whether no value of the source type fails."""
+    if source is Scalar.NULL or to in (Scalar.STRING, Scalar.BYTES, Scalar.DOUBLE, Scalar.FLOAT):
+        return source is not Scalar.STRING or to is Scalar.BYTES
+    if source is Scalar.BOOLEAN:
+        return not isinstance(to, DecimalType) or to.precision > to.scale
+    if source is Scalar.TIMESTAMP:
+        return to in (Scalar.LONG, Scalar.DATE)
+    if to is Scalar.BOOLEAN:
+        return is_numeric(source)
+    if is_integral(source):
+        if isinstance(to, DecimalType):
+            digits = _INT_DIGITS if source is Scalar.INT else _LONG_DIGITS
+            return to.precision - to.scale >= digits
+        return to in (Scalar.LONG, Scalar.TIMESTAMP) or source is to
+    return isinstance(source, DecimalType) and _decimal_cast_holds(source, to)
+
+
+def _decimal_cast_holds(source: DecimalType, to: DataType) -> bool:
+    digits = source.precision - source.scale
+    if isinstance(to, DecimalType):
+        # Rounding away digits behind the point can carry into one more digit before it.
+        return holds(to, source) or to.precision - to.scale > digits
+    return (to is Scalar.INT and digits < _INT_DIGITS) or (
+        to is Scalar.LONG and digits < _LONG_DIGITS
+    )
+
+
+# --- arithmetic ---------------------------------------------------------------------------------
+
+
+def arithmetic(operator: str, left: Term, right: Term) -> Term:
+    """`left operator right` for numbers; operator is one of `+ - * / %`.
+
+    Raises:
+        FaultError: one side is no number.
+    """
+    for side in (left, right):
+        if not (is_numeric(side.type) or side.type is Scalar.NULL):
+            raise FaultError(f"{operator} needs numbers, not {side.type}", hint=_hint(side.type))
+    left, right, result = _numbers(operator, left, right)
+    args = [left, right]
+    if is_floating(result) and operator in "+-*":
+        return strict(f"({left.sql} {operator} {right.sql})", result, args)
+    return attempt(f"{TRY_FORMS[operator]}({left.sql}, {right.sql})", result, args)
+
+
+def _hint(data_type: DataType) -> str:
+    if data_type is Scalar.STRING:
+        return "CAST(… AS DOUBLE) makes a number of a text"
+    if data_type in (Scalar.TIMESTAMP, Scalar.DATE):
+        return "unix_millis(…) makes a number of a time; + INTERVAL 1 MINUTE moves a time"
+    return ""
+
+
+def _numbers(operator: str, left: Term, right: Term) -> tuple[Term, Term, DataType]:
+    """Both sides as Spark would widen them, and the result's type."""
+    kinds = (left.type, right.type)
+    if not any(isinstance(kind, DecimalType) for kind in kinds):
+        wide = common_type(left.type, right.type)
+        if operator == "/" or wide is None or wide is Scalar.NULL:
+            wide = Scalar.DOUBLE
+        return convert(left, wide), convert(right, wide), wide
+    if any(is_floating(kind) for kind in kinds):
+        return convert(left, Scalar.DOUBLE), convert(right, Scalar.DOUBLE), Scalar.DOUBLE
+    left, right = _exact(left, right), _exact(right, left)
+    return left, right, decimal_result(operator, as_decimal(left.type), as_decimal(right.type))
+
+
+def _exact(term: Term, other: Term) -> Term:
+    """A side of decimal arithmetic as a decimal; a whole literal takes no more digits than it has."""
+    if isinstance(term.type, DecimalType):
+        return term
+    if term.type is Scalar.NULL:
+        return convert(term, as_decimal(other.type))
+    if isinstance(term.constant, int):
+        return convert(term, decimal_of(Decimal(term.constant)))
+    return convert(term, as_decimal(term.type))
+
+
+def negate(term: Term) -> Term:
+    """Unary minus."""
+    if not is_numeric(term.type):
+        raise FaultError(f"- needs a number, not {term.type}", hint=_hint(term.type))
+    if is_integral(term.type):
+        zero = "0" if term.type is Scalar.INT else "0L"
+        return attempt(f"try_subtract({zero}, {term.sql})", term.type, [term])
+    return strict(f"(- {term.sql})", term.type, [term])

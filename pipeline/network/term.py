@@ -1,0 +1,51 @@
+"""A checked piece of an expression, and the mistakes that checking finds."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from pipeline.network.model import ColumnRef
+from pipeline.network.types import DataType
+
+Constant = bool | int | float | Decimal | str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One checked sub-expression, already written as Spark SQL that never raises.
+
+    Args:
+        sql: as in `Expression.sql`; safe to put inside any other SQL without more parentheses.
+        failed: as in `Expression.failed`, for this sub-expression and all inside it.
+        constant: the value, when it is a literal.
+        plain: the column, when it is nothing else.
+        millis: whether it is a TIMESTAMP known to hold whole milliseconds.
+    """
+
+    sql: str
+    type: DataType
+    nullable: bool = False
+    failed: str | None = None
+    columns: frozenset[ColumnRef] = field(default=frozenset())
+    constant: Constant | None = None
+    plain: ColumnRef | None = None
+    millis: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One mistake in an expression; the caller knows the file, line and box.
+
+    `choices`: what exists instead, best guess first.
+    """
+
+    message: str
+    choices: tuple[str, ...] = ()
+    hint: str = ""
+
+
+class FaultError(Exception):
+    """Carries one `Fault` from a typing rule to the walk over the expression; never leaves it."""
+
+    def __init__(self, message: str, *, choices: tuple[str, ...] = (), hint: str = "") -> None:
+        super().__init__(message)
+        self.fault = Fault(message, choices, hint)
