@@ -1,12 +1,14 @@
 """What a node's loop is told, and what it does about it.
 
 The loop polls, decides in pure code and performs: lanes, the catalog and Kafka put events into its
-queue; `pipeline/brain/decide.py` turns (state, event) into (state, effects); `perform.py` does them.
+queue; `pipeline/brain/decide.py` turns (state, event) into (state, effects); `perform.py` carries
+them out.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pipeline.boundaries.profile import LaneProfile
 from pipeline.ids import (
     Epoch,
     FragmentName,
@@ -55,12 +57,16 @@ class CatalogLost:
 
 @dataclass(frozen=True, slots=True)
 class LaneStarted:
-    """A lane's query runs; `marker` is what it continues from."""
+    """A lane's query is about to run its first batch; it comes before any `BatchFinished` of it.
+
+    `marker` is what it continues from, `profile` how its event time moves.
+    """
 
     fragment: FragmentId
     epoch: Epoch
     incarnation: Incarnation
     marker: CommitMarker
+    profile: LaneProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,10 @@ class BatchFinished:
 
 @dataclass(frozen=True, slots=True)
 class LaneStopped:
-    """A lane's query ended; `error` is None when it was asked to.
+    """A lane's query ended, or its start failed; it comes once for every `StartLane`.
 
-    `retry`: whether starting again can help. `fenced`: another epoch owns the fragment.
+    `error` is None when it was asked to stop. `retry`: whether starting again can help. `fenced`:
+    another epoch owns the fragment. When a start failed before it had an epoch, `epoch` is 0.
     """
 
     fragment: FragmentId
@@ -106,9 +113,11 @@ class BoundaryRead:
 class EndsRead:
     """Where the input topics end now (read_committed), for the topics that answered.
 
-    A topic that is not in `ends` could not be reached.
+    A topic that is not in `ends` could not be reached. `read_at_ms` is the wall time just before
+    they were asked: silence is measured up to then, however long the event waits in the queue.
     """
 
+    read_at_ms: Millis
     ends: Mapping[TopicName, Mapping[int, Offset]]
 
 
@@ -141,7 +150,11 @@ class StartLane:
 
 @dataclass(frozen=True, slots=True)
 class StopLane:
-    """Let the current batch finish, then stop the lane's query."""
+    """Let the current batch finish, then stop the lane's query.
+
+    It may reach a lane that is still starting: then the start is given up, or the effect comes a
+    second time when the lane has started. Either way a `LaneStopped` follows.
+    """
 
     fragment: FragmentId
 

@@ -1,0 +1,316 @@
+"""(state, event, now) → (state, effects): every decision of a node's agent, without doing anything.
+
+Each event is first taken in as a fact. Then every lane is looked at: does it have to start or stop,
+may its event time move, is its status due? While the catalog is in doubt nothing is started and no
+status is written; lanes that run go on, and so does their event time, since Kafka fences them if
+somebody else took over.
+"""
+
+import zlib
+from dataclasses import replace
+
+from pipeline.boundaries import lane_time
+from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
+from pipeline.boundaries.lane_time import Ends
+from pipeline.brain.events import (
+    BatchFinished,
+    BoundaryRead,
+    CatalogLost,
+    CatalogRead,
+    Desired,
+    Effect,
+    EndsRead,
+    Event,
+    FragmentId,
+    LaneStarted,
+    LaneStopped,
+    PublishStatus,
+    SendAdvance,
+    StartLane,
+    StopLane,
+    Tick,
+)
+from pipeline.brain.state import NO_EPOCH, Lane, NodeState
+from pipeline.brain.status import ends_noted, status
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Millis
+from pipeline.lanes.lifecycle import Happening, Phase
+
+BACK_OFF_FIRST_MS = 1_000
+BACK_OFF_MAX_MS = 60_000
+"""A failing lane tries again after one second, then twice as long each time, up to a minute."""
+FAILURES_MAX = 10
+"""So many failures in a row end the tries: after about five minutes somebody has to look."""
+SUCCESS_MS = 300_000
+"""A lane that ran this long has recovered: its next failure is the first again."""
+STATUS_LEAST_MS = 1_000
+"""Between two reports of a fragment: a catalog of a hundred fragments stays calm."""
+STATUS_MOST_MS = 2_000
+"""An unchanged report is repeated after this time, so that an old one means a silent node."""
+
+
+def decide(state: NodeState, event: Event, now_ms: Millis) -> tuple[NodeState, tuple[Effect, ...]]:
+    """Decide what an event means.
+
+    Args:
+        state: what the agent knows.
+        event: what it is told.
+        now_ms: wall time.
+
+    Returns:
+        The new state, and what has to be done, in order.
+
+    Raises:
+        BrokenInvariantError: the event cannot happen in this state; `state` still holds.
+    """
+    state = _noted(state, event, now_ms)
+    effects: list[Effect] = []
+    for fragment in sorted(state.lanes):
+        lane, asked = _reconciled(state.lanes[fragment], state, now_ms)
+        effects.extend(asked)
+        if isinstance(event, LaneStarted) and event.fragment == fragment and _too_late(lane, asked):
+            effects.append(StopLane(fragment))
+        if lane.phase is Phase.RUNNING and _concerns(event, lane):
+            lane, advances = _advanced(lane, state, now_ms)
+            effects.extend(advances)
+        if lane.phase is Phase.STOPPED and lane.desired is None:
+            others = {f: other for f, other in state.lanes.items() if f != fragment}
+            state = replace(state, lanes=others)
+            continue
+        state = state.with_lane(lane)
+        if _report_due(state, lane, now_ms):
+            state = state.with_lane(replace(lane, published=status(state, fragment, now_ms)))
+            effects.append(PublishStatus(fragment))
+    return state, tuple(effects)
+
+
+def back_off_ms(fragment: FragmentId, failures: int) -> int:
+    """How long to wait before the next try.
+
+    Up to a quarter less than the doubled time, by a hash of the fragment's name and the number of
+    failures, so that the lanes of a node which lost its broker do not all come back at once.
+    """
+    full = min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS << min(max(failures - 1, 0), 16))
+    name = f"{fragment.network}.{fragment.fragment}.{failures}"
+    return full - full * (zlib.crc32(name.encode()) % 1_000) // 4_000
+
+
+# --- facts --------------------------------------------------------------------------------------
+
+
+def _noted(state: NodeState, event: Event, now_ms: Millis) -> NodeState:
+    match event:
+        case CatalogRead(desired):
+            state = _catalog_read(state, desired, now_ms)
+        case CatalogLost():
+            state = replace(state, catalog_known=False)
+        case LaneStarted():
+            state = state.with_lane(_started(state, event, now_ms))
+        case BatchFinished():
+            lane = state.lanes.get(event.fragment)
+            state = state if lane is None else state.with_lane(_finished(lane, event, now_ms))
+        case LaneStopped():
+            lane = state.lanes.get(event.fragment)
+            state = state if lane is None else state.with_lane(_stopped(lane, event, now_ms))
+        case BoundaryRead():
+            state = _boundary_read(state, event)
+        case EndsRead(read_at_ms, ends):
+            state = _ends_read(state, Ends(read_at_ms, ends))
+        case Tick():
+            pass
+    return state
+
+
+def _catalog_read(state: NodeState, desired: tuple[Desired, ...], now_ms: Millis) -> NodeState:
+    wanted = {one.fragment: one for one in desired}
+    lanes = {
+        fragment: _assigned(state.lanes.get(fragment, Lane(fragment)), wanted.get(fragment), now_ms)
+        for fragment in sorted({*state.lanes, *wanted})
+    }
+    return replace(state, lanes=lanes, catalog_known=True)
+
+
+def _assigned(lane: Lane, desired: Desired | None, now_ms: Millis) -> Lane:
+    """The lane with what the catalog wants of it now.
+
+    A change forgives earlier failures. A fenced lane hears from the catalog here, and only here,
+    that it is still wanted on this node.
+    """
+    if desired != lane.desired:
+        lane = replace(lane, desired=desired, failures=0, last_error="")
+        if lane.phase in (Phase.BACKING_OFF, Phase.FAILED):
+            lane = lane.moved(Happening.RESET)
+    if lane.phase is Phase.FENCED and lane.wanted is not None:
+        wait_ms = back_off_ms(lane.fragment, lane.failures)
+        lane = replace(lane.moved(Happening.READMITTED), retry_at_ms=Millis(now_ms + wait_ms))
+    return lane
+
+
+def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
+    lane = state.lanes.get(event.fragment)
+    if lane is None:
+        place = f"fragment {event.fragment.network}.{event.fragment.fragment}"
+        raise BrokenInvariantError("a lane started that nobody asked for", place=place)
+    lane = replace(
+        lane.moved(Happening.STARTED),
+        epoch=event.epoch,
+        incarnation=event.incarnation,
+        marker=event.marker,
+        time=lane_time.begin(event.profile, event.marker, state.writers, now_ms),
+        running_since_ms=now_ms,
+        retry_at_ms=None,
+        ends_log={},
+    )
+    return lane if state.ends is None else ends_noted(lane, state.ends)
+
+
+def _finished(lane: Lane, event: BatchFinished, now_ms: Millis) -> Lane:
+    """A batch of the running lane; those of an earlier run are nothing to it any more."""
+    if lane.phase not in (Phase.RUNNING, Phase.STOPPING) or lane.time is None:
+        if event.epoch <= lane.epoch:
+            return lane
+        message = f"a batch finished in a lane that is {lane.phase.value}"
+        raise BrokenInvariantError(message, place=lane.place)
+    if event.epoch != lane.epoch:
+        return lane
+    return replace(
+        lane,
+        marker=event.marker,
+        batch_ms=event.duration_ms,
+        time=lane_time.batch_finished(lane.time, event.marker, event.rows_out, now_ms),
+    )
+
+
+def _stopped(lane: Lane, event: LaneStopped, now_ms: Millis) -> Lane:
+    ran = lane.phase in (Phase.RUNNING, Phase.STOPPING)
+    if ran and NO_EPOCH < event.epoch < lane.epoch:
+        return lane
+    asked = lane.phase is Phase.STOPPING and not event.fenced
+    failures = lane.failures if asked else _failures(lane, now_ms) + 1
+    error = event.error or ("" if asked else "the query ended without being asked to")
+    if asked:
+        happening = Happening.ENDED
+    elif lane.phase is not Phase.STOPPING and failures >= FAILURES_MAX:
+        happening = Happening.GAVE_UP
+        error = f"{error} (given up after {failures} failures in a row)"
+    elif event.fenced:
+        happening = Happening.FENCED
+    else:
+        happening = Happening.CRASHED if event.retry else Happening.GAVE_UP
+    return replace(
+        lane.moved(happening),
+        epoch=max(lane.epoch, event.epoch),
+        incarnation=None,
+        time=None,
+        running_since_ms=None,
+        failures=failures,
+        retry_at_ms=Millis(now_ms + back_off_ms(lane.fragment, failures)),
+        last_error=error or lane.last_error,
+        ends_log={},
+    )
+
+
+def _failures(lane: Lane, now_ms: Millis) -> int:
+    """Failures in a row so far: none if the lane had recovered from the earlier ones."""
+    since = lane.running_since_ms
+    return 0 if since is not None and now_ms - since >= SUCCESS_MS else lane.failures
+
+
+def _boundary_read(state: NodeState, event: BoundaryRead) -> NodeState:
+    boundary = PendingBoundary(event.boundary_ms, event.positions)
+    name = (event.topic, event.writer)
+    known = heard(state.writers.get(name, WriterSeen()), event.epoch, boundary)
+    state = replace(state, writers={**state.writers, name: known})
+    for lane in state.lanes.values():
+        if lane.time is not None:
+            moved = lane_time.boundary_read(
+                lane.time, event.topic, event.writer, event.epoch, boundary
+            )
+            state = state.with_lane(replace(lane, time=moved))
+    return state
+
+
+def _ends_read(state: NodeState, ends: Ends) -> NodeState:
+    before = state.ends
+    state = replace(state, ends=ends)
+    for lane in state.lanes.values():
+        if lane.time is not None:
+            moved = lane_time.ends_read(lane.time, before, ends)
+            state = state.with_lane(ends_noted(replace(lane, time=moved), ends))
+    return state
+
+
+# --- decisions ----------------------------------------------------------------------------------
+
+
+def _reconciled(lane: Lane, state: NodeState, now_ms: Millis) -> tuple[Lane, tuple[Effect, ...]]:
+    """Bring what is and what is wanted of a lane together, as far as one step goes."""
+    wanted = lane.wanted
+    if lane.phase in (Phase.STARTING, Phase.RUNNING):
+        if wanted and lane.started and lane.started.digest == wanted.digest:
+            return lane, ()
+        return lane.moved(Happening.STOP_ASKED), (StopLane(lane.fragment),)
+    if wanted is None:
+        if lane.phase in (Phase.BACKING_OFF, Phase.FENCED, Phase.FAILED):
+            lane = lane.moved(Happening.RESET)
+        return lane, ()
+    if not (state.catalog_known and _may_start(lane, now_ms)):
+        return lane, ()
+    again = lane.phase is Phase.BACKING_OFF
+    lane = replace(
+        lane.moved(Happening.START_ASKED), started=wanted, restarts=lane.restarts + again
+    )
+    return lane, (StartLane(lane.fragment, wanted.version),)
+
+
+def _too_late(lane: Lane, asked: tuple[Effect, ...]) -> bool:
+    """Whether a lane that just started was asked to stop before: it may not have heard."""
+    return lane.phase is Phase.STOPPING and not asked
+
+
+def _may_start(lane: Lane, now_ms: Millis) -> bool:
+    if lane.phase is Phase.BACKING_OFF:
+        return lane.retry_at_ms is None or now_ms >= lane.retry_at_ms
+    return lane.phase is Phase.STOPPED
+
+
+def _concerns(event: Event, lane: Lane) -> bool:
+    """Whether an event can move a lane's event time."""
+    match event:
+        case BatchFinished(fragment) | LaneStarted(fragment):
+            return fragment == lane.fragment
+        case BoundaryRead(topic):
+            return lane.time is not None and any(
+                lane_input.topic == topic for lane_input in lane.time.profile.inputs
+            )
+        case EndsRead() | Tick():
+            return True
+        case CatalogRead() | CatalogLost() | LaneStopped():
+            return False
+
+
+def _advanced(lane: Lane, state: NodeState, now_ms: Millis) -> tuple[Lane, tuple[Effect, ...]]:
+    incarnation = lane.incarnation
+    if lane.time is None or incarnation is None:
+        return lane, ()
+    time, value = lane_time.advance(lane.time, state.ends, now_ms)
+    lane = replace(lane, time=time)
+    if value is None:
+        return lane, ()
+    return lane, (SendAdvance(lane.fragment, incarnation, value),)
+
+
+def _report_due(state: NodeState, lane: Lane, now_ms: Millis) -> bool:
+    """Whether to report: something changed, or the last report grows old; never too often."""
+    if not state.catalog_known or lane.desired is None:
+        return False
+    last = lane.published
+    if last is None:
+        return True
+    age_ms = now_ms - last.reported_at_ms
+    if 0 <= age_ms < STATUS_LEAST_MS:
+        return False
+    if age_ms < 0 or age_ms >= STATUS_MOST_MS:
+        return True
+    now = status(state, lane.fragment, now_ms)
+    return replace(now, reported_at_ms=last.reported_at_ms) != last

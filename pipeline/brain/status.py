@@ -1,0 +1,138 @@
+"""What is reported of a fragment: counts from its marker, lag from positions and ends."""
+
+from dataclasses import dataclass, replace
+
+from pipeline.boundaries.derived import covers
+from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends, LaneTime, finished_in
+from pipeline.boundaries.profile import LaneInput
+from pipeline.brain.events import FragmentId
+from pipeline.brain.state import EndsSeen, Lane, NodeState
+from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Millis, TopicName
+from pipeline.lanes.lifecycle import Phase
+from pipeline.lanes.markers import Totals
+
+ENDS_LOG_MAX = 64
+"""Answers kept per input. At two a second they reach back half a minute exactly, and further ever
+more coarsely, which is how exactly anyone wants to know an old lag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a lane is behind one input.
+
+    `age_ms` is how old its oldest unfinished record can be: the time since the topic last ended
+    where the lane has read to by now. For a lane that was behind from its start, no more is known
+    than the time since its first look at the topic's end.
+    """
+
+    records: int = 0
+    age_ms: int = 0
+
+
+def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentStatus:
+    """What to report of a fragment.
+
+    Raises:
+        BrokenInvariantError: this node has no such fragment.
+    """
+    lane = state.lanes.get(fragment)
+    if lane is None:
+        place = f"fragment {fragment.network}.{fragment.fragment}"
+        raise BrokenInvariantError("this node has no such lane to report", place=place)
+    unreachable = _unreachable(lane.time, state.ends, now_ms)
+    shown = shown_state(lane, catalog_known=state.catalog_known, reachable=not unreachable)
+    by_topic = _lags(lane, now_ms)
+    totals = Totals() if lane.marker is None else lane.marker.totals
+    error = lane.last_error
+    if shown is LaneState.WAITING and unreachable:
+        error = f"cannot be reached: topic {', '.join(unreachable)}"
+    return FragmentStatus(
+        network=fragment.network,
+        fragment=fragment.fragment,
+        node=state.node,
+        epoch=lane.epoch,
+        state=shown,
+        reported_at_ms=now_ms,
+        records_in=totals.records_in,
+        records_out=totals.records_out,
+        lag_records=sum(lag.records for lag in by_topic.values()),
+        lag_ms=max((lag.age_ms for lag in by_topic.values()), default=0),
+        boundary_ms=None if lane.marker is None else lane.marker.boundary_ms,
+        dead_letters=totals.dead_letters,
+        late_dropped=totals.late_dropped,
+        restarts=lane.restarts,
+        batch_ms=lane.batch_ms,
+        last_error=error,
+        inputs=tuple((topic, by_topic[topic].records) for topic in sorted(by_topic)),
+    )
+
+
+def shown_state(lane: Lane, *, catalog_known: bool, reachable: bool) -> LaneState:
+    """The word that `status` shows for a lane."""
+    match lane.phase:
+        case Phase.STOPPED:
+            return LaneState.STOPPED if lane.wanted is None else LaneState.PENDING
+        case Phase.STARTING:
+            return LaneState.STARTING
+        case Phase.RUNNING | Phase.STOPPING:
+            return LaneState.RUNNING if reachable else LaneState.WAITING
+        case Phase.BACKING_OFF | Phase.FENCED:
+            return LaneState.RESTARTING if catalog_known else LaneState.WAITING
+        case Phase.FAILED:
+            return LaneState.FAILED
+
+
+def ends_noted(lane: Lane, ends: Ends) -> Lane:
+    """The lane with an answer about its topics' ends kept, for as long as it is not finished."""
+    if lane.time is None:
+        return lane
+    logs = dict(lane.ends_log)
+    for lane_input in lane.time.profile.inputs:
+        answer = ends.by_topic.get(lane_input.topic)
+        if answer is None:
+            continue
+        finished = finished_in(lane.time.positions, lane_input)
+        log = (*logs.get(lane_input.stream, ()), EndsSeen(ends.read_at_ms, answer))
+        newest_finished = max((i for i, e in enumerate(log) if covers(finished, e.ends)), default=0)
+        log = log[newest_finished:]
+        logs[lane_input.stream] = log if len(log) <= ENDS_LOG_MAX else (*log[:-1:2], log[-1])
+    return replace(lane, ends_log=logs)
+
+
+def _lags(lane: Lane, now_ms: Millis) -> dict[TopicName, Lag]:
+    if lane.time is None:
+        return {}
+    found: dict[TopicName, Lag] = {}
+    for lane_input in lane.time.profile.inputs:
+        lag = _lag(lane, lane.time, lane_input, now_ms)
+        other = found.get(lane_input.topic, Lag())
+        found[lane_input.topic] = Lag(
+            records=other.records + lag.records, age_ms=max(other.age_ms, lag.age_ms)
+        )
+    return found
+
+
+def _lag(lane: Lane, time: LaneTime, lane_input: LaneInput, now_ms: Millis) -> Lag:
+    log = lane.ends_log.get(lane_input.stream, ())
+    if not log:
+        return Lag()
+    finished = finished_in(time.positions, lane_input)
+    if covers(finished, log[-1].ends):
+        return Lag()
+    records = sum(max(0, end - finished.get(p, 0)) for p, end in log[-1].ends.items())
+    since = max((e.at_ms for e in log if covers(finished, e.ends)), default=log[0].at_ms)
+    return Lag(records, max(0, now_ms - since))
+
+
+def _unreachable(time: LaneTime | None, ends: Ends | None, now_ms: Millis) -> tuple[TopicName, ...]:
+    """The input topics that did not answer lately; none while the lane has hardly started."""
+    if time is None:
+        return ()
+    topics = tuple(sorted({lane_input.topic for lane_input in time.profile.inputs}))
+    if ends is None or ends.read_at_ms < time.started_ms:
+        return topics if now_ms - time.started_ms > ENDS_FRESH_MS else ()
+    if not ends.fresh(now_ms):
+        return topics
+    return tuple(topic for topic in topics if topic not in ends.by_topic)
