@@ -24,8 +24,10 @@ class DerivedStream:
     schema_json: str
     """The value's Avro schema, inferred from `columns`."""
     key_schema_json: str | None
-    """The key's Avro schema (a record of the key columns); None: the input's key bytes pass."""
+    """The key's Avro schema (a record of the key columns). None when `key` is empty: the input's
+    key bytes pass, or, where a stateful box made a row of several records, the key is null."""
     partitions: int
+    """With how many partitions the topic is created; an existing topic keeps what it has."""
 
 
 FragmentInput = ExternalStream | DerivedStream
@@ -66,6 +68,11 @@ class NewTopic:
     config: tuple[tuple[str, str], ...]
     external: bool
     """Whether it carries an external stream, so that it may well exist already."""
+    follows: tuple[TopicName, ...] = ()
+    """Topics whose largest partition count `partitions` repeats: where one of them exists with
+    another count, this one is created with that."""
+    single_partition: bool = False
+    """Whether its records are only right in one order, so that it may not have more than one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +84,5 @@ class Plan:
     fragments: tuple[Fragment, ...]
     topics: tuple[NewTopic, ...]
     auto_create: bool
+    notes: tuple[str, ...] = ()
+    """What the planner did to the network and why, one sentence each, in the order it was done."""

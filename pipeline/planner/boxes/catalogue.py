@@ -1,0 +1,41 @@
+"""The one catalogue of what the planner knows about kinds of boxes."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pipeline.network.model import Box
+from pipeline.planner.boxes import aggregate, join
+from pipeline.planner.boxes import filter as filter_box
+from pipeline.planner.boxes import map as map_box
+from pipeline.planner.boxes.words import Facts, Words
+
+KINDS: Mapping[str, Words[Any]] = MappingProxyType(
+    {
+        "aggregate": aggregate.WORDS,
+        "filter": filter_box.WORDS,
+        "join": join.WORDS,
+        "map": map_box.WORDS,
+    }
+)
+
+
+def facts(box: Box) -> Facts:
+    """Everything that decides what a box computes, in the user's words."""
+    return KINDS[box.kind].facts(box)
+
+
+def keeps(box: Box) -> str:
+    """What a box keeps across batches, and until when; empty for a stateless one."""
+    say = KINDS[box.kind].keeps
+    return "" if say is None else say(box)
+
+
+def waits(box: Box) -> bool:
+    """Whether a box has to know that nothing more will come."""
+    return KINDS[box.kind].waits
+
+
+def order(box: Box) -> str:
+    """What can be said about the order of a box's output; empty when nothing is promised."""
+    return KINDS[box.kind].order

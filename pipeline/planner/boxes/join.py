@@ -1,0 +1,32 @@
+"""What the planner says about an inner join of two streams."""
+
+from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.planner.boxes.words import Facts, Words, computed_facts, duration
+
+
+def _facts(box: Join) -> Facts:
+    on = ", ".join(f"left.{left} = right.{right}" for left, right in box.on)
+    return (("on", on), ("within", _bound(box.bound)), *computed_facts("select", box.select))
+
+
+def _bound(bound: TimeBound) -> str:
+    if bound.lower_ms == bound.upper_ms == 0:
+        return "left and right at the same time"
+    if bound.lower_ms == -bound.upper_ms:
+        return f"left and right at most {duration(bound.upper_ms)} apart"
+    return (
+        f"left time minus right time from {duration(bound.lower_ms)} to {duration(bound.upper_ms)}"
+    )
+
+
+def _keeps(box: Join) -> str:
+    """A left row waits for right rows `-lower` later, a right row for left rows `upper` later."""
+    left = duration(max(0, -box.bound.lower_ms))
+    right = duration(max(0, box.bound.upper_ms))
+    return (
+        f"rows of {box.left} until event time is {left} past theirs, "
+        f"rows of {box.right} until it is {right} past theirs"
+    )
+
+
+WORDS: Words[Join] = Words(facts=_facts, keeps=_keeps, order="", waits=False)

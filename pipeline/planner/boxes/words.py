@@ -1,0 +1,53 @@
+"""The form in which a kind of box tells the planner about itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pipeline.network.model import Box, Computed
+
+Facts = tuple[tuple[str, str], ...]
+"""Label and text, such as `("where", "speed > 0")`; the labels of one box are all different."""
+
+_BoxT_contra = TypeVar("_BoxT_contra", bound=Box, contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Words(Generic[_BoxT_contra]):
+    """What explain and diff say about one kind of box.
+
+    Args:
+        facts: everything that decides what a box computes, in the user's words.
+        keeps: what it keeps across batches and until when; None for a stateless kind.
+        order: what can be said about the order of its output; empty: nothing is promised.
+        waits: whether it has to know that nothing more will come, so that an input that is missing
+            holds it up or makes its output tentative. Other boxes only ever add correct rows.
+    """
+
+    facts: Callable[[_BoxT_contra], Facts]
+    keeps: Callable[[_BoxT_contra], str] | None
+    order: str
+    waits: bool
+
+
+def computed_facts(what: str, columns: tuple[Computed, ...]) -> Facts:
+    """One fact for each computed column."""
+    return tuple((f"{what} {column.name}", column.expression.text) for column in columns)
+
+
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
+
+
+def duration(length_ms: int) -> str:
+    """A length of time as people write it in a document.
+
+    >>> duration(5_400_000), duration(1_500), duration(0), duration(-60_000)
+    ('1h30m', '1s500ms', '0s', '-1m')
+    """
+    if length_ms == 0:
+        return "0s"
+    text, rest = "-" if length_ms < 0 else "", abs(length_ms)
+    for unit, size in _UNITS:
+        count, rest = divmod(rest, size)
+        text += f"{count}{unit}" if count else ""
+    return text

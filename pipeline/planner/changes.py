@@ -1,0 +1,150 @@
+"""What a deploy is decided on and what it decides, as plain facts. See `diff.py`."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pipeline.errors import Problem
+from pipeline.ids import FragmentName, NetworkName, NetworkVersion, Subject, TopicName
+from pipeline.planner.plan import NewTopic
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedFragment:
+    """A fragment that the catalog holds.
+
+    Args:
+        running: whether it is wanted running, not stopped.
+        topic_ids: the topics it knew when it was deployed, by their ids.
+    """
+
+    name: FragmentName
+    digest: str
+    running: bool
+    topic_ids: tuple[tuple[TopicName, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingTopic:
+    """A topic that exists; `topic_id` is Kafka's, other for a topic deleted and made again."""
+
+    name: TopicName
+    partitions: int
+    topic_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """The newest schema of a subject, and what a new one would break.
+
+    Args:
+        schema_json: the newest registered text; None when the subject has none.
+        problems: why the plan's schema for this subject would be refused; empty when it fits.
+    """
+
+    subject: Subject
+    schema_json: str | None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What is there, as far as the plan asks for it; empty before the first deploy.
+
+    Args:
+        version: the deployed version; None when the network is not deployed.
+        digest: `plan_digest` of the deployed version.
+        has_run: the fragments, deployed or not, that have a commit marker.
+        topics: those of the plan's topics, and of the deployed fragments', that exist.
+    """
+
+    version: NetworkVersion | None = None
+    digest: str = ""
+    fragments: tuple[DeployedFragment, ...] = ()
+    has_run: frozenset[FragmentName] = frozenset()
+    topics: tuple[ExistingTopic, ...] = ()
+    schemas: tuple[RegisteredSchema, ...] = ()
+
+
+class ItemKind(Enum):
+    """What an item of the changes is about."""
+
+    FRAGMENT = "fragment"
+    TOPIC = "topic"
+    SCHEMA = "schema"
+
+
+class Action(Enum):
+    """What would be done."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    RESTART = "restart"
+    REMOVE = "remove"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing and what would be done to it.
+
+    `refused` says why it cannot be done and `hint` what to do instead; both are empty otherwise.
+    """
+
+    kind: ItemKind
+    name: str
+    action: Action
+    reasons: tuple[str, ...] = ()
+    refused: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaText:
+    """A schema to register."""
+
+    subject: Subject
+    schema_json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Everything that a deploy would do, in the order of the plan.
+
+    Args:
+        version: the deployed version; None before the first deploy.
+        create_topics: with the partition counts they must have beside what exists already.
+        register: the schemas to register.
+        missing_topics: what somebody else has to create, since the network may not.
+        problems: why the deploy is refused; empty when it can go ahead.
+        new_version: whether the plan differs at all from the deployed one.
+    """
+
+    network: NetworkName
+    version: NetworkVersion | None
+    items: tuple[Item, ...]
+    create_topics: tuple[NewTopic, ...]
+    register: tuple[SchemaText, ...]
+    missing_topics: tuple[NewTopic, ...]
+    problems: tuple[Problem, ...]
+    new_version: bool
+
+    @property
+    def pending(self) -> bool:
+        """Whether a deploy would do anything."""
+        return self.new_version or any(item.action is not Action.KEEP for item in self.items)
+
+    @property
+    def restarts(self) -> int:
+        """How many deployed fragments would stop and start again."""
+        return sum(item.action in {Action.CHANGE, Action.RESTART} for item in self.fragments)
+
+    @property
+    def fragments(self) -> tuple[Item, ...]:
+        """The items about fragments."""
+        return tuple(item for item in self.items if item.kind is ItemKind.FRAGMENT)
+
+    @property
+    def summary(self) -> str:
+        """One line: how much would happen."""
+        wanted = sum(item.action is not Action.REMOVE for item in self.fragments)
+        return f"restarts: {self.restarts} of {wanted} {'fragment' if wanted == 1 else 'fragments'}"

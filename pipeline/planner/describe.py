@@ -1,0 +1,72 @@
+"""A fragment as facts in the user's words, so that two of them can be compared and read."""
+
+from collections.abc import Iterator
+
+from pipeline.network.model import ExternalStream, StartAt
+from pipeline.planner.boxes.catalogue import facts
+from pipeline.planner.boxes.words import Facts, duration
+from pipeline.planner.instants import instant
+from pipeline.planner.plan import Fragment, FragmentInput
+
+
+def describe(fragment: Fragment) -> Facts:
+    """Label and text of everything that a user can change about a fragment; labels differ."""
+    return tuple(_facts(fragment))
+
+
+def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
+    """What is different, one line each, in the order of the new fragment; what went comes last."""
+    before, after = dict(describe(old)), dict(describe(new))
+    changed = [
+        f"changed: {label} `{before[label]}` → `{text}`"
+        if label in before
+        else f"new: {label} `{text}`"
+        for label, text in after.items()
+        if before.get(label) != text
+    ]
+    gone = [f"gone: {label} `{text}`" for label, text in before.items() if label not in after]
+    return (*changed, *gone)
+
+
+def start_text(start: StartAt) -> str:
+    """Where a first start begins, as in the document."""
+    return start.position if start.at_ms is None else instant(start.at_ms)
+
+
+def key_text(key: tuple[str, ...]) -> str:
+    """A derived stream's key for people."""
+    return f"({', '.join(key)})" if key else "none declared"
+
+
+def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
+    for box in fragment.boxes:
+        yield f"box {box.name}", f"{box.kind} of {', '.join(box.inputs)}"
+        for label, text in facts(box):
+            yield f"{label} of {box.name}", text
+    for stream in fragment.inputs:
+        yield from _input_facts(stream)
+    output = fragment.output
+    yield "output topic", output.topic
+    yield "output key", key_text(output.key)
+    yield "output event time column", output.event_time_column or "none"
+    for column in output.columns:
+        yield f"output column {column.name}", str(column)[len(column.name) + 1 :]
+    names = fragment.names
+    yield "owner", names.owner
+    yield "network", names.network
+
+
+def _input_facts(stream: FragmentInput) -> Iterator[tuple[str, str]]:
+    name = stream.name
+    yield f"topic of {name}", stream.topic
+    if isinstance(stream, ExternalStream):
+        yield f"event time of {name}", stream.event_time.text
+        yield f"lateness of {name}", duration(stream.lateness_ms)
+        yield f"idle_after of {name}", duration(stream.idle_after_ms)
+        yield f"silence of {name}", stream.silence.value
+        yield f"ahead of {name}", duration(stream.ahead_ms)
+        yield f"start of {name}", start_text(stream.start)
+    else:
+        yield f"key of {name}", key_text(stream.key)
+    for column in stream.columns:
+        yield f"column {column.name} of {name}", str(column)[len(column.name) + 1 :]

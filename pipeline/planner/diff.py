@@ -1,0 +1,274 @@
+"""What a deploy would do: the new plan against what is deployed and what exists. Pure.
+
+A fragment's positions and state belong to the plan that it has run with. Carrying them over to
+another plan needs state migration, which this version does not do: a changed fragment that has run
+is refused. Unchanged ones are kept, new and removed ones are fine.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pipeline.errors import Problem
+from pipeline.names import key_subject, value_subject
+from pipeline.planner.changes import (
+    Action,
+    Changes,
+    Current,
+    DeployedFragment,
+    ExistingTopic,
+    Item,
+    ItemKind,
+    RegisteredSchema,
+    SchemaText,
+)
+from pipeline.planner.describe import differences
+from pipeline.planner.digest import fragment_digest, plan_digest
+from pipeline.planner.plan import Fragment, NewTopic, Plan
+
+__all__ = [
+    "Action",
+    "Changes",
+    "Current",
+    "DeployedFragment",
+    "ExistingTopic",
+    "Item",
+    "ItemKind",
+    "RegisteredSchema",
+    "SchemaText",
+    "changes",
+    "wanted_schemas",
+]
+
+START_OVER = "deploy under another network name, or destroy this one first."
+
+
+def changes(new: Plan, old: Plan | None, current: Current) -> Changes:
+    """Compare a plan with what is there.
+
+    Args:
+        new: what is wanted.
+        old: the plan of the deployed version, planned again from its document; it only serves to
+            say why something changed.
+        current: what is there.
+    """
+    fragments = tuple(_fragments(new, old, current))
+    topics = tuple(_topics(new, old, current))
+    exist = {topic.name for topic in current.topics}
+    absent = tuple(t for t in _fitting_topics(new, current) if t.name not in exist)
+    schemas = tuple(_schemas(new, current))
+    latest = {schema.subject: schema for schema in current.schemas}
+    register = tuple(
+        schema
+        for schema in wanted_schemas(new)
+        if not _same_schema(latest.get(schema.subject), schema)
+    )
+    return Changes(
+        network=new.network,
+        version=current.version,
+        items=(*fragments, *topics, *schemas),
+        create_topics=absent if new.auto_create else (),
+        register=register,
+        missing_topics=() if new.auto_create else absent,
+        problems=tuple(
+            Problem(
+                item.refused,
+                box=item.name if item.kind is ItemKind.FRAGMENT else "",
+                hint=item.hint,
+            )
+            for item in (*fragments, *topics, *schemas)
+            if item.refused
+        ),
+        new_version=current.version is None or current.digest != plan_digest(new),
+    )
+
+
+def wanted_schemas(plan: Plan) -> tuple[SchemaText, ...]:
+    """The schemas that a plan's derived streams need in the registry, values before keys."""
+    found: list[SchemaText] = []
+    for fragment in plan.fragments:
+        output = fragment.output
+        found.append(SchemaText(value_subject(output.topic), output.schema_json))
+        if output.key_schema_json is not None:
+            found.append(SchemaText(key_subject(output.topic), output.key_schema_json))
+    return tuple(found)
+
+
+def _fragments(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
+    deployed = {fragment.name: fragment for fragment in current.fragments}
+    before = {fragment.name: fragment for fragment in old.fragments} if old else {}
+    for fragment in new.fragments:
+        record = deployed.pop(fragment.name, None)
+        if record is None:
+            yield _new_fragment(fragment, current)
+        elif record.digest != fragment_digest(fragment):
+            yield _changed_fragment(fragment, before.get(fragment.name), current)
+        else:
+            yield _same_fragment(record, current)
+    for name in deployed:
+        yield Item(
+            ItemKind.FRAGMENT,
+            name,
+            Action.REMOVE,
+            ("no longer in the network: it stops; its topics and records stay",),
+        )
+
+
+def _new_fragment(fragment: Fragment, current: Current) -> Item:
+    reasons = (f"writes {fragment.output.topic}",)
+    item = Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, reasons)
+    if fragment.name not in current.has_run:
+        return item
+    return replace(
+        item,
+        refused=f"fragment {fragment.name} has run before, with a plan that the catalog no longer "
+        "holds; going on from there needs state migration, which this version does not do yet",
+        hint=START_OVER,
+    )
+
+
+def _changed_fragment(fragment: Fragment, before: Fragment | None, current: Current) -> Item:
+    known = differences(before, fragment) if before else ()
+    reasons = known or ("its plan differs from the one that was deployed",)
+    item = Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons)
+    if fragment.name not in current.has_run:
+        return item
+    return replace(
+        item,
+        refused=f"fragment {fragment.name} has run before; changing it needs state migration, "
+        "which this version does not do yet",
+        hint=START_OVER,
+    )
+
+
+def _same_fragment(record: DeployedFragment, current: Current) -> Item:
+    """An unchanged fragment: kept, started again, or cut off from the topics that it knew."""
+    action = Action.KEEP if record.running else Action.RESTART
+    reasons = () if record.running else ("it was stopped: it goes on where it stopped",)
+    item = Item(ItemKind.FRAGMENT, record.name, action, reasons)
+    if record.name not in current.has_run:
+        return item
+    exist = {topic.name: topic for topic in current.topics}
+    for name, topic_id in record.topic_ids:
+        topic = exist.get(name)
+        if topic is None:
+            what = "is gone"
+        elif topic.topic_id != topic_id:
+            what = "was deleted and made again"
+        else:
+            continue
+        return replace(
+            item,
+            refused=f"topic {name} {what} since fragment {record.name} was deployed; the "
+            "fragment's positions mean records that no longer exist",
+            hint=START_OVER,
+        )
+    return item
+
+
+def _topics(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
+    exist = {topic.name: topic for topic in current.topics}
+    before = {topic.name: topic for topic in old.topics} if old else {}
+    for topic in _fitting_topics(new, current):
+        existing = exist.get(topic.name)
+        if existing is not None:
+            yield _existing_topic(topic, before.get(topic.name), existing)
+            continue
+        item = Item(ItemKind.TOPIC, topic.name, Action.CREATE, (_size(topic),))
+        if new.auto_create:
+            yield item
+        else:
+            yield replace(
+                item,
+                refused=f"topic {topic.name} does not exist, and auto_create is false: it needs "
+                f"{needs(topic)}",
+                hint="have it created like this, or set auto_create: true.",
+            )
+
+
+def needs(topic: NewTopic) -> str:
+    """Everything that somebody needs to know who creates a topic by hand."""
+    settings = "".join(f" {name}={value}" for name, value in topic.config)
+    return f"{_size(topic)}, replication {topic.replication},{settings}"
+
+
+def _existing_topic(topic: NewTopic, before: NewTopic | None, existing: ExistingTopic) -> Item:
+    """An existing topic is kept as it is; what the document says otherwise is told."""
+    reasons = []
+    if existing.partitions != topic.partitions:
+        reasons.append(
+            f"has {_count(existing.partitions)}, the network says {topic.partitions}: kept as it is"
+        )
+    if before is not None:
+        if before.replication != topic.replication:
+            reasons.append(f"replication {before.replication} → {topic.replication}: kept as it is")
+        settings = dict(before.config)
+        reasons.extend(
+            f"{name} {settings.get(name, 'unset')} → {value}: kept as it is"
+            for name, value in topic.config
+            if settings.get(name) != value
+        )
+    item = Item(ItemKind.TOPIC, topic.name, Action.KEEP, tuple(reasons))
+    if topic.single_partition and existing.partitions != 1:
+        return replace(
+            item,
+            refused=f"topic {topic.name} has {_count(existing.partitions)}; it must have 1, since "
+            "its records are read in the order they were written",
+            hint="delete it if nothing uses it, or choose other names.",
+        )
+    return item
+
+
+def _fitting_topics(new: Plan, current: Current) -> tuple[NewTopic, ...]:
+    """The plan's topics, with the partition counts they need beside those that exist."""
+    counts = {topic.name: topic.partitions for topic in new.topics}
+    counts.update((topic.name, topic.partitions) for topic in current.topics)
+    return tuple(
+        replace(topic, partitions=max(counts[name] for name in topic.follows))
+        if topic.follows
+        else topic
+        for topic in new.topics
+    )
+
+
+def _schemas(new: Plan, current: Current) -> Iterator[Item]:
+    latest = {schema.subject: schema for schema in current.schemas}
+    for wanted in wanted_schemas(new):
+        known = latest.pop(wanted.subject, None)
+        if _same_schema(known, wanted):
+            yield Item(ItemKind.SCHEMA, wanted.subject, Action.KEEP)
+        elif known is None or known.schema_json is None:
+            yield Item(ItemKind.SCHEMA, wanted.subject, Action.CREATE, ("the first version",))
+        else:
+            yield _misfit(
+                Item(ItemKind.SCHEMA, wanted.subject, Action.CHANGE, ("a new version",)), known
+            )
+    for other in latest.values():
+        if other.problems:
+            yield _misfit(Item(ItemKind.SCHEMA, other.subject, Action.KEEP), other)
+
+
+def _misfit(item: Item, known: RegisteredSchema) -> Item:
+    if not known.problems:
+        return item
+    return replace(
+        item,
+        refused=f"the schema of {item.name} does not fit what is registered: "
+        + "; ".join(known.problems),
+        hint="keep the columns compatible, or write to another topic.",
+    )
+
+
+def _same_schema(known: RegisteredSchema | None, wanted: SchemaText) -> bool:
+    if known is None or known.schema_json is None:
+        return False
+    same_text = known.schema_json == wanted.schema_json
+    return same_text or bool(json.loads(known.schema_json) == json.loads(wanted.schema_json))
+
+
+def _size(topic: NewTopic) -> str:
+    return _count(topic.partitions)
+
+
+def _count(partitions: int) -> str:
+    return f"{partitions} {'partition' if partitions == 1 else 'partitions'}"

@@ -1,0 +1,93 @@
+"""Digests: a short name for everything that decides what runs.
+
+Two plans with the same digest run the same, so an unchanged deploy restarts nothing. Left out is
+what decides nothing: how an expression was written (its checked SQL counts), documentation inside
+schemas, partition counts that only matter when a topic is created, and the planner's notes. A field
+that has its default value is left out as well, so that a later version of this program can add a
+field without every fragment seeming changed.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.network.model import Expression, ExternalStream
+from pipeline.planner.plan import DerivedStream, Fragment, Plan
+
+FORMAT_VERSION = 1
+
+Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+
+_LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
+    {
+        Expression: frozenset({"text", "columns"}),
+        ExternalStream: frozenset({"subject", "partitions"}),
+        DerivedStream: frozenset({"partitions"}),
+    }
+)
+_SCHEMA_FIELDS = frozenset({"schema_json", "key_schema_json"})
+
+
+def fragment_digest(fragment: Fragment) -> str:
+    """`<format version>:<SHA-256 in hex>` of what a fragment's query does."""
+    return _hash(_canonical(fragment))
+
+
+def plan_digest(plan: Plan) -> str:
+    """`<format version>:<SHA-256 in hex>` of all fragments and of the topics they need."""
+    return _hash(
+        {
+            "owner": plan.owner,
+            "network": plan.network,
+            "fragments": [_canonical(fragment) for fragment in plan.fragments],
+            "topics": [_canonical(topic) for topic in plan.topics],
+        }
+    )
+
+
+def _hash(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return f"{FORMAT_VERSION}:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _canonical(value: object) -> Json:
+    """Plain data that is equal exactly for what runs the same."""
+    if isinstance(value, Enum):
+        return _canonical(value.value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, tuple):
+        return [_canonical(item) for item in value]
+    if isinstance(value, frozenset):
+        return sorted((_canonical(item) for item in value), key=json.dumps)
+    if is_dataclass(value) and not isinstance(value, type):
+        left_out = _LEFT_OUT.get(type(value), frozenset())
+        plain: dict[str, Json] = {"": type(value).__name__}
+        for field in fields(value):
+            content = getattr(value, field.name)
+            if field.name in left_out or (
+                field.default is not MISSING and content == field.default
+            ):
+                continue
+            if field.name in _SCHEMA_FIELDS and isinstance(content, str):
+                plain[field.name] = _without_docs(json.loads(content))
+            else:
+                plain[field.name] = _canonical(content)
+        return plain
+    raise BrokenInvariantError(f"a plan cannot hold {type(value).__name__}: it has no digest")
+
+
+def _without_docs(schema: Json) -> Json:
+    if isinstance(schema, list):
+        return [_without_docs(part) for part in schema]
+    if isinstance(schema, dict):
+        return {
+            name: part if name == "default" else _without_docs(part)
+            for name, part in schema.items()
+            if name != "doc"
+        }
+    return schema

@@ -1,0 +1,75 @@
+"""What the passes hand on: the network so far, and what has been made of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pipeline.ids import BoxName, ParticipantId, StreamName
+from pipeline.names import stream_of_box
+from pipeline.network.model import Box, ExternalStream, Network, Output
+from pipeline.planner.plan import Fragment, NewTopic
+from pipeline.planner.rename import plain_column
+
+MAX_NAME = 63
+"""As in `pipeline.names.NAME_PATTERN`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan in the making. Passes return a new one and never change the one they were given."""
+
+    owner: ParticipantId
+    network: Network
+    notes: tuple[str, ...] = ()
+    fragments: tuple[Fragment, ...] = ()
+    topics: tuple[NewTopic, ...] = ()
+
+    def noting(self, note: str) -> "Draft":
+        """The same draft with one more sentence about what was done."""
+        return replace(self, notes=(*self.notes, note))
+
+    def with_boxes(self, boxes: tuple[Box, ...]) -> "Draft":
+        """The same draft over other boxes, which are in topological order again."""
+        return replace(self, network=replace(self.network, boxes=boxes))
+
+
+def readers_of(network: Network) -> Mapping[StreamName, tuple[Box, ...]]:
+    """Which boxes read a stream, each once, in topological order; every stream has an entry."""
+    readers: dict[StreamName, tuple[Box, ...]] = dict.fromkeys(network.by_name(), ())
+    for box in network.boxes:
+        for stream in dict.fromkeys(box.inputs):
+            readers[stream] = (*readers[stream], box)
+    return readers
+
+
+def outputs_of(network: Network) -> Mapping[StreamName, Output]:
+    """The declared outputs by the stream they carry."""
+    return {output.stream: output for output in network.outputs}
+
+
+def private_to(network: Network, box: Box, reader: Box) -> bool:
+    """Whether nobody but `reader` sees what `box` writes, so that it may be rewritten."""
+    stream = stream_of_box(box.name)
+    return stream not in outputs_of(network) and readers_of(network)[stream] == (reader,)
+
+
+def unused_name(network: Network, wish: str) -> BoxName:
+    """A name for a box that the planner adds: the wish, or the wish with a number behind it."""
+    taken = set(network.by_name())
+    name, count = wish[:MAX_NAME], 2
+    while name in taken:
+        suffix = f"_{count}"
+        name, count = wish[: MAX_NAME - len(suffix)] + suffix, count + 1
+    return BoxName(name)
+
+
+def event_time_column(stream: ExternalStream | Box) -> str | None:
+    """The column of a stream that is known to equal a row's event time, if there is one."""
+    if isinstance(stream, ExternalStream):
+        column = plain_column(stream.event_time)
+        return column.name if column else None
+    return stream.event_time_column
+
+
+def key_columns(stream: ExternalStream | Box) -> tuple[str, ...]:
+    """The columns that make a stream's key; empty for an external one, whose key bytes pass."""
+    return () if isinstance(stream, ExternalStream) else stream.key

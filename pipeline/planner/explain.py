@@ -1,0 +1,162 @@
+"""A plan as stable text: what runs, what it reads, keeps and writes, and what that guarantees.
+
+The text is for people and for review as a difference between two files; programs read the plan.
+"""
+
+from collections.abc import Iterator
+
+from pipeline.network.model import Box, Silence
+from pipeline.planner.boxes.catalogue import facts, keeps, order, waits
+from pipeline.planner.boxes.words import duration
+from pipeline.planner.describe import start_text
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
+
+_LABEL = 12
+
+
+def explain(plan: Plan) -> str:
+    """The plan in words; equal plans give equal text. Ends with a line feed."""
+    return "\n".join(line.rstrip() for line in _lines(plan)) + "\n"
+
+
+def may_be_tentative(plan: Plan) -> frozenset[str]:
+    """The fragments whose output may come as tentative first, if an availability bound is set.
+
+    A box that has to know that nothing more will come would have to wait for a missing input; all
+    others only ever add correct rows. What reads tentative records writes tentative ones.
+    """
+    found: set[str] = set()
+    for fragment in plan.fragments:
+        if any(waits(box) for box in fragment.boxes) or any(
+            stream.name in found for stream in fragment.inputs
+        ):
+            found.add(fragment.output.name)
+    return frozenset(found)
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    count = len(plan.fragments)
+    fragments = f"{count} {'fragment' if count == 1 else 'fragments'}"
+    yield f"network {plan.network} of {plan.owner}: {fragments}, {len(plan.topics)} topics"
+    for note in plan.notes:
+        yield f"  {note}"
+    tentative = may_be_tentative(plan)
+    for fragment in plan.fragments:
+        yield ""
+        yield from _fragment(fragment, tentative)
+    yield ""
+    yield from _topics(plan)
+
+
+def _fragment(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
+    yield f"fragment {fragment.name}"
+    yield "  reads"
+    for stream in fragment.inputs:
+        yield from _input(stream)
+    yield "  boxes"
+    for box in fragment.boxes:
+        yield f"    {box.name}: {box.kind} of {', '.join(box.inputs)}"
+        for label, text in facts(box):
+            yield f"      {label}: {text}"
+    yield "  writes"
+    yield from _output(fragment)
+    kept = [keeps(box) for box in fragment.boxes if box.stateful]
+    yield from _fact("keeps", "; ".join(kept) or "nothing between batches")
+    yield from _guarantees(fragment, tentative)
+    names = fragment.names
+    yield from _fact("group", f"{names.group} (a mirror for lag tools)")
+    yield from _fact("transactions", names.transactional_id)
+
+
+def _input(stream: FragmentInput) -> Iterator[str]:
+    if isinstance(stream, DerivedStream):
+        yield f"    {stream.name}: topic {stream.topic}, written by this network"
+        yield "      event time: the Kafka timestamp, moved by boundaries; nothing is late"
+        return
+    yield f"    {stream.name}: topic {stream.topic}, from {start_text(stream.start)}"
+    yield (
+        f"      event time: {stream.event_time.text}, at most {duration(stream.lateness_ms)} late "
+        f"and {duration(stream.ahead_ms)} ahead of the Kafka timestamp"
+    )
+    yield f"      silent for {duration(stream.idle_after_ms)}: {_SILENCE[stream.silence]}"
+
+
+_SILENCE = {
+    Silence.IDLE: "idle, event time goes on with the clock",
+    Silence.MISSING: "missing, event time stands still",
+}
+
+
+def _output(fragment: Fragment) -> Iterator[str]:
+    output = fragment.output
+    yield f"    {output.name}: topic {output.topic}, {_partitions(output.partitions)}"
+    for column in output.columns:
+        yield f"      {column}{_marks(column.name, output)}"
+    if output.event_time_column is None:
+        yield f"      event time: {_event_time(fragment)}, as Kafka timestamp"
+    if not output.key:
+        kept = fragment.stateful_box is None
+        yield f"      key: {'as in the input' if kept else 'none'}"
+
+
+def _marks(column: str, output: DerivedStream) -> str:
+    key = ", key" if column in output.key else ""
+    event_time = ", event time" if column == output.event_time_column else ""
+    return key + event_time
+
+
+def _event_time(fragment: Fragment) -> str:
+    box = fragment.stateful_box
+    if box is None:
+        return "that of the input"
+    return "the later of the two rows'" if len(box.inputs) > 1 else "the end of the window"
+
+
+def _guarantees(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
+    yield from _fact(
+        "guarantees", "stable records are exact: none lost, none twice, final once written"
+    )
+    last = fragment.stateful_box or fragment.boxes[-1]
+    yield from _fact("", f"order: {order(last) or 'not promised'}")
+    yield from _fact("", _when_missing(fragment, tentative))
+    bad = "records that cannot be decoded or evaluated"
+    late = ", or that came too late," if fragment.stateful_box else ""
+    yield from _fact("", f"{bad}{late} go to {fragment.names.dead_letters}")
+
+
+def _when_missing(fragment: Fragment, tentative: frozenset[str]) -> str:
+    if fragment.output.name not in tentative:
+        return "a missing input only holds results back: never tentative"
+    waiting = next((box for box in fragment.boxes if waits(box)), None)
+    if waiting is None:
+        return "a missing input only holds results back: tentative only where its inputs are"
+    return f"a missing input holds {_name(waiting)} up: it would wait, or be tentative"
+
+
+def _name(box: Box) -> str:
+    return f"{box.kind} {box.name}"
+
+
+def _fact(label: str, text: str) -> Iterator[str]:
+    yield f"  {label:<{_LABEL}} {text}"
+
+
+def _partitions(count: int) -> str:
+    return f"{count} {'partition' if count == 1 else 'partitions'}"
+
+
+def _topics(plan: Plan) -> Iterator[str]:
+    made = "created where missing" if plan.auto_create else "not created: auto_create is false"
+    yield f"topics ({made})"
+    if not plan.topics:
+        return
+    width = max(len(topic.name) for topic in plan.topics)
+    for topic in plan.topics:
+        yield f"  {topic.name:<{width}}  {_topic(topic)}"
+
+
+def _topic(topic: NewTopic) -> str:
+    settings = " ".join(f"{name}={value}" for name, value in topic.config)
+    external = "external, " if topic.external else ""
+    replicas = f"{topic.replication} {'replica' if topic.replication == 1 else 'replicas'}"
+    return f"{external}{_partitions(topic.partitions)}, {replicas}, {settings}"

@@ -1,0 +1,106 @@
+"""Pass: cut the network into fragments, each of which one Spark query can run.
+
+A query has at most one stateful box, since one event time steers all of it. So the cuts are these:
+
+- an output has a topic, and ends a fragment;
+- a stateful box ends a fragment too, together with the stateless boxes that follow it one by one:
+  as long as what comes next is read by nobody else, it costs nothing to do it before writing;
+- every other stateless box is copied into each fragment that needs it: computing a filter twice is
+  cheaper than a topic between;
+- a box reads from a topic whatever has one, and computes the rest itself.
+
+    moving ──┐                                  fragment tolls: tolls_windows, tolls
+    tolls_windows ── tolls ──┴ notifications    fragment notifications: moving, notifications
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pipeline.ids import FragmentName, StreamName
+from pipeline.names import FragmentNames, derived_topic, stream_of_box
+from pipeline.network.avro_types import to_avro
+from pipeline.network.model import Box, Network
+from pipeline.planner.draft import Draft, outputs_of, readers_of
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
+
+
+def cut(draft: Draft) -> Draft:
+    """Make the fragments, in topological order of the boxes that end them."""
+    network = draft.network
+    ends = _ends(network)
+    topics: dict[StreamName, FragmentInput] = {s.name: s for s in network.streams}
+    fragments: list[Fragment] = []
+    for box in network.boxes:
+        stream = stream_of_box(box.name)
+        if stream not in ends:
+            continue
+        boxes = _boxes_of(network, box, ends)
+        inside = {stream_of_box(b.name) for b in boxes}
+        inputs = dict.fromkeys(s for b in boxes for s in b.inputs if s not in inside)
+        output = _derived(network, box)
+        topics[stream] = output
+        fragments.append(
+            Fragment(
+                names=FragmentNames(draft.owner, network.name, FragmentName(box.name)),
+                inputs=tuple(topics[s] for s in inputs),
+                boxes=boxes,
+                output=output,
+            )
+        )
+    return replace(draft, fragments=tuple(fragments))
+
+
+def _ends(network: Network) -> frozenset[StreamName]:
+    """The streams that get a topic."""
+    outputs, readers = outputs_of(network), readers_of(network)
+    ends = set(outputs)
+    for box in network.boxes:
+        if box.stateful:
+            ends.add(_end_of_chain(box, outputs, readers))
+    return frozenset(ends)
+
+
+def _end_of_chain(
+    box: Box,
+    outputs: Mapping[StreamName, object],
+    readers: Mapping[StreamName, tuple[Box, ...]],
+) -> StreamName:
+    """How far the fragment of a stateful box reaches."""
+    stream = stream_of_box(box.name)
+    while stream not in outputs and len(readers[stream]) == 1:
+        (reader,) = readers[stream]
+        if reader.stateful or len(reader.inputs) > 1:
+            break
+        stream = stream_of_box(reader.name)
+    return stream
+
+
+def _boxes_of(network: Network, last: Box, ends: frozenset[StreamName]) -> tuple[Box, ...]:
+    """The boxes that compute `last` from streams that have a topic, in topological order."""
+    boxes = {stream_of_box(box.name): box for box in network.boxes}
+    needed = {stream_of_box(last.name)}
+    open_streams = list(last.inputs)
+    while open_streams:
+        stream = open_streams.pop()
+        if stream in needed or stream in ends or stream not in boxes:
+            continue
+        needed.add(stream)
+        open_streams.extend(boxes[stream].inputs)
+    return tuple(box for stream, box in boxes.items() if stream in needed)
+
+
+def _derived(network: Network, box: Box) -> DerivedStream:
+    """The stream that a fragment writes."""
+    output = outputs_of(network).get(stream_of_box(box.name))
+    by_name = {column.name: column for column in box.columns}
+    key = tuple(by_name[name] for name in box.key)
+    return DerivedStream(
+        name=stream_of_box(box.name),
+        topic=output.topic if output else derived_topic(network.name, box.name),
+        columns=box.columns,
+        event_time_column=box.event_time_column,
+        key=box.key,
+        schema_json=to_avro(box.columns, box.name, network.name),
+        key_schema_json=to_avro(key, f"{box.name}_key", network.name) if key else None,
+        partitions=output.partitions if output else network.partitions,
+    )

@@ -1,0 +1,85 @@
+"""Pass: list every topic that has to exist before the network runs.
+
+How the settings were chosen:
+
+- Everything that a lane reads is kept equally long. A lane that was stopped over a weekend goes on
+  from its positions in all of its inputs; one input that had forgotten them would stop it for good.
+  That includes advances, tentative streams and records sent again.
+- Kafka counts retention of a derived topic from its records' timestamps, which are event times.
+- Since Kafka 4 a broker refuses timestamps more than an hour ahead of its clock. Event time may be
+  ahead (`ahead` of a stream says how far), so derived topics allow any timestamp.
+- Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
+  smallest segments that a broker allows, since only closed segments are compacted.
+- With three or more replicas two must have a record before it counts as written.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pipeline.ids import TopicName
+from pipeline.names import boundaries_topic, tentative_topic
+from pipeline.network.model import ExternalStream, Network
+from pipeline.planner.draft import Draft
+from pipeline.planner.plan import Fragment, NewTopic
+
+SEGMENT_BYTES = 1_048_576
+"""The least that Kafka 4 accepts."""
+ANY_TIMESTAMP = 9_223_372_036_854_775_807
+SAFE_REPLICAS = 3
+
+Config = tuple[tuple[str, str], ...]
+
+_COMPACTED: Config = (("cleanup.policy", "compact"), ("segment.bytes", str(SEGMENT_BYTES)))
+_ANY_TIME: Config = (("message.timestamp.after.max.ms", str(ANY_TIMESTAMP)),)
+
+
+def list_topics(draft: Draft) -> Draft:
+    """Fill in the draft's topics: the inputs first, then each fragment's own."""
+    network = draft.network
+    wanted = [
+        *_external(network, draft.fragments),
+        *(topic for fragment in draft.fragments for topic in _of_fragment(network, fragment)),
+    ]
+    return replace(draft, topics=tuple(wanted))
+
+
+def _external(network: Network, fragments: Iterable[Fragment]) -> Iterator[NewTopic]:
+    """The topics of the external streams that some fragment reads; two streams may share one."""
+    partitions: dict[TopicName, int] = {}
+    for fragment in fragments:
+        for stream in fragment.inputs:
+            if isinstance(stream, ExternalStream):
+                known = partitions.get(stream.topic, 0)
+                partitions[stream.topic] = max(known, stream.partitions)
+    for topic, count in partitions.items():
+        yield replace(_kept(network, topic, count), external=True)
+
+
+def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
+    names, output = fragment.names, fragment.output
+    yield _kept(network, output.topic, output.partitions, _ANY_TIME)
+    yield _compacted(network, boundaries_topic(output.topic))
+    tentative = _kept(network, tentative_topic(output.topic), output.partitions, _ANY_TIME)
+    yield replace(tentative, follows=(output.topic,))
+    inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
+    widest = max(stream.partitions for stream in fragment.inputs)
+    yield replace(_kept(network, names.dead_letters, widest), follows=inputs)
+    yield replace(_kept(network, names.redrive, widest), follows=inputs)
+    advances = _kept(network, names.advances, 1, (("segment.bytes", str(SEGMENT_BYTES)),))
+    yield replace(advances, single_partition=True)
+    yield _compacted(network, names.markers)
+
+
+def _kept(network: Network, name: TopicName, partitions: int, more: Config = ()) -> NewTopic:
+    retention: Config = (("cleanup.policy", "delete"), ("retention.ms", str(network.retention_ms)))
+    return _topic(network, name, partitions, (*retention, *more))
+
+
+def _compacted(network: Network, name: TopicName) -> NewTopic:
+    return replace(_topic(network, name, 1, _COMPACTED), single_partition=True)
+
+
+def _topic(network: Network, name: TopicName, partitions: int, config: Config) -> NewTopic:
+    if network.replication >= SAFE_REPLICAS:
+        config = (*config, ("min.insync.replicas", "2"))
+    return NewTopic(name, partitions, network.replication, tuple(sorted(config)), external=False)

@@ -1,0 +1,46 @@
+"""From a checked network to a plan: a tuple of passes, one after the other."""
+
+from collections.abc import Callable
+from functools import reduce
+
+from pipeline.ids import ParticipantId
+from pipeline.network.model import Network
+from pipeline.planner.draft import Draft
+from pipeline.planner.passes.check_topics import check_topics
+from pipeline.planner.passes.cut import cut
+from pipeline.planner.passes.list_topics import list_topics
+from pipeline.planner.passes.merge_aggregates import merge_aggregates
+from pipeline.planner.passes.name_outputs import name_outputs
+from pipeline.planner.passes.push_filters import push_filters
+from pipeline.planner.plan import Plan
+
+Pass = Callable[[Draft], Draft]
+"""A pass is pure. The first three change the network and keep the meaning of all its outputs."""
+
+PASSES: tuple[Pass, ...] = (
+    merge_aggregates,
+    push_filters,
+    name_outputs,
+    cut,
+    list_topics,
+    check_topics,
+)
+
+
+def plan(network: Network, owner: ParticipantId) -> Plan:
+    """Plan a network for the participant who deploys it.
+
+    The same network gives the same plan, field by field.
+
+    Raises:
+        DocumentError: two streams would share a topic, or Kafka would refuse a topic's name.
+    """
+    draft = reduce(lambda done, step: step(done), PASSES, Draft(owner, network))
+    return Plan(
+        owner=owner,
+        network=network.name,
+        fragments=draft.fragments,
+        topics=draft.topics,
+        auto_create=network.auto_create,
+        notes=draft.notes,
+    )

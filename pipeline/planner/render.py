@@ -1,0 +1,115 @@
+"""Changes as text for people and as plain data for programs."""
+
+from collections.abc import Iterator
+
+from pipeline.errors import Problem
+from pipeline.planner.changes import Action, Changes, Item, ItemKind
+from pipeline.planner.plan import NewTopic
+
+FORMAT_VERSION = 1
+"""Of `changes_as_data`; counts up when a key goes or changes its meaning, not when one is added."""
+
+_MARKS = {
+    Action.CREATE: "+",
+    Action.CHANGE: "~",
+    Action.RESTART: "~",
+    Action.REMOVE: "-",
+    Action.KEEP: " ",
+}
+_HEADINGS = {
+    ItemKind.FRAGMENT: "fragments",
+    ItemKind.TOPIC: "topics",
+    ItemKind.SCHEMA: "schemas",
+}
+
+
+def render_changes(changes: Changes) -> str:
+    """What a deploy would do: `+` new, `~` changed or started again, `-` removed, `!` refused.
+
+    What is simply kept is only counted. Ends with a line feed.
+    """
+    return "\n".join(_lines(changes)) + "\n"
+
+
+def changes_as_data(changes: Changes) -> dict[str, object]:
+    """The same for programs: plain data with stable keys."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "network": changes.network,
+        "deployed_version": changes.version,
+        "pending": changes.pending,
+        "refused": bool(changes.problems),
+        "restarts": changes.restarts,
+        "summary": changes.summary,
+        **{
+            heading: [_item_data(item) for item in changes.items if item.kind is kind]
+            for kind, heading in _HEADINGS.items()
+        },
+        "create_topics": [_topic_data(topic) for topic in changes.create_topics],
+        "missing_topics": [_topic_data(topic) for topic in changes.missing_topics],
+        "problems": [_problem_data(problem) for problem in changes.problems],
+    }
+
+
+def _lines(changes: Changes) -> Iterator[str]:
+    known = "not deployed yet" if changes.version is None else f"version {changes.version}"
+    yield f"network {changes.network}: {known}"
+    for kind, heading in _HEADINGS.items():
+        items = tuple(item for item in changes.items if item.kind is kind)
+        if items:
+            yield f"{heading} ({_counts(items)})"
+            yield from _item_lines(items)
+    yield changes.summary
+    if changes.problems:
+        yield f"refused, {_plural(len(changes.problems), 'problem')}:"
+        yield from (f"  {problem}" for problem in changes.problems)
+    elif not changes.pending:
+        yield "nothing to do"
+
+
+def _item_lines(items: tuple[Item, ...]) -> Iterator[str]:
+    shown = [item for item in items if item.action is not Action.KEEP or _worth_telling(item)]
+    width = max((len(item.name) for item in shown), default=0)
+    for item in shown:
+        mark = "!" if item.refused else _MARKS[item.action]
+        first, *more = item.reasons or ("",)
+        yield f"  {mark} {item.name:<{width}}  {item.action.value:<7}  {first}".rstrip()
+        yield from (f"    {'':<{width}}  {'':<7}  {reason}" for reason in more)
+
+
+def _worth_telling(item: Item) -> bool:
+    return bool(item.reasons or item.refused)
+
+
+def _counts(items: tuple[Item, ...]) -> str:
+    """For example `2 create, 1 keep`, in the order in which the actions are declared."""
+    counts = ((action, sum(item.action is action for item in items)) for action in Action)
+    return ", ".join(f"{count} {action.value}" for action, count in counts if count)
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _item_data(item: Item) -> dict[str, object]:
+    return {
+        "name": item.name,
+        "action": item.action.value,
+        "reasons": list(item.reasons),
+        "refused": item.refused or None,
+        "hint": item.hint or None,
+    }
+
+
+def _topic_data(topic: NewTopic) -> dict[str, object]:
+    return {
+        "name": topic.name,
+        "partitions": topic.partitions,
+        "replication": topic.replication,
+        "config": dict(topic.config),
+        "external": topic.external,
+    }
+
+
+def _problem_data(problem: Problem) -> dict[str, object]:
+    return {"message": problem.message, "box": problem.box or None, "hint": problem.hint or None}
