@@ -66,11 +66,17 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class NetworkRecord:
-    """A deployed network: which of its versions is wanted."""
+    """A deployed network: which of its versions is wanted.
+
+    Args:
+        made_topics: the topics that deploys of this network created for its output and for its
+            fragments' own records, sorted; `destroy` removes these and no others.
+    """
 
     network: NetworkName
     owner: ParticipantId
     version: NetworkVersion
+    made_topics: tuple[TopicName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
