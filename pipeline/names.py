@@ -25,6 +25,9 @@ PRODUCT = "medusa"
 NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
 """Participants, networks, streams and boxes: lower case, so that names survive every system."""
 
+READER_GROUP = GroupName(f"{PRODUCT}.reader")
+"""Readers of assigned partitions name a group because the driver wants one; it stays empty."""
+
 
 def derived_topic(network: NetworkName, box: BoxName) -> TopicName:
     """The topic of a derived stream for which the document names none."""

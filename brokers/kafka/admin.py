@@ -1,0 +1,305 @@
+"""Topics and groups of a Kafka cluster: look, create, delete. Never change what exists.
+
+Every call has one deadline for all its steps and raises `UnavailableError` when the brokers do not
+answer within it.
+"""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported unmarked
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from brokers.kafka.config import client_config
+from brokers.kafka.errors import (
+    NoSuchGroupError,
+    NoSuchTopicError,
+    TopicExistsError,
+    medusa_error,
+)
+from brokers.records import Ends, NewTopicSpec, TopicDescription
+from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.errors import MedusaError, RetryError, UnavailableError
+from pipeline.ids import GroupName, Millis, Offset, TopicName
+
+T = TypeVar("T")
+
+POLL_S: Final = 0.05
+"""Between two looks whether a created topic is usable, or a deleted one gone."""
+_SLACK_S: Final = 1.0
+"""Beyond the driver's own limit; only a bug of the driver uses it up."""
+_NO_LEADER: Final = -1
+
+
+class Isolation(Enum):
+    """Which records count: those of committed transactions alone, or all that were written."""
+
+    COMMITTED = "committed"
+    UNCOMMITTED = "uncommitted"
+
+
+_LEVELS: Final = {
+    Isolation.COMMITTED: IsolationLevel.READ_COMMITTED,
+    Isolation.UNCOMMITTED: IsolationLevel.READ_UNCOMMITTED,
+}
+
+
+class KafkaAdmin:
+    """An administrative connection; safe to use from several threads."""
+
+    def __init__(self, bootstrap: str, timeout_s: float, clock: Clock | None = None) -> None:
+        self._bootstrap = bootstrap
+        self._timeout_s = timeout_s
+        self._clock = clock or SystemClock()
+        self._client = AdminClient(
+            client_config(bootstrap, socket_timeout_ms=max(10, int(timeout_s * 1000)))
+        )
+
+    def cluster_id(self) -> str:
+        """The id of the cluster; also the cheapest proof that a broker answers."""
+        deadline = self._deadline("asking for the cluster id")
+        future = self._client.describe_cluster(request_timeout=deadline.remaining_s())
+        return str(self._wait(future, deadline, "").cluster_id)
+
+    def topic_names(self) -> tuple[TopicName, ...]:
+        """All topics of the cluster that are not Kafka's own, sorted."""
+        try:
+            found = self._client.list_topics(timeout=self._timeout_s)
+        except KafkaException as error:
+            raise medusa_error(error, self._place("")) from error
+        return tuple(sorted(TopicName(name) for name in found.topics if name[:2] != "__"))
+
+    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+        """Create the topics that do not exist; existing ones are left as they are.
+
+        Returns when every topic can be written to, those that existed before included.
+
+        Returns:
+            The names of those created by this call, in the given order.
+
+        Raises:
+            RefusedError: Kafka does not accept a name, a number or a setting.
+            RetryError: a topic did not become usable in time.
+        """
+        if not topics:
+            return ()
+        deadline = self._deadline("creating topics")
+        there = self._describe(tuple(spec.name for spec in topics), deadline)
+        missing = tuple(spec for spec in topics if spec.name not in there)
+        created = self._create(missing, deadline)
+        wanted = tuple(spec.name for spec in topics)
+        while not self._all_usable(wanted, deadline):
+            deadline.check("the brokers may be overloaded; run it again.")
+            self._clock.sleep(POLL_S)
+        return created
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """What is known of those topics that exist; a missing topic is missing in the answer."""
+        return self._describe(tuple(topics), self._deadline("describing topics"))
+
+    def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
+        """All settings in force of those topics that exist, defaults included."""
+        deadline = self._deadline("reading topic settings")
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+        if not resources:
+            return {}
+        futures = self._client.describe_configs(resources, request_timeout=deadline.remaining_s())
+        found: dict[TopicName, Mapping[str, str]] = {}
+        for resource, future in futures.items():
+            name = TopicName(str(resource.name))
+            try:
+                entries = self._wait(future, deadline, f"topic {name}")
+            except NoSuchTopicError:
+                continue
+            found[name] = {key: str(entry.value) for key, entry in entries.items()}
+        return found
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """Where each partition ends: the next offset to be written, or (committed) to be visible.
+
+        Topics that do not exist, and those of which a partition has no leader now, are not in the
+        answer.
+        """
+        return self._offsets(topics, _latest(), isolation, "reading end offsets")
+
+    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """The oldest offset of each partition; missing topics as in `end_offsets`."""
+        return self._offsets(topics, _earliest(), Isolation.UNCOMMITTED, "reading start offsets")
+
+    def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
+        """Per partition the first record at or after a time, by Kafka timestamp.
+
+        A partition without such a record gives its committed end.
+
+        Raises:
+            NoSuchTopicError: the topic does not exist.
+        """
+        spec = OffsetSpec.for_timestamp(max(0, time_ms))
+        found = self._offsets((topic,), spec, Isolation.COMMITTED, "reading offsets by time")
+        ends = self.end_offsets((topic,))
+        if topic not in found or topic not in ends:
+            raise NoSuchTopicError("the topic does not exist", place=self._place(f"topic {topic}"))
+        return {
+            partition: offset if offset >= 0 else ends[topic].get(partition, Offset(0))
+            for partition, offset in found[topic].items()
+        }
+
+    def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
+        """Delete topics with all they hold, and wait until they are gone.
+
+        Returns:
+            The names of those that existed.
+        """
+        names = tuple(topics)
+        if not names:
+            return ()
+        deadline = self._deadline("deleting topics")
+        futures = self._client.delete_topics([*names], operation_timeout=deadline.remaining_s())
+        gone: list[TopicName] = []
+        for name in names:
+            try:
+                self._wait(futures[name], deadline, f"topic {name}")
+            except NoSuchTopicError:
+                continue
+            gone.append(name)
+        while self._describe(tuple(gone), deadline):
+            deadline.check("the brokers may be overloaded; run it again.")
+            self._clock.sleep(POLL_S)
+        return tuple(gone)
+
+    def delete_group(self, group: GroupName) -> bool:
+        """Delete a consumer group without members; False if there is none of this name."""
+        deadline = self._deadline("deleting a group")
+        while True:
+            futures = self._client.delete_consumer_groups(
+                [group], request_timeout=deadline.remaining_s()
+            )
+            try:
+                self._wait(futures[group], deadline, f"group {group}")
+            except NoSuchGroupError:
+                return False
+            except RetryError:  # a coordinator that just started reads its groups first
+                if deadline.passed:
+                    raise
+                self._clock.sleep(POLL_S)
+            else:
+                return True
+
+    def _create(self, specs: tuple[NewTopicSpec, ...], deadline: Deadline) -> tuple[TopicName, ...]:
+        if not specs:
+            return ()
+        new = [
+            NewTopic(spec.name, spec.partitions, spec.replication, config=dict(spec.config))
+            for spec in specs
+        ]
+        futures = self._client.create_topics(new, operation_timeout=deadline.remaining_s())
+        created: list[TopicName] = []
+        for spec in specs:
+            try:
+                self._wait(futures[spec.name], deadline, f"topic {spec.name}")
+            except TopicExistsError:
+                continue  # somebody else created it since we looked
+            created.append(spec.name)
+        return tuple(created)
+
+    def _all_usable(self, topics: tuple[TopicName, ...], deadline: Deadline) -> bool:
+        found = self._describe_raw(topics, deadline)
+        return all(name in found and _usable(found[name]) for name in topics)
+
+    def _describe(
+        self, topics: tuple[TopicName, ...], deadline: Deadline
+    ) -> dict[TopicName, TopicDescription]:
+        return {
+            name: TopicDescription(name, str(found.topic_id), len(found.partitions))
+            for name, found in self._describe_raw(topics, deadline).items()
+        }
+
+    def _describe_raw(
+        self, topics: tuple[TopicName, ...], deadline: Deadline
+    ) -> dict[TopicName, Any]:
+        if not topics:
+            return {}
+        futures = self._client.describe_topics(
+            TopicCollection(sorted(set(topics))), request_timeout=deadline.remaining_s()
+        )
+        found: dict[TopicName, Any] = {}
+        for name in topics:
+            try:
+                found[name] = self._wait(futures[name], deadline, f"topic {name}")
+            except NoSuchTopicError:
+                continue
+        return found
+
+    def _offsets(
+        self, topics: Iterable[TopicName], spec: OffsetSpec, isolation: Isolation, what: str
+    ) -> dict[TopicName, dict[int, Offset]]:
+        deadline = self._deadline(what)
+        described = self._describe_raw(tuple(topics), deadline)
+        asked = {
+            TopicPartition(name, partition.id): spec
+            for name, topic in described.items()
+            if _usable(topic)
+            for partition in topic.partitions
+        }
+        if not asked:
+            return {}
+        futures = self._client.list_offsets(
+            asked, isolation_level=_LEVELS[isolation], request_timeout=deadline.remaining_s()
+        )
+        found: dict[TopicName, dict[int, Offset]] = {}
+        failed: set[TopicName] = set()
+        for place, future in futures.items():
+            name = TopicName(place.topic)
+            try:
+                answer = self._wait(future, deadline, f"topic {name}, partition {place.partition}")
+            except (NoSuchTopicError, RetryError):
+                failed.add(name)
+                continue
+            found.setdefault(name, {})[place.partition] = Offset(int(answer.offset))
+        return {name: ends for name, ends in found.items() if name not in failed}
+
+    def _deadline(self, what: str) -> Deadline:
+        return Deadline.after(self._clock, self._timeout_s, what)
+
+    def _place(self, detail: str) -> str:
+        return f"Kafka {self._bootstrap}, {detail}" if detail else f"Kafka {self._bootstrap}"
+
+    def _wait(self, future: "Future[T]", deadline: Deadline, detail: str) -> T:
+        try:
+            return future.result(deadline.remaining_s() + _SLACK_S)
+        except KafkaException as error:
+            raise self._translated(error, detail) from error
+        except TimeoutError as error:
+            raise UnavailableError(
+                f"{deadline.what}: Kafka did not answer in time", place=self._place(detail)
+            ) from error
+
+    def _translated(self, error: KafkaException, detail: str) -> MedusaError:
+        return medusa_error(error, self._place(detail))
+
+
+def _usable(topic: Any) -> bool:
+    """Whether every partition has a leader; a topic has none right after it was created."""
+    return all(
+        part.leader is not None and part.leader.id != _NO_LEADER for part in topic.partitions
+    )
+
+
+def _latest() -> OffsetSpec:
+    spec: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return spec
+
+
+def _earliest() -> OffsetSpec:
+    spec: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+    return spec

@@ -1,0 +1,27 @@
+"""The client settings that every Kafka connection of ours starts from."""
+
+from typing import Any, Final
+
+LOG_LEVEL_CRITICAL: Final = 2
+"""librdkafka writes to stderr by itself; what it reports reaches the user through our errors."""
+SOCKET_CONNECT_MS: Final = 3_000
+RECONNECT_MS_MAX: Final = 1_000
+"""After an outage a client is back at most this long after the broker."""
+
+
+def client_config(bootstrap: str, **settings: str | float | bool) -> dict[str, Any]:
+    """Settings for a client at these brokers; an underscore in a name stands for a dot.
+
+    >>> client_config("a:9092", group_id="g")["group.id"]
+    'g'
+    """
+    return {
+        "bootstrap.servers": bootstrap,
+        "log_level": LOG_LEVEL_CRITICAL,
+        "socket.connection.setup.timeout.ms": SOCKET_CONNECT_MS,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": RECONNECT_MS_MAX,
+        "retry.backoff.ms": 20,
+        "retry.backoff.max.ms": 500,
+        **{name.replace("_", "."): value for name, value in settings.items()},
+    }

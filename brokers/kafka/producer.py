@@ -1,0 +1,116 @@
+"""A producer without transactions: advances of an agent, records that a user sends by hand."""
+
+from typing import Final
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from brokers.kafka.config import client_config
+from brokers.kafka.errors import medusa_error, translated
+from brokers.records import Headers
+from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.errors import MedusaError, RetryError
+from pipeline.ids import Millis, TopicName
+
+ANY_PARTITION: Final = -1
+"""By the key's murmur2 hash, as the Java clients choose; at random without a key."""
+_FULL_WAIT_S: Final = 0.05
+
+
+class PlainProducer:
+    """Idempotent and at once: what is delivered is there once and in order of sending.
+
+    A delivery that failed is raised by the next `flush`. Not thread-safe.
+
+    Args:
+        bootstrap: the brokers.
+        timeout_s: how long a record may take before its delivery counts as failed.
+    """
+
+    def __init__(self, bootstrap: str, timeout_s: float, clock: Clock | None = None) -> None:
+        self._bootstrap = bootstrap
+        self._timeout_s = timeout_s
+        self._clock = clock or SystemClock()
+        self._failed = 0
+        self._first_failure: MedusaError | None = None
+        self._producer = Producer(
+            client_config(
+                bootstrap,
+                enable_idempotence=True,
+                linger_ms=0,
+                delivery_timeout_ms=max(1, int(timeout_s * 1000)),
+                partitioner="murmur2_random",
+            )
+        )
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        headers: Headers = (),
+        timestamp_ms: Millis | None = None,
+        partition: int = ANY_PARTITION,
+    ) -> None:
+        """Hand one record over; returns before it is delivered.
+
+        Without `timestamp_ms` the record carries the present time. When the queue to Kafka is full
+        this waits, at most `timeout_s`.
+
+        Raises:
+            RefusedError: the topic does not exist, or the record cannot be sent at all.
+            RetryError: the queue stayed full.
+        """
+        deadline = Deadline.after(self._clock, self._timeout_s, f"sending to topic {topic}")
+        with translated(f"Kafka {self._bootstrap}, topic {topic}"):
+            while True:
+                try:
+                    self._producer.produce(
+                        topic,
+                        value,
+                        key,
+                        partition,
+                        on_delivery=self._on_delivery,
+                        timestamp=timestamp_ms or 0,
+                        headers=list(headers),
+                    )
+                except BufferError:
+                    deadline.check("Kafka takes records more slowly than they come.")
+                    self._producer.poll(_FULL_WAIT_S)
+                else:
+                    self._producer.poll(0)
+                    return
+
+    def flush(self, timeout_s: float) -> None:
+        """Wait until every record sent so far is delivered.
+
+        Raises:
+            MedusaError: deliveries failed since the last flush; the kind says what to do.
+            RetryError: the time was over with records still on the way.
+        """
+        left = self._producer.flush(timeout_s)
+        failure, count = self._first_failure, self._failed
+        self._first_failure, self._failed = None, 0
+        if failure is not None:
+            message = failure.message
+            if count > 1:
+                message = f"{count} records were not delivered; the first: {message}"
+            raise type(failure)(message, place=failure.place, hint=failure.hint)
+        if left:
+            raise RetryError(
+                f"{left} records were not delivered within {timeout_s:g} s",
+                place=f"Kafka {self._bootstrap}",
+            )
+
+    def close(self) -> None:
+        """Give up what is not delivered and drop the connection; `flush` first."""
+        self._producer.purge()
+        self._producer.flush(_FULL_WAIT_S)
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            return
+        self._failed += 1
+        if self._first_failure is None:
+            place = f"Kafka {self._bootstrap}, topic {message.topic()}"
+            self._first_failure = medusa_error(error, place)
