@@ -1,0 +1,118 @@
+"""Feeds a topic with readings, in a process of its own so that it disturbs the reader little.
+
+`steady`: so many a second, each with the time at which it is sent; `bulk`: a pool of encoded
+bodies, as fast as the broker takes them. Prints one JSON object when it is done.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from benchmarks.readings import Readings
+
+POOL = 20_000
+CHUNK = 10_000
+QUEUE_MAX = 500_000
+FLUSH_SECONDS = 120
+
+
+def producer(bootstrap_servers: str, linger_ms: int) -> Producer:
+    """A producer for the feed."""
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "linger.ms": linger_ms,
+            "enable.idempotence": True,
+            "batch.num.messages": CHUNK,
+            "queue.buffering.max.messages": QUEUE_MAX,
+            "queue.buffering.max.kbytes": 262_144,
+        }
+    )
+
+
+def steady(values: argparse.Namespace) -> dict[str, int]:
+    """Send at a steady rate; what comes before `measured_from_ms` only warms up."""
+    kafka = producer(values.bootstrap_servers, 0)
+    readings = Readings(values.schema_id, values.seed)
+    started = time.monotonic()
+    measured_from_ms = time.time_ns() // 1_000_000 + int(values.warm_up * 1_000)
+    failures: list[str] = []
+
+    def report(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    sent = measured = 0
+    while (passed := time.monotonic() - started) < values.warm_up + values.seconds:
+        for _ in range(int(passed * values.rate) - sent):
+            at_ms = time.time_ns() // 1_000_000
+            key, body = readings.make(at_ms)
+            kafka.produce(
+                values.topic,
+                body,
+                key,
+                sent % values.partitions,
+                on_delivery=report,
+                timestamp=at_ms,
+            )
+            sent += 1
+            measured += at_ms >= measured_from_ms
+        kafka.poll(0)
+        time.sleep(0.001)
+    left = kafka.flush(FLUSH_SECONDS)
+    if left or failures:
+        raise SystemExit(f"{left} readings without answer, {len(failures)} failed: {failures[:1]}")
+    return {"sent": sent, "measured": measured, "measured_from_ms": measured_from_ms}
+
+
+def bulk(values: argparse.Namespace) -> dict[str, int]:
+    """Send `records` readings from a pool, evenly to all partitions."""
+    kafka = producer(values.bootstrap_servers, 20)
+    readings = Readings(values.schema_id, values.seed)
+    now_ms = time.time_ns() // 1_000_000
+    made = [readings.make(now_ms) for _ in range(POOL)]
+    chunks = [
+        [{"key": key, "value": body} for key, body in made[first : first + CHUNK]]
+        for first in range(0, POOL, CHUNK)
+    ]
+    sent = turn = 0
+    while sent < values.records:
+        chunk = chunks[turn // values.partitions % len(chunks)][: values.records - sent]
+        if len(kafka) > QUEUE_MAX // 2:
+            kafka.poll(0.05)
+            continue
+        queued = kafka.produce_batch(values.topic, chunk, turn % values.partitions)
+        if queued != len(chunk):
+            raise SystemExit(f"only {queued} of {len(chunk)} readings fitted into the queue")
+        sent += queued
+        turn += 1
+        kafka.poll(0)
+    if left := kafka.flush(FLUSH_SECONDS):
+        raise SystemExit(f"{left} readings got no answer in {FLUSH_SECONDS} s")
+    return {"sent": sent}
+
+
+def main(arguments: list[str]) -> int:
+    """Run one feed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=("steady", "bulk"))
+    parser.add_argument("--bootstrap-servers", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--schema-id", type=int, required=True)
+    parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rate", type=float, default=1_000.0, help="steady: readings a second")
+    parser.add_argument("--warm-up", type=float, default=10.0, help="steady: seconds before")
+    parser.add_argument("--seconds", type=float, default=30.0, help="steady: seconds measured")
+    parser.add_argument("--records", type=int, default=1_000_000, help="bulk: how many")
+    values = parser.parse_args(arguments)
+    done = steady(values) if values.kind == "steady" else bulk(values)
+    sys.stdout.write(json.dumps(done) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

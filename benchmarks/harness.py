@@ -1,0 +1,260 @@
+"""What the benchmarks share: a stack of their own, the two sides, readers and statistics.
+
+Ours is driven through the command line alone (`medusa up`, `deploy`, `down`), as a user would.
+"""
+
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from benchmarks.readings import HERE, READING_JSON
+from brokers.embedded.jars import jar_folder
+
+SOURCE = "bench-readings"
+PARTITIONS = 4
+STARTED_WITHIN_S = 180.0
+FINISHED_WITHIN_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """An embedded stack with one node, in a folder of its own."""
+
+    folder: Path
+    bootstrap_servers: str
+    registry_url: str
+    cache: Path
+
+    @property
+    def jars(self) -> Path:
+        """The connector jars, which the plain script uses too."""
+        return jar_folder(self.cache) / "spark"
+
+    def medusa(self, *arguments: str) -> str:
+        """Run one command; returns its stdout, ends the benchmark if it fails."""
+        done = subprocess.run(
+            medusa_command(*arguments),
+            cwd=self.folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=STARTED_WITHIN_S,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"medusa {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+def medusa_command(*arguments: str) -> list[str]:
+    """The command line of this checkout."""
+    return [sys.executable, "-m", "pipeline.cli.main", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Variables of every process that is started: this checkout first."""
+    return {**os.environ, "PYTHONPATH": str(HERE.parent), "PYTHONWARNINGS": "ignore"}
+
+
+@contextmanager
+def project() -> Iterator[Stack]:
+    """A folder with the benchmark networks and free ports; nothing is started."""
+    folder = Path(tempfile.mkdtemp(prefix="medusa-bench-"))
+    kafka, zookeeper, registry = free_ports(3)
+    cache = Path(os.environ.get("MEDUSA_CACHE") or "~/.cache/medusa").expanduser()
+    settings = {
+        "kafka": {"bootstrap_servers": f"127.0.0.1:{kafka}"},
+        "zookeeper": {"connect": f"127.0.0.1:{zookeeper}/medusa"},
+        "registry": {"url": f"http://127.0.0.1:{registry}"},
+    }
+    # JSON is YAML, too.
+    (folder / "medusa.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    shutil.copytree(HERE / "schemas", folder / "schemas")
+    for document in HERE.glob("*.yaml"):
+        shutil.copy(document, folder)
+    try:
+        yield Stack(folder, f"127.0.0.1:{kafka}", f"http://127.0.0.1:{registry}", cache)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running_stack() -> Iterator[Stack]:
+    """The same with `medusa up`, and `medusa down` at the end."""
+    with project() as stack:
+        try:
+            stack.medusa("up", "--detach")
+            create_topics(stack, SOURCE)
+            yield stack
+        finally:
+            subprocess.run(
+                medusa_command("down"),
+                cwd=stack.folder,
+                env=environment(),
+                timeout=STARTED_WITHIN_S,
+                check=False,
+                stdout=subprocess.DEVNULL,
+            )
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def create_topics(stack: Stack, *topics: str) -> None:
+    """Create topics with the benchmark's number of partitions."""
+    admin = AdminClient({"bootstrap.servers": stack.bootstrap_servers})
+    made = admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics])
+    for topic, future in made.items():
+        try:
+            future.result(30)
+        except KafkaException as error:
+            raise SystemExit(f"topic {topic} could not be created: {error}") from error
+
+
+def register_reading(stack: Stack) -> int:
+    """Register the readings' schema; its id."""
+    registry = SchemaRegistryClient({"url": stack.registry_url})
+    return int(registry.register_schema(f"{SOURCE}-value", Schema(READING_JSON, "AVRO")))
+
+
+@contextmanager
+def plain_side(
+    stack: Stack, job: str, target: str, batch_records: int = 400_000
+) -> Iterator["subprocess.Popen[str]"]:
+    """The plain script, running; stopped at the end."""
+    scratch = stack.folder / f"plain-{target}"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "benchmarks.plain_pyspark"]
+    command += ["--bootstrap-servers", stack.bootstrap_servers, "--jars", str(stack.jars)]
+    command += ["--scratch", str(scratch), "--source", SOURCE, "--target", target, "--job", job]
+    command += ["--batch-records", str(batch_records)]
+    with (scratch / "out").open("w") as out, (scratch / "err").open("w") as err:
+        process = subprocess.Popen(
+            command, cwd=HERE.parent, env=environment(), stdout=out, stderr=err, text=True
+        )
+    try:
+        wait_for(
+            lambda: process.poll() is not None or (scratch / "out").read_text() != "",
+            STARTED_WITHIN_S,
+            "the plain script",
+        )
+        if process.poll() is not None:
+            raise SystemExit(f"the plain script failed:\n{(scratch / 'err').read_text()[-2_000:]}")
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+@contextmanager
+def our_side(stack: Stack, document: str, network: str) -> Iterator[None]:
+    """The network, deployed and running; undeployed at the end."""
+    stack.medusa("deploy", "-f", document)
+    wait_for(lambda: all_run(stack, network), STARTED_WITHIN_S, f"network {network}")
+    try:
+        yield
+    finally:
+        stack.medusa("undeploy", network, "--yes")
+
+
+def all_run(stack: Stack, network: str) -> bool:
+    """Whether every fragment of a network runs."""
+    rows = json.loads(stack.medusa("status", network, "-o", "json"))["fragments"]
+    return bool(rows) and all(row["state"] == "running" for row in rows)
+
+
+def feed(stack: Stack, kind: str, schema_id: int, **options: float) -> "subprocess.Popen[str]":
+    """Start a feed; its stdout is one JSON object."""
+    command = [sys.executable, "-m", "benchmarks.feed", kind]
+    command += ["--bootstrap-servers", stack.bootstrap_servers, "--topic", SOURCE]
+    command += ["--schema-id", str(schema_id), "--partitions", str(PARTITIONS)]
+    for name, value in options.items():
+        command += [f"--{name.replace('_', '-')}", f"{value:g}" if value % 1 else str(int(value))]
+    return subprocess.Popen(
+        command, cwd=HERE.parent, env=environment(), stdout=subprocess.PIPE, text=True
+    )
+
+
+def fed(process: "subprocess.Popen[str]") -> Mapping[str, int]:
+    """Wait for a feed to end; what it says it did."""
+    out, _ = process.communicate(timeout=600)
+    if process.returncode:
+        raise SystemExit("the feed failed")
+    found: Mapping[str, int] = json.loads(out)
+    return found
+
+
+def wait_for(done: Callable[[], bool], seconds: float, what: str) -> None:
+    """Poll until something is so; ends the benchmark if it takes too long."""
+    ends_at = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > ends_at:
+            raise SystemExit(f"{what} was not ready after {seconds:.0f} s")
+        time.sleep(0.1)
+
+
+def reader(stack: Stack, topic: str, *, at_end: bool) -> Consumer:
+    """A read_committed consumer of all partitions of a topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": stack.bootstrap_servers,
+            "group.id": "benchmark",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 10,
+        }
+    )
+    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+    places = []
+    for partition in sorted(partitions):
+        place = TopicPartition(topic, partition)
+        low, high = consumer.get_watermark_offsets(place, 30)
+        place.offset = high if at_end else low
+        places.append(place)
+    consumer.assign(places)
+    return consumer
+
+
+def stable_end(consumer: Consumer, topic: str) -> int:
+    """The sum of the offsets up to which this read_committed consumer could read."""
+    places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    return sum(consumer.get_watermark_offsets(place, 30)[1] for place in places)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least `share` of all values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-int(len(ordered) * share * 10_000) // 10_000) - 1)]
+
+
+def median(values: Sequence[float]) -> float:
+    """The median."""
+    return statistics.median(values)

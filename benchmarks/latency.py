@@ -1,0 +1,271 @@
+"""Latency at 1,000 readings a second over 4 partitions, exactly once, beside plain PySpark.
+
+From the input's CreateTime until a `read_committed` consumer holds the output, on one machine, so
+on one clock. With `--job window`: from the reading that let a one-second window close, with parts.
+
+    python -m benchmarks.latency --repeat 3
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from confluent_kafka import Consumer
+
+from benchmarks.harness import (
+    FINISHED_WITHIN_S,
+    PARTITIONS,
+    SOURCE,
+    Stack,
+    create_topics,
+    fed,
+    feed,
+    median,
+    our_side,
+    percentile,
+    plain_side,
+    reader,
+    register_reading,
+    running_stack,
+)
+from pipeline.lanes.codec import decode_advance, decode_marker
+
+WINDOW_MS = 1_000
+QUIET_S = 5.0
+"""The output has ended when nothing came for so long after the feed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One output record: its event time, and when the reader held it; ms since 1970."""
+
+    event_ms: int
+    held_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One side in one round; latencies in ms."""
+
+    side: str
+    p50: float
+    p99: float
+    count: int
+    parts: tuple[tuple[str, float], ...] = ()
+
+
+def watch(
+    stack: Stack, topic: str, feeding: "subprocess.Popen[str]"
+) -> tuple[list[Seen], int, int]:
+    """Read an output while the feed runs, until it is quiet: what came, measured from, how many."""
+    consumer = reader(stack, topic, at_end=True)
+    seen: list[Seen] = []
+    quiet_since = time.monotonic()
+    ends_at = time.monotonic() + FINISHED_WITHIN_S
+    try:
+        while feeding.poll() is None or time.monotonic() - quiet_since < QUIET_S:
+            message = consumer.poll(0.2)
+            if message is None:
+                continue
+            if message.error() is not None:
+                raise SystemExit(f"the reader of {topic} failed: {message.error()}")
+            seen.append(Seen(message.timestamp()[1], time.time_ns() / 1e6))
+            quiet_since = time.monotonic()
+            if quiet_since > ends_at:
+                raise SystemExit(f"{topic} does not become quiet")
+    finally:
+        consumer.close()
+    facts = fed(feeding)
+    return seen, facts["measured_from_ms"], facts["measured"]
+
+
+def stateless(side: str, seen: Sequence[Seen], from_ms: int, expected: int) -> Measured:
+    """Every output of the measured time, each compared with the event time, which is CreateTime."""
+    latencies = [s.held_ms - s.event_ms for s in seen if s.event_ms >= from_ms]
+    if len(latencies) != expected:
+        raise SystemExit(f"{side}: {len(latencies)} outputs for {expected} readings")
+    return Measured(side, percentile(latencies, 0.5), percentile(latencies, 0.99), len(latencies))
+
+
+def records(stack: Stack, topic: str) -> list[tuple[int, int, bytes]]:
+    """All records of a topic: partition, timestamp in ms, value."""
+    consumer: Consumer = reader(stack, topic, at_end=False)
+    found: list[tuple[int, int, bytes]] = []
+    try:
+        while messages := consumer.consume(5_000, 2.0):
+            found += [(m.partition() or 0, m.timestamp()[1], m.value() or b"") for m in messages]
+    finally:
+        consumer.close()
+    return found
+
+
+def first_after(times_ms: Sequence[int], at_ms: float) -> int | None:
+    """The first time at or after `at_ms`; times are in order."""
+    return next((t for t in times_ms if t >= at_ms), None)
+
+
+def needed_times(stack: Stack, *, every: bool) -> list[list[int]]:
+    """Times of the readings that move event time: by partition, or all together."""
+    by_partition: list[list[int]] = [[] for _ in range(PARTITIONS)]
+    for partition, at_ms, _ in records(stack, SOURCE):
+        by_partition[partition].append(at_ms)
+    ordered = [sorted(times) for times in by_partition]
+    return ordered if every else [sorted(t for times in ordered for t in times)]
+
+
+def windowed(stack: Stack, side: str, seen: Sequence[Seen], from_ms: int) -> Measured:
+    """Each window from the reading that let it close until its result was held.
+
+    Ours waits for a reading behind the window's end in every partition, Spark's own watermark for
+    one in any of them, so the same yardstick is shown too: from the window's end.
+    """
+    times = needed_times(stack, every=side == "ours")
+    last = max(max(partition) for partition in times)
+    latencies, after_end = [], []
+    parts: list[tuple[float, ...]] = []
+    log = _lane_log(stack) if side == "ours" else None
+    for one in seen:
+        if one.event_ms < from_ms or one.event_ms > last - WINDOW_MS:
+            continue
+        moved = [first_after(partition, one.event_ms + 1) for partition in times]
+        needed = max((t for t in moved if t is not None), default=None)
+        if needed is None or None in moved:
+            continue
+        latencies.append(one.held_ms - needed)
+        after_end.append(one.held_ms - one.event_ms)
+        if log is not None:
+            parts.append(log.parts(one, needed))
+    if not latencies:
+        raise SystemExit(f"{side}: no window came")
+    named = [("from the window's end", median(after_end))]
+    if parts:
+        named += [(name, median([p[n] for p in parts])) for n, name in enumerate(LaneLog.names)]
+    return Measured(
+        side, percentile(latencies, 0.5), percentile(latencies, 0.99), len(latencies), tuple(named)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLog:
+    """When a lane's batches and advances were written: (what they reached, ms), in order."""
+
+    progressed: tuple[tuple[int, int], ...]
+    advanced: tuple[tuple[int, int], ...]
+    evicted: tuple[tuple[int, int], ...]
+    names = (
+        "batch with that reading written",
+        "advance sent",
+        "batch that closes the window written",
+        "held by the reader",
+    )
+
+    def parts(self, seen: Seen, needed_ms: float) -> tuple[float, ...]:
+        """How long each step took for one window, in ms."""
+        reached = [
+            next((at for to, at in log if to >= seen.event_ms - 1), seen.held_ms)
+            for log in (self.progressed, self.advanced, self.evicted)
+        ]
+        times = [needed_ms, *reached, seen.held_ms]
+        return tuple(later - earlier for earlier, later in pairwise(times))
+
+
+def _lane_log(stack: Stack) -> LaneLog:
+    """Read the markers and the advances of the window's fragment."""
+    topic = "bench_window.averages.markers"
+    markers = [decode_marker(value, topic) for _, _, value in records(stack, topic)]
+    topic = "bench_window.averages.advances"
+    advances = [(at, decode_advance(value, topic)) for _, at, value in records(stack, topic)]
+    return LaneLog(
+        progressed=tuple(
+            (min(m.progress.values()), m.written_at_ms)
+            for m in markers
+            if len(m.progress) == PARTITIONS
+        ),
+        advanced=tuple((a.advance_ms, at) for at, a in advances),
+        evicted=tuple((m.eviction_ms, m.written_at_ms) for m in markers if m.eviction_ms),
+    )
+
+
+def run(
+    stack: Stack, job: str, schema_id: int, turn: int, options: argparse.Namespace
+) -> list[Measured]:
+    """One round: plain, then ours."""
+    ours = "bench-converted" if job == "stateless" else "bench-averages"
+    plain = f"{ours}-plain-{turn}"
+    create_topics(stack, plain)
+    found = []
+    for side, topic in (("plain", plain), ("ours", ours)):
+        running = (
+            plain_side(stack, job, plain)
+            if side == "plain"
+            else our_side(stack, f"{job}.yaml", f"bench_{job}")
+        )
+        with running:
+            feeding = feed(
+                stack,
+                "steady",
+                schema_id,
+                rate=options.rate,
+                warm_up=options.warm_up,
+                seconds=options.seconds,
+            )
+            seen, from_ms, expected = watch(stack, topic, feeding)
+        if job == "stateless":
+            found.append(stateless(side, seen, from_ms, expected))
+        else:
+            found.append(windowed(stack, side, seen, from_ms))
+        show(found[-1])
+    return found
+
+
+def show(measured: Measured) -> None:
+    """One line for one side, and its parts."""
+    print(
+        f"{measured.side:>6}: p50 {measured.p50:7.1f} ms  p99 {measured.p99:7.1f} ms"
+        f"  ({measured.count} outputs)",
+        flush=True,
+    )
+    for name, value in measured.parts:
+        print(f"        {value:7.1f} ms  {name}", flush=True)
+
+
+def summarise(job: str, found: Sequence[Measured]) -> None:
+    """Medians over the rounds, and ours divided by plain."""
+    print(f"\n{job}, medians of {len(found) // 2} rounds")
+    figures = {
+        side: (
+            median([m.p50 for m in found if m.side == side]),
+            median([m.p99 for m in found if m.side == side]),
+        )
+        for side in ("plain", "ours")
+    }
+    for side, (p50, p99) in figures.items():
+        print(f"{side:>6}: p50 {p50:7.1f} ms  p99 {p99:7.1f} ms")
+    ratios = [figures["ours"][n] / figures["plain"][n] for n in (0, 1)]
+    print(f" ratio: p50 {ratios[0]:7.2f}     p99 {ratios[1]:7.2f}")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--job", choices=("stateless", "window"), default="stateless")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds (%(default)s)")
+    parser.add_argument("--rate", type=float, default=1_000, help="readings a second")
+    parser.add_argument("--warm-up", type=float, default=20, help="seconds before measuring")
+    parser.add_argument("--seconds", type=float, default=30, help="seconds measured")
+    options = parser.parse_args(arguments)
+    found: list[Measured] = []
+    with running_stack() as stack:
+        schema_id = register_reading(stack)
+        for turn in range(options.repeat):
+            found += run(stack, options.job, schema_id, turn, options)
+    summarise(options.job, found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

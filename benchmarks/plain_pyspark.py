@@ -1,0 +1,232 @@
+"""The benchmarks' jobs as one would write them with PySpark alone: what ours is compared with.
+
+The same session settings, the same Avro in and out, and one Kafka transaction for each batch in
+`foreachBatch`. No dead letters, no markers, no boundaries, no fencing by epoch. It says `ready`,
+then one `batch …` line for each batch, on stdout until it is stopped.
+"""
+
+import argparse
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql.avro.functions import from_avro, to_avro
+
+from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON
+
+STREAMING = "org.apache.spark.sql.execution.streaming"
+BARE_FILES = "hadoop-bare-naked-local-fs"
+IN_PYSPARK = ("slf4j", "snappy", "lz4", "jsr305", "spark-tags", "scala-parallel")
+"""Jars that PySpark brings along itself."""
+COMMIT_SECONDS = 60
+PREFIX = b"\x00\x00\x00\x00\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says."""
+
+    bootstrap_servers: str
+    jars: Path
+    scratch: Path
+    source: str
+    target: str
+    job: str
+    batch_records: int
+    memory: str
+
+
+def parse(arguments: list[str]) -> Options:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--bootstrap-servers", required=True)
+    add("--jars", type=Path, required=True, help="folder with the connector jars")
+    add("--scratch", type=Path, required=True, help="folder for checkpoint and temporary files")
+    add("--source", required=True, help="topic to read")
+    add("--target", required=True, help="topic to write")
+    add("--job", choices=("stateless", "window"), required=True)
+    add("--batch-records", type=int, default=400_000)
+    add("--memory", default="1g", help="heap of the driver")
+    values = parser.parse_args(arguments)
+    return Options(**vars(values))
+
+
+def session(options: Options) -> SparkSession:
+    """A session with the settings that a node's session has."""
+    jars = sorted(options.jars.glob("*.jar"))
+    bare = next(jar for jar in jars if jar.name.startswith(BARE_FILES))
+    config = {
+        "spark.jars": ",".join(str(j) for j in jars if not j.name.startswith(IN_PYSPARK)),
+        "spark.driver.extraClassPath": str(bare),
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            f"{STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.sql.streaming.stateStore.providerClass": (
+            f"{STREAMING}.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.minBatchesToRetain": "20",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.scheduler.mode": "FAIR",
+        "spark.driver.memory": options.memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xss4m",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.local.dir": str(options.scratch / "local"),
+        "spark.sql.warehouse.dir": str(options.scratch / "warehouse"),
+    }
+    builder = SparkSession.builder.appName("plain").master("local[2]")
+    for key, value in config.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def read(spark: SparkSession, options: Options) -> DataFrame:
+    """Decoded readings with their Kafka key and partition."""
+    raw = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", options.bootstrap_servers)
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", options.source)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", options.batch_records)
+        .load()
+    )
+    body = F.expr("substring(value, 6)")
+    rows = raw.select("key", "partition", from_avro(body, READING_JSON).alias("reading"))
+    return rows.select("key", "partition", "reading.*")
+
+
+def stateless(rows: DataFrame) -> DataFrame:
+    """Filter and map; a record keeps its key and its partition."""
+    converted = rows.where("celsius > -90").select(
+        "key",
+        "partition",
+        "sensor",
+        "site",
+        (F.col("celsius") * 1.8 + 32).alias("fahrenheit"),
+        "humidity",
+        "at",
+    )
+    columns = ("sensor", "site", "fahrenheit", "humidity", "at")
+    return converted.select(
+        "key",
+        encoded(columns, CONVERTED_JSON).alias("value"),
+        F.unix_millis("at").alias("timestamp_ms"),
+        "partition",
+    )
+
+
+def windowed(rows: DataFrame) -> DataFrame:
+    """Averages of one second for each site, under Spark's own watermark."""
+    grouped = rows.withWatermark("at", "0 seconds").groupBy(F.window("at", "1 second"), "site")
+    averages = grouped.agg(F.avg("celsius").alias("celsius"), F.count("*").alias("readings"))
+    named = averages.select(
+        "site",
+        F.col("window.start").alias("window_start"),
+        F.col("window.end").alias("window_end"),
+        "celsius",
+        "readings",
+    )
+    columns = ("site", "window_start", "window_end", "celsius", "readings")
+    return named.select(
+        F.col("site").cast("binary").alias("key"),
+        encoded(columns, AVERAGE_JSON).alias("value"),
+        F.unix_millis("window_end").alias("timestamp_ms"),
+        F.lit(-1).alias("partition"),
+    )
+
+
+def encoded(columns: tuple[str, ...], schema_json: str) -> Column:
+    """Five bytes in front, then the Avro body."""
+    return F.concat(F.lit(PREFIX), to_avro(F.struct(*columns), schema_json))
+
+
+def writer(options: Options) -> Callable[[DataFrame, int], None]:
+    """What `foreachBatch` calls: one transaction for each batch."""
+    producer = Producer(
+        {
+            "bootstrap.servers": options.bootstrap_servers,
+            "transactional.id": f"plain-{options.target}",
+            "retry.backoff.ms": 10,
+            "partitioner": "murmur2_random",
+            "queue.buffering.max.messages": 2_000_000,
+            "queue.buffering.max.kbytes": 512_000,
+            "log_level": 3,
+        }
+    )
+    producer.init_transactions(COMMIT_SECONDS)
+
+    def write(rows: DataFrame, batch: int) -> None:
+        started = time.monotonic()
+        table = rows.toArrow()
+        executed = time.monotonic()
+        producer.begin_transaction()
+        for key, value, timestamp_ms, partition in columns_of(table):
+            while True:
+                try:
+                    producer.produce(options.target, value, key, partition, timestamp=timestamp_ms)
+                except BufferError:
+                    producer.poll(0.05)
+                else:
+                    break
+        producer.commit_transaction(COMMIT_SECONDS)
+        took = f"{executed - started:.3f} {time.monotonic() - executed:.3f}"
+        sys.stdout.write(f"batch {batch} {table.num_rows} {took}\n")
+        sys.stdout.flush()
+
+    return write
+
+
+def columns_of(table: Any) -> Iterator[tuple[bytes | None, bytes, int, int]]:
+    """The records of a batch, a chunk at a time so that not all are Python objects at once."""
+    for chunk in table.to_batches(max_chunksize=10_000):
+        yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
+
+
+def main(arguments: list[str]) -> int:
+    """Run until SIGTERM or SIGINT, or until the query fails."""
+    options = parse(arguments)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    spark = session(options)
+    rows = read(spark, options)
+    job = stateless(rows) if options.job == "stateless" else windowed(rows)
+    query = (
+        job.writeStream.option("checkpointLocation", str(options.scratch / "checkpoint"))
+        .outputMode("append")
+        .foreachBatch(writer(options))
+        .start()
+    )
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while query.isActive and not stop.wait(0.2):
+        pass
+    failure = query.exception()
+    query.stop()
+    spark.stop()
+    if failure is not None:
+        sys.stderr.write(f"{failure}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

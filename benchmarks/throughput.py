@@ -1,0 +1,151 @@
+"""Throughput over preloaded Avro readings of about 110 bytes, exactly once, beside plain PySpark.
+
+The readings are in the topic before either side starts. The rate counts what a `read_committed`
+reader could see; `warm` leaves out the first quarter, in which the JVM compiles.
+
+    python -m benchmarks.throughput --records 8000000
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.harness import (
+    SOURCE,
+    Stack,
+    create_topics,
+    fed,
+    feed,
+    median,
+    our_side,
+    plain_side,
+    reader,
+    register_reading,
+    running_stack,
+    stable_end,
+)
+
+STALLED_AFTER_S = 60.0
+LOADERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One side in one round; records a second."""
+
+    side: str
+    whole: float
+    warm: float
+
+
+def watch(stack: Stack, topic: str, records: int) -> list[tuple[float, int]]:
+    """How many outputs are visible over time, from the first until all are: (seconds, count)."""
+    seen: list[tuple[float, int]] = []
+    changed_at = time.monotonic()
+    consumer = reader(stack, topic, at_end=True)
+    try:
+        while not seen or seen[-1][1] < records:
+            visible = stable_end(consumer, topic)
+            now = time.monotonic()
+            if visible > (seen[-1][1] if seen else 0):
+                seen.append((now, visible))
+                changed_at = now
+            if now - changed_at > STALLED_AFTER_S:
+                raise SystemExit(f"{topic} stands still at {visible} of {records}")
+            time.sleep(0.05)
+    finally:
+        consumer.close()
+    return seen
+
+
+def rate(seen: Sequence[tuple[float, int]], above: int) -> float:
+    """Records a second between the first point beyond `above` and the last point."""
+    points = [point for point in seen if point[1] > above]
+    (first_s, first), (last_s, last) = points[0], points[-1]
+    if last_s <= first_s:
+        raise SystemExit("too few batches to measure a rate: use more records")
+    return (last - first) / (last_s - first_s)
+
+
+def count(stack: Stack, topic: str) -> int:
+    """How many records a read_committed reader gets: offsets have gaps, records do not."""
+    consumer = reader(stack, topic, at_end=False)
+    found = 0
+    try:
+        while messages := consumer.consume(50_000, 5.0):
+            found += len(messages)
+    finally:
+        consumer.close()
+    return found
+
+
+def load(stack: Stack, schema_id: int, records: int) -> None:
+    """Fill the topic with several processes."""
+    started = time.monotonic()
+    share = records // LOADERS
+    feeds = [
+        feed(stack, "bulk", schema_id, records=share + (records % LOADERS if n == 0 else 0), seed=n)
+        for n in range(LOADERS)
+    ]
+    sent = sum(fed(process)["sent"] for process in feeds)
+    print(f"{sent} readings loaded into {SOURCE} in {time.monotonic() - started:.1f} s", flush=True)
+
+
+def run(stack: Stack, turn: int, options: argparse.Namespace) -> list[Measured]:
+    """One round: plain, then ours; ours starts from nothing each time."""
+    plain = f"bench-converted-plain-{turn}"
+    create_topics(stack, plain)
+    found = []
+    for side, topic in (("plain", plain), ("ours", "bench-converted")):
+        running = (
+            plain_side(stack, "stateless", plain, options.batch_records)
+            if side == "plain"
+            else our_side(stack, "stateless.yaml", "bench_stateless")
+        )
+        with running:
+            seen = watch(stack, topic, options.records)
+        came = count(stack, topic)
+        if came != options.records:
+            raise SystemExit(f"{side}: {came} outputs for {options.records} readings")
+        measured = Measured(side, rate(seen, 0), rate(seen, options.records // 4))
+        print(
+            f"{side:>6}: {measured.whole / 1e3:6.0f} k/s, warm {measured.warm / 1e3:6.0f} k/s,"
+            f" {came} outputs counted",
+            flush=True,
+        )
+        found.append(measured)
+    stack.medusa("destroy", "bench_stateless", "--yes")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=8_000_000)
+    parser.add_argument("--batch-records", type=int, default=400_000)
+    parser.add_argument("--repeat", type=int, default=1)
+    options = parser.parse_args(arguments)
+    found: list[Measured] = []
+    with running_stack() as stack:
+        load(stack, register_reading(stack), options.records)
+        for turn in range(options.repeat):
+            found += run(stack, turn, options)
+    print(f"\nmedians of {options.repeat} rounds")
+    whole, warm = (
+        {
+            side: median([getattr(m, figure) for m in found if m.side == side])
+            for side in ("plain", "ours")
+        }
+        for figure in ("whole", "warm")
+    )
+    for side in ("plain", "ours"):
+        print(f"{side:>6}: {whole[side] / 1e3:6.0f} k/s, warm {warm[side] / 1e3:6.0f} k/s")
+    ratios = whole["ours"] / whole["plain"], warm["ours"] / warm["plain"]
+    print(f" ratio: {ratios[0]:6.2f}      warm {ratios[1]:6.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

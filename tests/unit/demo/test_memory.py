@@ -1,0 +1,46 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.demo.memory import descendants, resident_bytes
+
+
+def process(proc: Path, pid: int, parent: int, kilobytes: int, *, rollup: bool) -> None:
+    """A process as `/proc` shows it, with a name that is hard to read."""
+    folder = proc / str(pid)
+    folder.mkdir()
+    (folder / "stat").write_text(f"{pid} (a ) b) S {parent} 1 1 0")
+    if rollup:
+        (folder / "smaps_rollup").write_text(f"Rss: 999999 kB\nPss: {kilobytes} kB\n")
+    (folder / "status").write_text(f"Name: x\nVmRSS:\t{kilobytes} kB\n")
+
+
+def test_children_of_children_are_counted_and_others_are_not(tmp_path: Path) -> None:
+    """The sum is over the whole tree below the root, whichever file tells the size."""
+    process(tmp_path, 1, 0, 1_000, rollup=True)
+    process(tmp_path, 10, 1, 7, rollup=True)
+    process(tmp_path, 11, 10, 5, rollup=False)
+    process(tmp_path, 12, 11, 3, rollup=True)
+    process(tmp_path, 13, 1, 100, rollup=True)
+    (tmp_path / "self").mkdir()
+    assert descendants(10, tmp_path) == (10, 11, 12)
+    assert resident_bytes(10, tmp_path) == 15 * 1024
+
+
+def test_a_machine_without_proc_is_not_guessed_about(tmp_path: Path) -> None:
+    """Where the kernel tells nothing, the answer is None, not zero."""
+    assert resident_bytes(10, tmp_path) is None
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs the Linux process file system")
+def test_a_real_child_is_found() -> None:
+    """A process that this one started is among its descendants and takes memory."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        assert child.pid in descendants(os.getpid())
+        assert (resident_bytes(os.getpid()) or 0) > 1_000_000
+    finally:
+        child.communicate(b"\n", timeout=30)
