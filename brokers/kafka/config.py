@@ -7,6 +7,8 @@ LOG_LEVEL_CRITICAL: Final = 2
 SOCKET_CONNECT_MS: Final = 3_000
 RECONNECT_MS_MAX: Final = 1_000
 """After an outage a client is back at most this long after the broker."""
+TOPIC_MISSING_MS: Final = 2_000
+"""How long a topic that the brokers do not know may be one that was just created."""
 
 
 def client_config(bootstrap: str, **settings: str | float | bool) -> dict[str, Any]:
@@ -23,5 +25,6 @@ def client_config(bootstrap: str, **settings: str | float | bool) -> dict[str, A
         "reconnect.backoff.max.ms": RECONNECT_MS_MAX,
         "retry.backoff.ms": 20,
         "retry.backoff.max.ms": 500,
+        "topic.metadata.propagation.max.ms": TOPIC_MISSING_MS,
         **{name.replace("_", "."): value for name, value in settings.items()},
     }

@@ -78,7 +78,11 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError._RESOLVE: _DOWN,
     KafkaError._TIMED_OUT: _DOWN,
     KafkaError._TIMED_OUT_QUEUE: _DOWN,
-    KafkaError._MSG_TIMED_OUT: _DOWN,
+    KafkaError._MSG_TIMED_OUT: (
+        UnavailableError,
+        "Kafka did not take the record in time",
+        "is the broker running, and is kafka.bootstrap_servers right?",
+    ),
     KafkaError._WAIT_COORD: _DOWN,
     KafkaError._SSL: _DOWN,
     KafkaError.NETWORK_EXCEPTION: _DOWN,

@@ -20,10 +20,10 @@ from confluent_kafka import (
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.config import client_config
-from brokers.kafka.errors import medusa_error, translated
+from brokers.kafka.errors import NoSuchTopicError, medusa_error, translated
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import RetryError, UnavailableError
+from pipeline.errors import MedusaError, RetryError, UnavailableError
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.names import READER_GROUP
 
@@ -32,6 +32,8 @@ Ranges = Mapping[TopicName, Mapping[int, tuple[Offset, Offset]]]
 
 FETCH_WAIT_MS: Final = 100
 """How long a broker holds a fetch that finds nothing; a new record ends the wait at once."""
+FETCH_WAIT_RANGE_MS: Final = 2
+"""The same for a range with an end: only a fetch that finds nothing tells that nothing is left."""
 POLL_RECORDS_MAX: Final = 2_000
 _POLL_S: Final = 0.1
 _FIRST_STEP: Final = 64
@@ -159,16 +161,31 @@ class TopicReader:
             if sum(self._positions[topic][part] for topic, part in open_ends) != before:
                 progress = self._progress_deadline()
             self._drop_finished(open_ends)
-            if open_ends:
-                progress.check(f"still to be read: {_words(open_ends)}.")
+            if open_ends and progress.passed:
+                raise self._stalled(open_ends)
 
     def close(self) -> None:
         """Drop the connection. Closing twice does nothing."""
         self._consumer.close()
 
     def _progress_deadline(self) -> Deadline:
-        what = f"{self._place('reading')}: the next record or end"
-        return Deadline.after(self._clock, self._timeout_s, what)
+        return Deadline.after(self._clock, self._timeout_s, "reading")
+
+    def _stalled(self, open_ends: Mapping[tuple[TopicName, int], Offset]) -> MedusaError:
+        """Why nothing came: ask, since the driver keeps trying when a partition does not exist."""
+        for topic, partition in sorted(open_ends):
+            with translated(self._place(f"topic {topic}")):
+                there = self._consumer.list_topics(topic, timeout=self._timeout_s).topics
+            if topic not in there or partition not in there[topic].partitions:
+                return NoSuchTopicError(
+                    "the topic or the partition does not exist",
+                    place=self._place(f"topic {topic}, partition {partition}"),
+                )
+        return RetryError(
+            f"nothing new came for {self._timeout_s:g} s, still to be read: {_words(open_ends)}",
+            place=self._place("reading"),
+            hint="an open transaction holds back what comes after it.",
+        )
 
     def _drop_finished(self, open_ends: dict[tuple[TopicName, int], Offset]) -> None:
         done = [
@@ -242,7 +259,9 @@ def read_range(
                 ends.setdefault(topic, {})[partition] = end
     if not starts:
         return
-    with TopicReader(bootstrap, timeout_s, isolation=isolation) as reader:
+    with TopicReader(
+        bootstrap, timeout_s, isolation=isolation, fetch_wait_ms=FETCH_WAIT_RANGE_MS
+    ) as reader:
         reader.assign(starts)
         yield from reader.read_to(ends)
 
@@ -255,7 +274,7 @@ def read_last(
     Reads backwards in growing steps, since the last offsets may hold no record at all.
     """
     found: deque[KafkaRecord] = deque()
-    with TopicReader(bootstrap, timeout_s) as reader:
+    with TopicReader(bootstrap, timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
         start, upper = reader.bounds(topic, partition)
         step = _FIRST_STEP
         while len(found) < count and upper > start:
