@@ -1,0 +1,369 @@
+"""Parse the text of an Avro schema, strictly, and say exactly what is wrong with it.
+
+Differences from Java's parser are on the strict side, where a mistake is certain: a key that stands
+twice in an object, an unknown order of a field. A logical type that does not fit its type is
+ignored, as the specification demands. A union's default may fit any branch (Avro 1.12).
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from pipeline.errors import BrokenInvariantError, SchemaError
+from schemas.defaults import default_problem
+from schemas.types import (
+    INT_MAX,
+    MISSING,
+    PRIMITIVES,
+    ArrayType,
+    AvroType,
+    EnumType,
+    Field,
+    FixedType,
+    Kind,
+    Logical,
+    MapType,
+    NamedType,
+    Primitive,
+    RecordType,
+    Reference,
+    ResolvedType,
+    UnionType,
+    shown,
+)
+
+MAX_DEPTH = 64
+"""Types inside types; deeper texts are attacks or accidents, and would exhaust the stack."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_NAMED_KINDS = {"record", "error", "enum", "fixed"}
+_ORDERS = {"ascending", "descending", "ignore"}
+_LOGICAL_BASE: Mapping[Logical, Kind] = {
+    Logical.UUID: Kind.STRING,
+    Logical.DATE: Kind.INT,
+    Logical.TIME_MILLIS: Kind.INT,
+    Logical.TIME_MICROS: Kind.LONG,
+    Logical.TIMESTAMP_MILLIS: Kind.LONG,
+    Logical.TIMESTAMP_MICROS: Kind.LONG,
+    Logical.LOCAL_TIMESTAMP_MILLIS: Kind.LONG,
+    Logical.LOCAL_TIMESTAMP_MICROS: Kind.LONG,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AvroSchema:
+    """A schema that parsed. Equal and hashed by its text.
+
+    Args:
+        text: the schema as compact JSON, keys in the author's order.
+        root: its type tree.
+        names: every named type that it defines, by full name.
+    """
+
+    text: str
+    root: ResolvedType = field(compare=False)
+    names: Mapping[str, NamedType] = field(compare=False, repr=False)
+
+    @property
+    def value(self) -> Any:
+        """The schema as a fresh JSON value: a string, a list or a dict."""
+        return json.loads(self.text)
+
+    @property
+    def full_name(self) -> str:
+        """The root's full name; the type's word where it has no name: `string`, `array`."""
+        if isinstance(self.root, RecordType | EnumType | FixedType):
+            return self.root.name
+        return self.root.kind.value
+
+    def resolve(self, avro_type: AvroType) -> ResolvedType:
+        """The type itself, or the one that a reference names."""
+        return self.names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> AvroSchema:
+    """Parse a schema text.
+
+    Raises:
+        SchemaError: the text is not JSON or not an Avro schema; `place` is the path inside the
+            schema, such as `/fields/speed/type`.
+    """
+    value = _load(text)
+    compact = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    try:
+        compact.encode()
+    except UnicodeEncodeError:
+        _fail("/", "the text has half of a surrogate pair (\\ud800 to \\udfff)")
+    parser = _Parser()
+    root = parser.type_at(value, "", "", 0)
+    if isinstance(root, Reference):
+        raise BrokenInvariantError("the root of a schema refers to something before it")
+    parser.check_defaults()
+    return AvroSchema(compact, root, MappingProxyType(parser.names))
+
+
+def _fail(path: str, message: str, hint: str = "") -> NoReturn:
+    raise SchemaError(message, place=path or "/", hint=hint)
+
+
+def _load(text: str) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            _fail("/", f"the key {twice!r} stands twice in one object")
+        return found
+
+    def finite(word: str) -> float:
+        number = float(word)
+        if not math.isfinite(number):
+            _fail("/", f"{word} is not a JSON number")
+        return number
+
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+    except json.JSONDecodeError as error:
+        hint = "" if text.strip() else "the text is empty."
+        raise SchemaError(
+            f"not JSON: {error.msg} (line {error.lineno}, column {error.colno})",
+            place="/",
+            hint=hint,
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise SchemaError("not a JSON text of reasonable size", place="/") from error
+
+
+class _Parser:
+    """One walk over one schema text. Defaults are checked last, when all names are known."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, NamedType] = {}
+        self._open: set[str] = set()
+        self._defaults: list[tuple[str, AvroType, object]] = []
+
+    def type_at(self, value: object, path: str, namespace: str, depth: int) -> AvroType:
+        """The type that a JSON value at a path describes, inside a namespace."""
+        if depth > MAX_DEPTH:
+            _fail(path, f"types are nested more than {MAX_DEPTH} deep")
+        if isinstance(value, str):
+            return self._by_name(value, path, namespace)
+        if isinstance(value, list):
+            return self._union(value, path, namespace, depth)
+        if isinstance(value, dict):
+            return self._object(value, path, namespace, depth)
+        _fail(path, f"a type is a name, a list or an object, not {shown(value)}")
+
+    def _by_name(self, name: str, path: str, namespace: str) -> AvroType:
+        if name in PRIMITIVES:
+            return Primitive(PRIMITIVES[name])
+        qualified = name if "." in name or not namespace else f"{namespace}.{name}"
+        for candidate in (qualified, name):
+            if candidate in self.names or candidate in self._open:
+                return Reference(candidate)
+        if name in _NAMED_KINDS | {"array", "map"}:
+            _fail(path, f"{name} needs an object", f'write {{"type": "{name}", ...}}.')
+        defined = ", ".join(sorted({*self.names, *self._open})) or "none"
+        _fail(path, f"unknown type {name!r} (types defined before this: {defined})")
+
+    def _union(self, value: list[object], path: str, namespace: str, depth: int) -> UnionType:
+        branches: list[AvroType] = []
+        seen: set[str] = set()
+        for index, item in enumerate(value):
+            at = f"{path}/{index}"
+            branch = self.type_at(item, at, namespace, depth + 1)
+            if isinstance(branch, UnionType):
+                _fail(at, "a union directly inside a union")
+            named = isinstance(branch, Reference | RecordType | EnumType | FixedType)
+            key = branch.name if named else branch.kind.value  # type: ignore[union-attr]
+            if key in seen:
+                _fail(at, f"{key} stands twice in the union")
+            seen.add(key)
+            branches.append(branch)
+        return UnionType(tuple(branches))
+
+    def _object(self, value: dict[str, object], path: str, namespace: str, depth: int) -> AvroType:
+        word = value.get("type")
+        if "type" not in value:
+            _fail(path, 'an object without "type"')
+        if not isinstance(word, str):
+            _fail(
+                f"{path}/type",
+                "the type of an object must be a word",
+                "leave out the outer object, or one pair of braces.",
+            )
+        if word in _NAMED_KINDS:
+            return self._named(word, value, path, namespace, depth)
+        if word == "array":
+            self._need(value, "items", path, word)
+            return ArrayType(self.type_at(value["items"], f"{path}/items", namespace, depth + 1))
+        if word == "map":
+            self._need(value, "values", path, word)
+            return MapType(self.type_at(value["values"], f"{path}/values", namespace, depth + 1))
+        if word in PRIMITIVES:
+            return _primitive(PRIMITIVES[word], value)
+        return self._by_name(word, f"{path}/type", namespace)
+
+    @staticmethod
+    def _need(value: dict[str, object], key: str, path: str, what: str) -> object:
+        if key not in value:
+            _fail(path, f'{what} without "{key}"')
+        return value[key]
+
+    def _named(
+        self, word: str, value: dict[str, object], path: str, namespace: str, depth: int
+    ) -> NamedType:
+        name, own = self._full_name(value, path, namespace, word)
+        if name in self.names or name in self._open:
+            _fail(f"{path}/name", f"{name} is defined twice")
+        aliases = tuple(
+            alias if "." in alias or not own else f"{own}.{alias}"
+            for alias in _aliases(value, path, dotted=True)
+        )
+        self._open.add(name)
+        made: NamedType
+        if word == "enum":
+            made = self._enum(name, aliases, value, path)
+        elif word == "fixed":
+            made = self._fixed(name, aliases, value, path)
+        else:
+            made = self._record(name, aliases, value, path, own, depth)
+        self._open.discard(name)
+        self.names[name] = made
+        return made
+
+    def _full_name(
+        self, value: dict[str, object], path: str, namespace: str, word: str
+    ) -> tuple[str, str]:
+        name = self._need(value, "name", path, word)
+        if not isinstance(name, str):
+            _fail(f"{path}/name", f"a name is a string, not {shown(name)}")
+        given = value.get("namespace", namespace)
+        if not isinstance(given, str):
+            _fail(f"{path}/namespace", f"a namespace is a string, not {shown(given)}")
+        full = name if "." in name or not given else f"{given}.{name}"
+        _check_name(full, f"{path}/name", dotted=True)
+        own, _, short = full.rpartition(".")
+        if short in PRIMITIVES:
+            _fail(f"{path}/name", f"{short!r} is the name of a built-in type")
+        return full, own
+
+    def _enum(
+        self, name: str, aliases: tuple[str, ...], value: dict[str, object], path: str
+    ) -> EnumType:
+        symbols = self._need(value, "symbols", path, f"enum {name}")
+        if not isinstance(symbols, list):
+            _fail(f"{path}/symbols", f"symbols are a list of strings, not {shown(symbols)}")
+        for index, symbol in enumerate(symbols):
+            at = f"{path}/symbols/{index}"
+            _check_name(symbol, at)
+            if symbol in symbols[:index]:
+                _fail(at, f"the symbol {symbol} stands twice")
+        default = value.get("default")
+        if default is not None and default not in symbols:
+            _fail(
+                f"{path}/default",
+                f"{shown(default)} is not a symbol of {name} ({', '.join(symbols)})",
+            )
+        return EnumType(name, aliases, tuple(symbols), default if default is None else str(default))
+
+    def _fixed(
+        self, name: str, aliases: tuple[str, ...], value: dict[str, object], path: str
+    ) -> FixedType:
+        size = self._need(value, "size", path, f"fixed {name}")
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= INT_MAX:
+            _fail(f"{path}/size", f"a size is a whole number of bytes, not {shown(size)}")
+        logical, precision, scale = decimal_parameters(value, size)
+        return FixedType(name, aliases, size, logical, precision, scale)
+
+    def _record(
+        self,
+        name: str,
+        aliases: tuple[str, ...],
+        value: dict[str, object],
+        path: str,
+        own: str,
+        depth: int,
+    ) -> RecordType:
+        listed = self._need(value, "fields", path, f"record {name}")
+        if not isinstance(listed, list):
+            _fail(f"{path}/fields", f"fields are a list of objects, not {shown(listed)}")
+        fields: list[Field] = []
+        for index, item in enumerate(listed):
+            made = self._field(item, f"{path}/fields", index, own, depth)
+            if any(made.name == other.name for other in fields):
+                _fail(f"{path}/fields/{made.name}", f"{name} has two fields of this name")
+            fields.append(made)
+        doc = value.get("doc")
+        return RecordType(name, aliases, tuple(fields), doc if isinstance(doc, str) else "")
+
+    def _field(self, item: object, path: str, index: int, own: str, depth: int) -> Field:
+        if not isinstance(item, dict):
+            _fail(f"{path}/{index}", f"a field is an object, not {shown(item)}")
+        name = self._need(item, "name", f"{path}/{index}", "a field")
+        _check_name(name, f"{path}/{index}/name")
+        at = f"{path}/{name}"
+        self._need(item, "type", at, "a field")
+        avro_type = self.type_at(item["type"], f"{at}/type", own, depth + 1)
+        order = item.get("order", "ascending")
+        if order not in _ORDERS:
+            _fail(f"{at}/order", f"{shown(order)} is not one of {', '.join(sorted(_ORDERS))}")
+        default = item.get("default", MISSING)
+        if default is not MISSING:
+            self._defaults.append((f"{at}/default", avro_type, default))
+        doc = item.get("doc")
+        aliases = _aliases(item, at, dotted=False)
+        return Field(str(name), aliases, avro_type, default, doc if isinstance(doc, str) else "")
+
+    def check_defaults(self) -> None:
+        """Make sure that every default is a value of its field's type."""
+        for path, avro_type, default in self._defaults:
+            problem = default_problem(avro_type, default, self.names)
+            if problem:
+                _fail(f"{path}{problem[0]}", problem[1])
+
+
+def _check_name(name: object, path: str, *, dotted: bool = False) -> None:
+    parts = name.split(".") if isinstance(name, str) and dotted else [name]
+    if not all(isinstance(part, str) and _NAME.fullmatch(part) for part in parts):
+        _fail(path, f"{shown(name)} is not a name", "letters, digits and _, no digit first.")
+
+
+def _aliases(value: dict[str, object], path: str, *, dotted: bool) -> tuple[str, ...]:
+    aliases = value.get("aliases", [])
+    if not isinstance(aliases, list):
+        _fail(f"{path}/aliases", f"aliases are a list of names, not {shown(aliases)}")
+    for alias in aliases:
+        _check_name(alias, f"{path}/aliases", dotted=dotted)
+    return tuple(aliases)
+
+
+def decimal_parameters(
+    value: dict[str, object], size: int | None
+) -> tuple[Logical | None, int, int]:
+    """The logical type decimal with its parameters; nothing where it is absent or invalid."""
+    if value.get("logicalType") != Logical.DECIMAL.value:
+        return None, 0, 0
+    precision, scale = value.get("precision"), value.get("scale", 0)
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (precision, scale))
+    if not whole or not isinstance(precision, int) or not isinstance(scale, int):
+        return None, 0, 0
+    if precision <= 0 or not 0 <= scale <= precision:
+        return None, 0, 0
+    if size is not None and 10**precision > 2 ** (8 * size - 1):
+        return None, 0, 0
+    return Logical.DECIMAL, precision, scale
+
+
+def _primitive(kind: Kind, value: dict[str, object]) -> Primitive:
+    if kind is Kind.BYTES:
+        logical, precision, scale = decimal_parameters(value, None)
+        return Primitive(kind, logical, precision, scale)
+    word = value.get("logicalType")
+    found = next((lt for lt, base in _LOGICAL_BASE.items() if lt.value == word), None)
+    return Primitive(kind, found if found and _LOGICAL_BASE[found] is kind else None)

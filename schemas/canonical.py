@@ -1,0 +1,132 @@
+"""Three forms of a schema by which schemas are told apart.
+
+* Parsing Canonical Form (Avro specification): what matters for reading bytes; names, types, order.
+  Its fingerprints are CRC-64-AVRO and SHA-256.
+* Content form: everything that the author wrote, in one spelling: documentation, defaults, aliases
+  and logical types count, white space, the order of keys and the way a name is qualified do not.
+  Its SHA-256 is the registry's content key.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from schemas.avro import AvroSchema
+from schemas.types import (
+    PRIMITIVES,
+    ArrayType,
+    AvroType,
+    EnumType,
+    FixedType,
+    MapType,
+    Primitive,
+    RecordType,
+    Reference,
+    UnionType,
+)
+
+_EMPTY = 0xC15D213AA4D7A795
+"""The CRC-64-AVRO of nothing, and the polynomial: both from the specification."""
+
+
+def _compact(value: Any, *, sort_keys: bool = False) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
+
+
+def canonical_form(schema: AvroSchema) -> str:
+    """The Parsing Canonical Form of a schema."""
+    return _compact(_canonical(schema.root))
+
+
+def _canonical(avro_type: AvroType) -> Any:  # noqa: PLR0911 - one return for each kind
+    match avro_type:
+        case Primitive(kind):
+            return kind.value
+        case Reference(name):
+            return name
+        case UnionType(branches):
+            return [_canonical(branch) for branch in branches]
+        case ArrayType(items):
+            return {"type": "array", "items": _canonical(items)}
+        case MapType(values):
+            return {"type": "map", "values": _canonical(values)}
+        case FixedType(name, size=size):
+            return {"name": name, "type": "fixed", "size": size}
+        case EnumType(name, symbols=symbols):
+            return {"name": name, "type": "enum", "symbols": list(symbols)}
+        case RecordType(name, fields=fields):
+            listed = [{"name": f.name, "type": _canonical(f.type)} for f in fields]
+            return {"name": name, "type": "record", "fields": listed}
+
+
+def _crc_table() -> tuple[int, ...]:
+    table: list[int] = []
+    for index in range(256):
+        remainder = index
+        for _ in range(8):
+            remainder = (remainder >> 1) ^ (_EMPTY if remainder & 1 else 0)
+        table.append(remainder)
+    return tuple(table)
+
+
+_TABLE = _crc_table()
+
+
+def crc_64(data: bytes) -> int:
+    """The CRC-64-AVRO of bytes, as an unsigned number."""
+    remainder = _EMPTY
+    for byte in data:
+        remainder = (remainder >> 8) ^ _TABLE[(remainder ^ byte) & 0xFF]
+    return remainder
+
+
+def crc_fingerprint(schema: AvroSchema) -> int:
+    """The CRC-64-AVRO of the canonical form, as an unsigned number."""
+    return crc_64(canonical_form(schema).encode())
+
+
+def sha256_fingerprint(schema: AvroSchema) -> str:
+    """The SHA-256 of the canonical form, as lower-case hex."""
+    return hashlib.sha256(canonical_form(schema).encode()).hexdigest()
+
+
+def content_key(schema: AvroSchema) -> str:
+    """The SHA-256 of the content form, as lower-case hex: equal exactly for equal contents."""
+    form = _compact(_content(schema.value, ""), sort_keys=True)
+    return hashlib.sha256(form.encode()).hexdigest()
+
+
+def _qualified(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def _content(value: Any, namespace: str) -> Any:
+    """A JSON value of a parsed schema with full names and plain words for plain types."""
+    if isinstance(value, list):
+        return [_content(branch, namespace) for branch in value]
+    if isinstance(value, str):
+        return value if value in PRIMITIVES else _reference(value, namespace)
+    made = dict(value)
+    if value["type"] in {"record", "error", "enum", "fixed"}:
+        full = _qualified(made["name"], made.pop("namespace", namespace))
+        made["name"], own = full, full.rpartition(".")[0]
+        if made.get("aliases"):
+            made["aliases"] = [_qualified(alias, own) for alias in made["aliases"]]
+        if "fields" in made:
+            made["fields"] = [{**f, "type": _content(f["type"], own)} for f in made["fields"]]
+    elif value["type"] == "array":
+        made["items"] = _content(made["items"], namespace)
+    elif value["type"] == "map":
+        made["values"] = _content(made["values"], namespace)
+    elif len(made) == 1:
+        return _content(made["type"], namespace)
+    return made
+
+
+def _reference(name: str, namespace: str) -> str:
+    """A reference in full.
+
+    The parser may have found it in the null namespace instead; then both spellings of it are the
+    same text anyway, so the key stays the same for the same schema.
+    """
+    return _qualified(name, namespace)

@@ -1,0 +1,122 @@
+"""Avro bodies to Python values and back: the one home of fastavro.
+
+A body is what follows the five bytes of the wire format. Logical types are `Decimal`, `UUID`,
+`date`, `time`, and `datetime` in UTC. A value of a union with several records or maps may be the
+pair (full name of the branch, value). Decoded values are to be read only: defaults are shared.
+"""
+
+import io
+import struct
+from functools import lru_cache
+from typing import Any
+
+import fastavro
+from fastavro.read import SchemaResolutionError
+from fastavro.schema import SchemaParseException
+
+from pipeline.errors import SchemaError
+from schemas.avro import AvroSchema, decimal_parameters
+from schemas.defaults import native_default
+from schemas.json_reader import from_json
+from schemas.json_writer import to_json
+from schemas.types import MISSING, Logical, RecordType
+
+__all__ = ["decode", "encode", "from_json", "to_json"]
+
+_BAD_VALUE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error)
+_BAD_BODY = (*_BAD_VALUE, EOFError, RecursionError, SchemaResolutionError)
+"""What the driver raises for a value or a body that does not fit; it has no common error."""
+
+
+def encode(schema: AvroSchema, value: Any) -> bytes:
+    """The Avro body of a Python value. Fields that are missing get their defaults.
+
+    Raises:
+        SchemaError: the value does not fit the schema, or has fields that it does not know.
+    """
+    out = io.BytesIO()
+    try:
+        fastavro.schemaless_writer(out, _driver_schema(schema), value, strict_allow_default=True)
+    except _BAD_VALUE as error:
+        raise SchemaError(f"the value does not fit {schema.full_name}: {_words(error)}") from error
+    return out.getvalue()
+
+
+def decode(writer: AvroSchema, reader: AvroSchema, body: bytes) -> Any:
+    """The value of an Avro body that was written with `writer`, as `reader` sees it.
+
+    Raises:
+        SchemaError: the body is broken, has bytes left over, or cannot be read as `reader`.
+    """
+    source = io.BytesIO(body)
+    same = writer is reader or writer == reader
+    try:
+        value = fastavro.schemaless_reader(
+            source, _driver_schema(writer), None if same else _driver_schema(reader)
+        )
+    except _BAD_BODY as error:
+        raise SchemaError(f"the bytes are no {writer.full_name}: {_words(error)}") from error
+    left = len(body) - source.tell()
+    if left:
+        raise SchemaError(f"the bytes are no {writer.full_name}: {left} of them are left over")
+    return value
+
+
+def _words(error: BaseException) -> str:
+    text = str(error).splitlines()[0] if str(error) else ""
+    return f"{type(error).__name__}{': ' if text else ''}{text[:200]}"
+
+
+@lru_cache(maxsize=1024)
+def _driver_schema(schema: AvroSchema) -> Any:
+    """The driver's own form of a schema.
+
+    The driver takes defaults literally, but wants to see them as a schema text writes them: it
+    parses that, then each default is replaced by the Python value that it means.
+    """
+    try:
+        parsed = fastavro.parse_schema(_without_invalid_decimals(schema.value))
+    except (SchemaParseException, *_BAD_VALUE) as error:
+        raise SchemaError(f"the schema cannot be used: {_words(error)}") from error
+    defaults = {
+        (named.name, field.name): native_default(field, schema.names)
+        for named in schema.names.values()
+        if isinstance(named, RecordType)
+        for field in named.fields
+        if field.default is not MISSING
+    }
+    _set_defaults(parsed, defaults)
+    return parsed
+
+
+def _without_invalid_decimals(value: Any) -> Any:
+    """The same schema, where the driver does not stumble over decimals that are none.
+
+    The specification has invalid logical types ignored; the driver refuses them.
+    """
+    if isinstance(value, list):
+        return [_without_invalid_decimals(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {k: v if k == "default" else _without_invalid_decimals(v) for k, v in value.items()}
+    size = value.get("size")
+    valid = decimal_parameters(value, size if isinstance(size, int) else None)[0]
+    if valid is None and made.get("logicalType") == Logical.DECIMAL.value:
+        del made["logicalType"]
+    return made
+
+
+def _set_defaults(parsed: Any, defaults: dict[tuple[str, str], Any]) -> None:
+    """Replace the defaults in every record inside a parsed schema, names table included."""
+    if isinstance(parsed, list):
+        for item in parsed:
+            _set_defaults(item, defaults)
+    elif isinstance(parsed, dict):
+        for field in parsed.get("fields", ()):
+            if (parsed.get("name"), field["name"]) in defaults:
+                field["default"] = defaults[parsed["name"], field["name"]]
+            _set_defaults(field["type"], defaults)
+        for key in ("items", "values", "type"):
+            _set_defaults(parsed.get(key), defaults)
+        for named in parsed.get("__named_schemas", {}).values():
+            _set_defaults(named, defaults)

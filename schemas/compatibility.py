@@ -1,0 +1,313 @@
+"""Whether data written with one schema can be read with another, and if not, why and where.
+
+The rules are those of Java Avro's `SchemaCompatibility`, so that our registry and others agree;
+`tests/data/avro_compat_vectors.json` holds over a thousand pairs that Java Avro has judged.
+
+A recursive pair of types is first taken to fit; that is the greatest solution, and right, unless
+the pair turns out not to fit. Then everything that relied on it is judged again (`_Judge.refuted`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from pipeline.errors import SchemaError
+from schemas.avro import AvroSchema
+from schemas.types import (
+    MISSING,
+    ArrayType,
+    AvroType,
+    EnumType,
+    Field,
+    FixedType,
+    Kind,
+    MapType,
+    RecordType,
+    ResolvedType,
+    UnionType,
+    describe,
+)
+
+
+class Reason(Enum):
+    """Why a reader cannot read what a writer wrote; Java Avro's words."""
+
+    TYPE_MISMATCH = "TYPE_MISMATCH"
+    NAME_MISMATCH = "NAME_MISMATCH"
+    FIXED_SIZE_MISMATCH = "FIXED_SIZE_MISMATCH"
+    MISSING_ENUM_SYMBOLS = "MISSING_ENUM_SYMBOLS"
+    MISSING_UNION_BRANCH = "MISSING_UNION_BRANCH"
+    READER_FIELD_MISSING_DEFAULT_VALUE = "READER_FIELD_MISSING_DEFAULT_VALUE"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One reason why two schemas do not fit.
+
+    Args:
+        location: as Java Avro writes it: `/fields/0/type`, fields counted from 0.
+        path: the same with the names of fields: `/fields/speed/type`.
+        message: names both types.
+    """
+
+    reason: Reason
+    location: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message} ({self.reason.value})"
+
+
+class Level(Enum):
+    """What a new version of a schema must be able to do."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    """Read what was written with the latest version."""
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    """Be read with the latest version."""
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    reads_old: bool
+    read_by_old: bool
+    all_versions: bool
+
+
+_RULES: Mapping[Level, _Rule] = {
+    Level.NONE: _Rule(reads_old=False, read_by_old=False, all_versions=False),
+    Level.BACKWARD: _Rule(reads_old=True, read_by_old=False, all_versions=False),
+    Level.BACKWARD_TRANSITIVE: _Rule(reads_old=True, read_by_old=False, all_versions=True),
+    Level.FORWARD: _Rule(reads_old=False, read_by_old=True, all_versions=False),
+    Level.FORWARD_TRANSITIVE: _Rule(reads_old=False, read_by_old=True, all_versions=True),
+    Level.FULL: _Rule(reads_old=True, read_by_old=True, all_versions=False),
+    Level.FULL_TRANSITIVE: _Rule(reads_old=True, read_by_old=True, all_versions=True),
+}
+
+
+def check(level: Level, new: AvroSchema, previous: Sequence[AvroSchema]) -> tuple[str, ...]:
+    """Why a new schema does not fit the previous versions under a level; empty: it fits.
+
+    Args:
+        level: what is asked of the new schema.
+        new: the schema to be added.
+        previous: the versions that exist, oldest first.
+    """
+    rule = _RULES[level]
+    first = 1 if rule.all_versions else max(1, len(previous))
+    messages: list[str] = []
+    for number in range(len(previous), first - 1, -1):
+        old = previous[number - 1]
+        behind = len(previous) - number
+        which = f"{behind} before the latest" if behind else "latest"
+        if rule.reads_old:
+            messages += [
+                f"the new schema cannot read data of the old one ({which}): {difference}"
+                for difference in differences(new, old)
+            ]
+        if rule.read_by_old:
+            messages += [
+                f"the old schema ({which}) cannot read data of the new one: {difference}"
+                for difference in differences(old, new)
+            ]
+    return tuple(messages)
+
+
+def can_read(reader: AvroSchema, writer: AvroSchema) -> bool:
+    """Whether everything written with `writer` can be read with `reader`."""
+    return not differences(reader, writer)
+
+
+def differences(reader: AvroSchema, writer: AvroSchema) -> tuple[Difference, ...]:
+    """Every reason why `reader` cannot read what was written with `writer`, in document order.
+
+    Raises:
+        SchemaError: the schemas refer to each other too deeply to be compared.
+    """
+    refuted: frozenset[_Pair] = frozenset()
+    while True:
+        judge = _Judge(reader, writer, refuted)
+        try:
+            found = judge.compare(reader.root, writer.root)
+        except RecursionError as error:
+            raise SchemaError("types refer to each other too deeply to be compared") from error
+        if not judge.newly_refuted:
+            return tuple(item.placed() for item in found if item.reason is not None)
+        refuted |= judge.newly_refuted
+
+
+_Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A reason with places relative to the pair under comparison.
+
+    `reason` None stands for a recursive pair that does not fit: it is reported where it begins.
+    """
+
+    reason: Reason | None
+    location: tuple[str, ...]
+    path: tuple[str, ...]
+    message: str
+
+    def under(self, location: tuple[str, ...], path: tuple[str, ...]) -> "_Found":
+        return _Found(self.reason, location + self.location, path + self.path, self.message)
+
+    def placed(self) -> Difference:
+        assert self.reason is not None  # noqa: S101 - the caller has filtered
+        where, path = "/".join(self.location), "/".join(self.path)
+        return Difference(self.reason, f"/{where}", f"/{path}", self.message)
+
+
+_Result = tuple[_Found, ...]
+_PROMOTIONS: Mapping[Kind, frozenset[Kind]] = {
+    Kind.LONG: frozenset({Kind.INT}),
+    Kind.FLOAT: frozenset({Kind.INT, Kind.LONG}),
+    Kind.DOUBLE: frozenset({Kind.INT, Kind.LONG, Kind.FLOAT}),
+    Kind.BYTES: frozenset({Kind.STRING}),
+    Kind.STRING: frozenset({Kind.BYTES}),
+}
+
+
+def _one(reason: Reason, message: str, *where: str) -> _Result:
+    return (_Found(reason, where, where, message),)
+
+
+def _under(found: _Result, *where: str) -> _Result:
+    return tuple(item.under(where, where) for item in found)
+
+
+class _Judge:
+    """One comparison of two schemas; pairs of types are known by identity."""
+
+    def __init__(self, reader: AvroSchema, writer: AvroSchema, refuted: frozenset[_Pair]) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._refuted = refuted
+        self._open: set[_Pair] = set()
+        self._assumed: set[_Pair] = set()
+        self._known: dict[_Pair, _Result] = {}
+        self.newly_refuted: set[_Pair] = set()
+
+    def compare(self, reader_type: AvroType, writer_type: AvroType) -> _Result:
+        """Why the reader's type cannot read the writer's."""
+        reader = self._reader.resolve(reader_type)
+        writer = self._writer.resolve(writer_type)
+        pair = (id(reader), id(writer))
+        if pair in self._open:
+            if pair in self._refuted:
+                return (_Found(None, (), (), ""),)
+            self._assumed.add(pair)
+            return ()
+        if pair not in self._known:
+            self._open.add(pair)
+            self._known[pair] = self._judge(reader, writer)
+            self._open.discard(pair)
+            if self._known[pair] and pair in self._assumed:
+                self.newly_refuted.add(pair)
+        return self._known[pair]
+
+    def _judge(  # noqa: PLR0911 - one return for each pair of kinds
+        self, reader: ResolvedType, writer: ResolvedType
+    ) -> _Result:
+        if isinstance(writer, UnionType):
+            return self._writer_union(reader, writer)
+        if isinstance(reader, UnionType):
+            if any(not self.compare(branch, writer) for branch in reader.branches):
+                return ()
+            return self._no_branch(reader, writer)
+        match reader, writer:
+            case ArrayType(mine), ArrayType(theirs):
+                return _under(self.compare(mine, theirs), "items")
+            case MapType(mine), MapType(theirs):
+                return _under(self.compare(mine, theirs), "values")
+            case FixedType(), FixedType():
+                return _names(reader, writer) + _sizes(reader, writer)
+            case EnumType(), EnumType():
+                return _names(reader, writer) + _symbols(reader, writer)
+            case RecordType(), RecordType():
+                return _names(reader, writer) + self._fields(reader, writer)
+        if reader.kind is writer.kind or writer.kind in _PROMOTIONS.get(reader.kind, ()):
+            return ()
+        message = f"the reader's {describe(reader)} cannot read the writer's {describe(writer)}"
+        return _one(Reason.TYPE_MISMATCH, message)
+
+    def _no_branch(self, reader: UnionType, writer: ResolvedType) -> _Result:
+        message = f"no branch of the reader's {describe(reader)} reads the writer's "
+        message += describe(writer)
+        for branch in map(self._reader.resolve, reader.branches):
+            nearest = next((f for f in self.compare(branch, writer) if f.reason), None)
+            if branch.kind is writer.kind and nearest is not None:
+                message += f" (/{'/'.join(nearest.path)}: {nearest.message})"
+        return _one(Reason.MISSING_UNION_BRANCH, message)
+
+    def _writer_union(self, reader: ResolvedType, writer: UnionType) -> _Result:
+        found: list[_Found] = []
+        for index, branch in enumerate(writer.branches):
+            found += _under(self.compare(reader, branch), str(index))
+        return tuple(found)
+
+    def _fields(self, reader: RecordType, writer: RecordType) -> _Result:
+        theirs = {field.name: field for field in writer.fields}
+        found: list[_Found] = []
+        for index, mine in enumerate(reader.fields):
+            location, path = ("fields", str(index)), ("fields", mine.name)
+            match = next((theirs[n] for n in (mine.name, *mine.aliases) if n in theirs), None)
+            if match is not None:
+                inner = self.compare(mine.type, match.type)
+                found += [item.under((*location, "type"), (*path, "type")) for item in inner]
+            elif mine.default is MISSING:
+                found += [item.under(location, path) for item in self._absent(mine, writer)]
+        return tuple(found)
+
+    def _absent(self, field: Field, writer: RecordType) -> _Result:
+        """A field that the writer lacks and that has no default.
+
+        Java Avro reports an enum with a default of its own, which does not stand for a missing
+        field, as a mismatch of the types; the place and the word are kept, the message says more.
+        """
+        mine = self._reader.resolve(field.type)
+        message = (
+            f"the reader's field {field.name} of type {describe(mine)} is not in the writer's "
+            f"{describe(writer)} and has no default"
+        )
+        if isinstance(mine, EnumType) and mine.default is not None:
+            own = f"{message} (the default of {mine.name} is for unknown symbols)"
+            return _one(Reason.TYPE_MISMATCH, own, "type")
+        return _one(Reason.READER_FIELD_MISSING_DEFAULT_VALUE, message)
+
+
+def _names(
+    reader: RecordType | EnumType | FixedType, writer: RecordType | EnumType | FixedType
+) -> _Result:
+    """Names fit when they are equal without their namespaces, or by an alias of the reader."""
+    same = reader.name.rpartition(".")[2] == writer.name.rpartition(".")[2]
+    if same or writer.name in reader.aliases:
+        return ()
+    message = f"the reader's {describe(reader)} has another name than the writer's "
+    return _one(Reason.NAME_MISMATCH, message + describe(writer), "name")
+
+
+def _sizes(reader: FixedType, writer: FixedType) -> _Result:
+    if reader.size == writer.size:
+        return ()
+    message = f"the reader's {describe(reader)} cannot read the writer's {describe(writer)}"
+    return _one(Reason.FIXED_SIZE_MISMATCH, message, "size")
+
+
+def _symbols(reader: EnumType, writer: EnumType) -> _Result:
+    unknown = [symbol for symbol in writer.symbols if symbol not in reader.symbols]
+    if not unknown or reader.default is not None:
+        return ()
+    message = (
+        f"the reader's {describe(reader)} lacks symbols of the writer's {describe(writer)}: "
+        f"{', '.join(unknown)}"
+    )
+    return _one(Reason.MISSING_ENUM_SYMBOLS, message, "symbols")

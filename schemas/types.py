@@ -1,0 +1,225 @@
+"""The Avro type tree: what `schemas.avro.parse` makes of a schema text.
+
+Names are full names. The first use of a named type holds its definition, every later one is a
+`Reference`; `AvroSchema.resolve` follows it. Trees are immutable and compared by identity where
+speed matters, so that recursive schemas need no special care.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+INT_MIN, INT_MAX = -(2**31), 2**31 - 1
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+MAX_SHOWN = 60
+"""Characters of a value in a message: it should stay one line."""
+
+
+class Kind(Enum):
+    """Avro's type words; the value is what a schema text says."""
+
+    NULL = "null"
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    BYTES = "bytes"
+    STRING = "string"
+    ARRAY = "array"
+    MAP = "map"
+    UNION = "union"
+    FIXED = "fixed"
+    ENUM = "enum"
+    RECORD = "record"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+PRIMITIVES: Mapping[str, Kind] = {
+    kind.value: kind
+    for kind in (
+        Kind.NULL,
+        Kind.BOOLEAN,
+        Kind.INT,
+        Kind.LONG,
+        Kind.FLOAT,
+        Kind.DOUBLE,
+        Kind.BYTES,
+        Kind.STRING,
+    )
+}
+
+
+class Logical(Enum):
+    """The logical types that are understood; others are read as the type below them."""
+
+    DECIMAL = "decimal"
+    UUID = "uuid"
+    DATE = "date"
+    TIME_MILLIS = "time-millis"
+    TIME_MICROS = "time-micros"
+    TIMESTAMP_MILLIS = "timestamp-millis"
+    TIMESTAMP_MICROS = "timestamp-micros"
+    LOCAL_TIMESTAMP_MILLIS = "local-timestamp-millis"
+    LOCAL_TIMESTAMP_MICROS = "local-timestamp-micros"
+
+
+class Missing(Enum):
+    """Says that a field has no default, which is not the same as the default null."""
+
+    MISSING = "missing"
+
+
+MISSING = Missing.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A type without parts. `precision` and `scale` belong to the logical type decimal."""
+
+    kind: Kind
+    logical: Logical | None = None
+    precision: int = 0
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """A list of values of one type."""
+
+    items: "AvroType"
+
+    @property
+    def kind(self) -> Kind:
+        """Always `array`."""
+        return Kind.ARRAY
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A map from strings to values of one type."""
+
+    values: "AvroType"
+
+    @property
+    def kind(self) -> Kind:
+        """Always `map`."""
+        return Kind.MAP
+
+
+@dataclass(frozen=True, slots=True)
+class UnionType:
+    """One of several types; never directly a union itself, never two of the same kind or name."""
+
+    branches: tuple["AvroType", ...]
+
+    @property
+    def kind(self) -> Kind:
+        """Always `union`."""
+        return Kind.UNION
+
+
+@dataclass(frozen=True, slots=True)
+class FixedType:
+    """So many bytes. `precision` and `scale` belong to the logical type decimal."""
+
+    name: str
+    aliases: tuple[str, ...]
+    size: int
+    logical: Logical | None = None
+    precision: int = 0
+    scale: int = 0
+
+    @property
+    def kind(self) -> Kind:
+        """Always `fixed`."""
+        return Kind.FIXED
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """One of a list of symbols. `default` stands for a symbol that the reader does not know."""
+
+    name: str
+    aliases: tuple[str, ...]
+    symbols: tuple[str, ...]
+    default: str | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Always `enum`."""
+        return Kind.ENUM
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record. `default` is the JSON value of the schema text, or `MISSING`."""
+
+    name: str
+    aliases: tuple[str, ...]
+    type: "AvroType"
+    default: object | Missing
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """Named fields in order."""
+
+    name: str
+    aliases: tuple[str, ...]
+    fields: tuple[Field, ...]
+    doc: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """Always `record`."""
+        return Kind.RECORD
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A named type that is defined elsewhere in the same schema."""
+
+    name: str
+
+
+NamedType = FixedType | EnumType | RecordType
+ResolvedType = Primitive | ArrayType | MapType | UnionType | FixedType | EnumType | RecordType
+AvroType = ResolvedType | Reference
+
+
+def describe(avro_type: AvroType) -> str:  # noqa: C901, PLR0911 - one case for each kind
+    """A type in few words, for messages: `int`, `record tolls.Toll`, `union of null and long`."""
+    match avro_type:
+        case Primitive(kind, None):
+            return kind.value
+        case Primitive(kind, Logical.DECIMAL as logical, precision, scale):
+            return f"{kind} ({logical.value} {precision},{scale})"
+        case Primitive(kind, logical):
+            return f"{kind} ({logical.value})" if logical else kind.value
+        case ArrayType(items):
+            return f"array of {describe(items)}"
+        case MapType(values):
+            return f"map of {describe(values)}"
+        case UnionType(()):
+            return "union of nothing"
+        case UnionType(branches):
+            return f"union of {' and '.join(describe(branch) for branch in branches)}"
+        case FixedType(name, size=size):
+            return f"fixed {name} of {size} bytes"
+        case EnumType(name):
+            return f"enum {name}"
+        case RecordType(name):
+            return f"record {name}"
+        case Reference(name):
+            return name
+
+
+def shown(value: object) -> str:
+    """A value from a schema or a record, short enough for a message."""
+    text = json.dumps(value, ensure_ascii=True, default=str)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
