@@ -5,7 +5,7 @@ The text is for people and for review as a difference between two files; program
 
 from collections.abc import Iterator
 
-from pipeline.network.model import Box, Silence
+from pipeline.network.model import Box, ExternalStream, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps, order, waits
 from pipeline.planner.boxes.words import duration
 from pipeline.planner.describe import start_text
@@ -120,7 +120,8 @@ def _guarantees(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
     yield from _fact("", f"order: {order(last) or 'not promised'}")
     yield from _fact("", _when_missing(fragment, tentative))
     bad = "records that cannot be decoded or evaluated"
-    late = ", or that came too late," if fragment.stateful_box else ""
+    external = any(isinstance(stream, ExternalStream) for stream in fragment.inputs)
+    late = ", or that came too late," if fragment.stateful_box and external else ""
     yield from _fact("", f"{bad}{late} go to {fragment.names.dead_letters}")
 
 

@@ -1,11 +1,11 @@
 """What the planner says about a filter."""
 
 from pipeline.network.boxes.filter import Filter
-from pipeline.planner.boxes.words import Facts, Words
+from pipeline.planner.boxes.words import Facts, Words, on_one_line
 
 
 def _facts(box: Filter) -> Facts:
-    return (("where", box.where.text),)
+    return (("where", on_one_line(box.where)),)
 
 
 WORDS: Words[Filter] = Words(

@@ -21,12 +21,15 @@ def _bound(bound: TimeBound) -> str:
 
 def _keeps(box: Join) -> str:
     """A left row waits for right rows `-lower` later, a right row for left rows `upper` later."""
-    left = duration(max(0, -box.bound.lower_ms))
-    right = duration(max(0, box.bound.upper_ms))
+    left, right = max(0, -box.bound.lower_ms), max(0, box.bound.upper_ms)
     return (
-        f"rows of {box.left} until event time is {left} past theirs, "
-        f"rows of {box.right} until it is {right} past theirs"
+        f"rows of {box.left} until event time passes theirs{_more(left)}, "
+        f"rows of {box.right} until it passes theirs{_more(right)}"
     )
+
+
+def _more(length_ms: int) -> str:
+    return f" by {duration(length_ms)}" if length_ms else ""
 
 
 WORDS: Words[Join] = Words(facts=_facts, keeps=_keeps, order="", waits=False)

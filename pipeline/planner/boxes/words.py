@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pipeline.network.model import Box, Computed
+from pipeline.network.model import Box, Computed, Expression
 
 Facts = tuple[tuple[str, str], ...]
 """Label and text, such as `("where", "speed > 0")`; the labels of one box are all different."""
@@ -32,7 +32,12 @@ class Words(Generic[_BoxT_contra]):
 
 def computed_facts(what: str, columns: tuple[Computed, ...]) -> Facts:
     """One fact for each computed column."""
-    return tuple((f"{what} {column.name}", column.expression.text) for column in columns)
+    return tuple((f"{what} {column.name}", on_one_line(column.expression)) for column in columns)
+
+
+def on_one_line(expression: Expression) -> str:
+    """An expression as the user wrote it, also where that took several lines."""
+    return " ".join(expression.text.split())
 
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 
 from pipeline.errors import DocumentError, Problem
+from pipeline.ids import TopicName
 from pipeline.planner.draft import Draft
 
 MAX_TOPIC_NAME = 249
@@ -21,34 +22,40 @@ def check_topics(draft: Draft) -> Draft:
     Raises:
         DocumentError: names every topic that is wanted twice or that Kafka would refuse.
     """
-    problems: list[Problem] = []
-    names = [topic.name for topic in draft.topics]
-    for name, count in Counter(names).items():
-        if count > 1:
-            problems.append(
-                Problem(
-                    f"topic {name} is used {count} times by the network",
-                    hint="each output needs a topic of its own, other than those it reads.",
-                )
-            )
-        elif len(name) > MAX_TOPIC_NAME or not _LEGAL.fullmatch(name) or name in {".", ".."}:
-            problems.append(
-                Problem(
-                    f"Kafka accepts no topic named {name}",
-                    hint=f"use letters, digits, '.', '_' and '-', at most {MAX_TOPIC_NAME} "
-                    "characters with what is added behind an output's topic.",
-                )
-            )
-    by_metric_name: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        other = by_metric_name.setdefault(name.replace(".", "_"), name)
-        if other != name:
-            problems.append(
-                Problem(
-                    f"topics {other} and {name} differ only in '.' and '_', which Kafka refuses",
-                    hint="choose another topic for one of the outputs.",
-                )
-            )
+    names = Counter(topic.name for topic in draft.topics)
+    wrong = {name: problem for name in names if (problem := _problem(name, names)) is not None}
+    problems = tuple(
+        problem
+        for name, problem in wrong.items()
+        if not any(name.startswith(f"{other}.") for other in wrong)
+    )
     if problems:
-        raise DocumentError(tuple(problems))
+        raise DocumentError(problems)
     return draft
+
+
+def _problem(name: str, names: Counter[TopicName]) -> Problem | None:
+    """What is wrong with one topic among all of them."""
+    if names[TopicName(name)] > 1:
+        return Problem(
+            f"topic {name} is used {names[TopicName(name)]} times by the network",
+            hint="each output needs a topic of its own, other than those it reads.",
+        )
+    if len(name) > MAX_TOPIC_NAME or not _LEGAL.fullmatch(name) or name in {".", ".."}:
+        return Problem(
+            f"Kafka accepts no topic named {name}",
+            hint=f"use letters, digits, '.', '_' and '-', at most {MAX_TOPIC_NAME} "
+            "characters with what is added behind an output's topic.",
+        )
+    alike = [other for other in names if _same_metric(other, name)]
+    if alike and alike[0] != name:
+        return Problem(
+            f"topics {alike[0]} and {name} differ only in '.' and '_', which Kafka refuses",
+            hint="choose another topic for one of the outputs.",
+        )
+    return None
+
+
+def _same_metric(one: str, other: str) -> bool:
+    """Kafka's metrics put `_` for `.`, so two topics may not become the same by that."""
+    return one.replace(".", "_") == other.replace(".", "_")

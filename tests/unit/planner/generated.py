@@ -1,0 +1,112 @@
+"""Networks of any shape, and rows for them, made by hypothesis."""
+
+from hypothesis import strategies as st
+
+from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.join import Join
+from pipeline.network.model import Box, ExternalStream, Network
+from tests.unit.planner.evaluate import Row
+from tests.unit.planner.networks import (
+    aggregated,
+    column,
+    external,
+    filtered,
+    joined,
+    mapped,
+    network,
+)
+
+WINDOW = 10
+SOURCE = external("s0", column("a"), column("b"))
+
+Stream = ExternalStream | Box
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    """A network of up to eight boxes over one or two external streams."""
+    sources = (SOURCE, external("s1", column("c"), column("a")))[: draw(st.integers(1, 2))]
+    boxes: list[Box] = []
+    for _ in range(draw(st.integers(1, 8))):
+        streams: tuple[Stream, ...] = (*sources, *boxes)
+        kind = draw(st.sampled_from(("filter", "filter", "map", "aggregate", "join", "twins")))
+        boxes.extend(_boxes(draw, kind, f"b{len(boxes)}", streams))
+    outputs = draw(st.sets(st.sampled_from([box.name for box in boxes]), max_size=3))
+    return network(sources, tuple(boxes), tuple(sorted(outputs)))
+
+
+@st.composite
+def rows(draw: st.DrawFn, of: Network) -> dict[str, list[Row]]:
+    """A few rows for each external stream; small numbers, so that they meet."""
+    number = st.none() | st.integers(0, 2)
+    found: dict[str, list[Row]] = {}
+    for stream in of.streams:
+        times = draw(st.lists(st.integers(0, 25), max_size=4))
+        names = [c.name for c in stream.columns if c.name != "at"]
+        found[stream.name] = [
+            Row(at, {**{name: draw(number) for name in names}, "at": at}) for at in times
+        ]
+    return found
+
+
+def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -> list[Box]:
+    recent = st.sampled_from(streams[-3:]) | st.sampled_from(streams)
+    source = draw(recent)
+    if kind == "filter":
+        return [filtered(name, source, f"`{_column(draw, source)}` > {draw(st.integers(-1, 1))}")]
+    if kind == "map":
+        plain = {f"m{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(1, 3)))}
+        return [mapped(name, source, {**plain, "sum": f"`{_column(draw, source)}` + 1"})]
+    if kind == "aggregate":
+        return [_aggregate(draw, name, source, "n")]
+    if kind == "twins":
+        return _twins(draw, name, source)
+    return [_join(draw, name, source, draw(recent))]
+
+
+def _column(draw: st.DrawFn, source: Stream) -> str:
+    return draw(st.sampled_from([c.name for c in source.columns]))
+
+
+def _aggregate(draw: st.DrawFn, name: str, source: Stream, result: str) -> Aggregate:
+    by = {f"g{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(0, 1)))}
+    function = draw(st.sampled_from(("sum", "count", "max")))
+    compute = {result: (function, f"`{_column(draw, source)}`")}
+    return aggregated(name, source, by, compute, size_ms=WINDOW)
+
+
+def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
+    """Two aggregates and a join of them that may or may not pair exactly the twins."""
+    groups = sorted({_column(draw, source), _column(draw, source)})
+    results = draw(st.sampled_from((("n", "n"), ("n", "m"))))
+    names = ("g", draw(st.sampled_from(("g", "h"))))
+    sides = [
+        aggregated(
+            f"{name}_{side}",
+            source,
+            {f"{own}{i}": f"`{group}`" for i, group in enumerate(groups)},
+            {result: ("sum", f"`{_column(draw, source)}`")},
+            size_ms=WINDOW,
+        )
+        for side, own, result in zip("lr", names, results, strict=True)
+    ]
+    pairs = [(f"{names[0]}{i}", f"{names[1]}{i}") for i in range(len(groups))]
+    pairs += draw(st.sampled_from(([], [("window_end", "window_end")])))
+    bound = draw(st.sampled_from(((0, 0), (-5, 5), (0, WINDOW), (1, 5))))
+    select = {
+        "group": f"`left`.`{names[0]}0`",
+        "n": f"`left`.`{results[0]}`",
+        "m": f"`right`.`{results[1]}`",
+        "end": "`right`.`window_end`",
+    }
+    left, right = sides
+    return [left, right, joined(name, left, right, tuple(pairs), select, bound)]
+
+
+def _join(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> Join:
+    on = ((_column(draw, left), _column(draw, right)),)
+    select = {
+        f"j{i}": f"`{side}`.`{_column(draw, stream)}`"
+        for i, (side, stream) in enumerate((("left", left), ("right", right)))
+    }
+    return joined(name, left, right, on, select, draw(st.sampled_from(((0, 0), (-5, 15)))))

@@ -1,0 +1,207 @@
+"""Small networks built by hand, in few words."""
+
+import re
+from dataclasses import replace
+
+from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
+from pipeline.network.boxes.aggregate import Aggregate, Aggregation, TumblingWindow
+from pipeline.network.boxes.filter import Filter
+from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.boxes.map import Map
+from pipeline.network.model import (
+    Box,
+    ColumnRef,
+    Computed,
+    Expression,
+    ExternalStream,
+    Network,
+    Output,
+    Silence,
+    StartAt,
+)
+from pipeline.network.types import Column, Columns, DataType, Scalar
+
+OWNER = ParticipantId("local")
+MINUTE = 60_000
+
+_REFERENCE = re.compile(r"(?:`(left|right)`\.)?`(\w+)`")
+
+
+def expression(sql: str, type_: DataType = Scalar.LONG, *, nullable: bool = True) -> Expression:
+    """An expression that cannot fail; what it reads is taken from its back-quoted names."""
+    columns = frozenset(ColumnRef(name, side) for side, name in _REFERENCE.findall(sql))
+    return Expression(sql.replace("`", ""), sql, None, type_, nullable, columns)
+
+
+def column(name: str, type_: DataType = Scalar.LONG, *, nullable: bool = True) -> Column:
+    """A column; a nullable number unless said otherwise."""
+    return Column(name, type_, nullable)
+
+
+def external(name: str, *columns: Column) -> ExternalStream:
+    """An external stream with the event time `at`, beside the given columns."""
+    all_columns = (*columns, column("at", Scalar.TIMESTAMP, nullable=False))
+    return ExternalStream(
+        name=StreamName(name),
+        topic=TopicName(f"{name}-topic"),
+        subject=Subject(f"{name}-topic-value"),
+        schema_json="{}",
+        columns=all_columns,
+        event_time=expression("`at`", Scalar.TIMESTAMP, nullable=False),
+        lateness_ms=5_000,
+        idle_after_ms=10_000,
+        silence=Silence.IDLE,
+        start=StartAt("earliest"),
+        ahead_ms=3_600_000,
+        partitions=4,
+    )
+
+
+def filtered(name: str, source: ExternalStream | Box, where: str) -> Filter:
+    """A filter of a stream."""
+    time = "at" if isinstance(source, ExternalStream) else source.event_time_column
+    return Filter(
+        BoxName(name),
+        StreamName(source.name),
+        expression(where, Scalar.BOOLEAN),
+        source.columns,
+        time,
+        () if isinstance(source, ExternalStream) else source.key,
+    )
+
+
+def mapped(name: str, source: ExternalStream | Box, select: dict[str, str]) -> Map:
+    """A map of a stream; columns of the result are nullable numbers."""
+    computed = tuple(Computed(new, expression(sql)) for new, sql in select.items())
+    return Map(BoxName(name), StreamName(source.name), computed, tuple(map(column, select)), None)
+
+
+def aggregated(
+    name: str,
+    source: ExternalStream | Box,
+    by: dict[str, str],
+    compute: dict[str, tuple[str, str]],
+    *,
+    size_ms: int = MINUTE,
+    nullable: bool = True,
+) -> Aggregate:
+    """An aggregate; `compute` maps a result to (function, argument), each with a placeholder."""
+    groups = tuple(Computed(new, expression(sql, nullable=nullable)) for new, sql in by.items())
+    aggregations = tuple(
+        Aggregation(f"agg_{i}", function, expression(argument), Scalar.LONG, nullable=True)
+        for i, (function, argument) in enumerate(compute.values())
+    )
+    results = tuple(
+        Computed(new, replace(expression(f"`agg_{i}`"), text=f"{call}({expression(of).text})"))
+        for i, (new, (call, of)) in enumerate(compute.items())
+    )
+    columns: Columns = (
+        *(column(new, nullable=nullable) for new in by),
+        column("window_start", Scalar.TIMESTAMP, nullable=False),
+        column("window_end", Scalar.TIMESTAMP, nullable=False),
+        *map(column, compute),
+    )
+    return Aggregate(
+        BoxName(name),
+        StreamName(source.name),
+        TumblingWindow(size_ms, 0),
+        groups,
+        aggregations,
+        results,
+        columns,
+        "window_end",
+        tuple(by),
+    )
+
+
+def joined(
+    name: str,
+    left: ExternalStream | Box,
+    right: ExternalStream | Box,
+    on: tuple[tuple[str, str], ...],
+    select: dict[str, str],
+    bound: tuple[int, int] = (0, 0),
+) -> Join:
+    """An inner join of two streams."""
+    return Join(
+        BoxName(name),
+        StreamName(left.name),
+        StreamName(right.name),
+        on,
+        TimeBound(*bound),
+        tuple(Computed(new, expression(sql)) for new, sql in select.items()),
+        tuple(map(column, select)),
+        None,
+    )
+
+
+def network(
+    streams: tuple[ExternalStream, ...], boxes: tuple[Box, ...], outputs: tuple[str, ...] = ()
+) -> Network:
+    """A network; an output `x` goes to topic `x-out`."""
+    return Network(
+        NetworkName("net"),
+        streams,
+        boxes,
+        tuple(Output(StreamName(x), TopicName(f"{x}-out"), 4) for x in outputs),
+        partitions=4,
+        replication=1,
+        retention_ms=604_800_000,
+        auto_create=True,
+    )
+
+
+def tolls(*, nullable: bool = False, outputs: tuple[str, ...] = ()) -> Network:
+    """The toll network; `nullable` tells whether a sighting may lack road and segment."""
+    sightings = external(
+        "sightings",
+        column("car", Scalar.STRING, nullable=False),
+        column("road", Scalar.STRING, nullable=nullable),
+        column("segment", Scalar.INT, nullable=nullable),
+        column("speed", Scalar.DOUBLE, nullable=False),
+        column("location", Scalar.STRING, nullable=False),
+    )
+    by = {"road": "`road`", "segment": "`segment`"}
+    speed = aggregated(
+        "average_speed", sightings, by, {"speed": ("avg", "`speed`")}, nullable=nullable
+    )
+    volume = aggregated(
+        "traffic_volume", sightings, by, {"cars": ("count_distinct", "`car`")}, nullable=nullable
+    )
+    toll = replace(
+        joined(
+            "tolls",
+            speed,
+            volume,
+            (("road", "road"), ("segment", "segment"), ("window_end", "window_end")),
+            {
+                "road": "`left`.`road`",
+                "segment": "`left`.`segment`",
+                "minute": "`left`.`window_end`",
+                "toll": "`right`.`cars` - `left`.`speed`",
+            },
+        ),
+        event_time_column="minute",
+        key=("road", "segment"),
+    )
+    moving = filtered("moving", sightings, "`speed` > 0")
+    notifications = joined(
+        "toll_notifications",
+        moving,
+        toll,
+        (("road", "road"), ("segment", "segment")),
+        {"car": "`left`.`car`", "toll": "`right`.`toll`", "seen_at": "`left`.`at`"},
+        (0, MINUTE),
+    )
+    stopped = filtered("stopped", sightings, "`speed` = 0")
+    trucks = filtered("tow_trucks", sightings, "`car` = 'tow'")
+    dispatch = joined(
+        "tow_dispatch",
+        stopped,
+        trucks,
+        (("location", "location"),),
+        {"location": "`left`.`location`"},
+        (-5 * MINUTE, 5 * MINUTE),
+    )
+    boxes = (speed, volume, toll, moving, notifications, stopped, trucks, dispatch)
+    return network((sightings,), boxes, ("toll_notifications", "tow_dispatch", *outputs))

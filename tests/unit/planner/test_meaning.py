@@ -1,0 +1,55 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.names import stream_of_box
+from pipeline.network.model import Network
+from pipeline.planner.draft import Draft, outputs_of
+from pipeline.planner.passes.merge_aggregates import merge_aggregates
+from pipeline.planner.passes.name_outputs import name_outputs
+from pipeline.planner.passes.push_filters import push_filters
+from pipeline.planner.planner import plan
+from tests.unit.planner.evaluate import run, same_rows
+from tests.unit.planner.generated import networks, rows
+from tests.unit.planner.networks import OWNER
+
+
+def _rewritten(network: Network) -> Network:
+    return push_filters(merge_aggregates(Draft(OWNER, network))).network
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_rewriting_keeps_what_every_output_says(data: st.DataObject) -> None:
+    """Merging and pushing down change no row of any stream that somebody outside can see."""
+    network = data.draw(networks())
+    given_rows = data.draw(rows(network))
+    before = run(network.boxes, given_rows)
+    rewritten = _rewritten(network)
+    after = run(rewritten.boxes, given_rows)
+    for output in name_outputs(Draft(OWNER, network)).network.outputs:
+        assert same_rows(before[output.stream], after[output.stream])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_fragments_together_compute_the_network(data: st.DataObject) -> None:
+    """Each fragment, run alone over the streams it reads, writes what the network says."""
+    network = data.draw(networks())
+    given_rows = data.draw(rows(network))
+    expected = run(network.boxes, given_rows)
+    topics = dict(given_rows)
+    for fragment in plan(network, OWNER).fragments:
+        readable = {str(stream.name): topics[stream.name] for stream in fragment.inputs}
+        topics[fragment.output.name] = run(fragment.boxes, readable)[fragment.output.name]
+    for box in network.boxes:
+        stream = stream_of_box(box.name)
+        if stream in outputs_of(network):
+            assert same_rows(topics[stream], expected[stream])
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks())
+def test_rewriting_twice_is_rewriting_once(network: Network) -> None:
+    """The passes leave nothing to do for a second run, and always come to an end."""
+    once = _rewritten(network)
+    assert _rewritten(once) == once
