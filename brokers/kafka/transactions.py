@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from brokers.kafka.config import client_config
 from brokers.kafka.errors import translated
 from pipeline.clock import Deadline
 from pipeline.errors import RetryError
@@ -18,6 +19,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 _QUEUE_RECORDS = 2_000_000
 _QUEUE_KBYTES = 512_000
 _POLL_S = 0.05
+_TRANSACTION_MS = 60_000
 
 
 class TransactionalWriter:
@@ -31,21 +33,20 @@ class TransactionalWriter:
         self, bootstrap_servers: str, transactional_id: TransactionalId, group: GroupName
     ) -> None:
         self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap_servers,
-                "transactional.id": transactional_id,
-                "retry.backoff.ms": 10,
-                "retry.backoff.max.ms": 200,
-                "partitioner": "murmur2_random",
-                "queue.buffering.max.messages": _QUEUE_RECORDS,
-                "queue.buffering.max.kbytes": _QUEUE_KBYTES,
-                "transaction.timeout.ms": 60_000,
-                "log_level": 3,
-            }
+            client_config(
+                bootstrap_servers,
+                transactional_id=transactional_id,
+                retry_backoff_ms=10,
+                retry_backoff_max_ms=200,
+                partitioner="murmur2_random",
+                queue_buffering_max_messages=_QUEUE_RECORDS,
+                queue_buffering_max_kbytes=_QUEUE_KBYTES,
+                transaction_timeout_ms=_TRANSACTION_MS,
+            )
         )
         self._id = transactional_id
         # The metadata that puts offsets into a transaction comes from a consumer that never reads.
-        self._mirror = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group})
+        self._mirror = Consumer(client_config(bootstrap_servers, group_id=group))
 
     def start(self, deadline: Deadline) -> None:
         """Fence every older instance and wait until its last transaction has ended."""
@@ -88,7 +89,7 @@ class TransactionalWriter:
                     self._enqueue(topic, key, value, timestamp_ms, partition, ())
         return count
 
-    def _enqueue(  # noqa: PLR0913 - the parts of a record
+    def _enqueue(
         self,
         topic: TopicName,
         key: bytes | None,
@@ -140,7 +141,7 @@ class TransactionalWriter:
         """Drop the connection; an open transaction is left for the next epoch to abort."""
         try:
             self._producer.purge()
-            self._producer.close(1.0)
+            self._producer.flush(_POLL_S)
         except (KafkaException, RuntimeError):
             return
         finally:

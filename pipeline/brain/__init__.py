@@ -1,9 +1,4 @@
-"""The node agent's loop: events in, pure decisions, effects out.
+"""A node: a loop that polls, decides in pure code and performs.
 
-    events.py   what the loop is told, and what it does
-    state.py    what an agent knows
-    decide.py   (state, event, now) → (state, effects)
-    status.py   what is reported of a fragment
-
-These four are pure: no socket, thread, clock, environment or random.
+`events.py`, `state.py`, `status.py` and `decide.py` are pure; the other modules do the I/O.
 """

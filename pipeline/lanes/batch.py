@@ -54,7 +54,7 @@ def is_repeat(marker: CommitMarker, incarnation: Incarnation, facts: BatchFacts)
     )
 
 
-def next_marker(
+def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by keyword
     last: CommitMarker,
     facts: BatchFacts,
     written: Written,

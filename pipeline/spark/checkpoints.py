@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 from pipeline.ids import BatchId, Epoch, Incarnation
-from pipeline.lanes.start import CheckpointFacts
+from pipeline.lanes.start import CheckpointFacts, PlannedBatch
 from pipeline.names import FragmentNames
 from pipeline.spark.facts import positions
 from pipeline.spark.lowered import Lowered
@@ -35,8 +35,8 @@ class Checkpoints:
         return self._root / self._names.checkpoint(epoch)
 
     def newest(self, before: Epoch) -> Path | None:
-        """The folder of the last epoch before this one that left any."""
-        folders = [path for path in self._folders() if path.name < self.folder(before).name]
+        """The folder of the last epoch before this one that left a complete one."""
+        folders = [path for path in self._complete() if path.name < self.folder(before).name]
         return folders[-1] if folders else None
 
     def create(
@@ -54,9 +54,8 @@ class Checkpoints:
             if source is not None:
                 _link_tree(source, folder)
             identity = {"format": FORMAT_VERSION, "incarnation": incarnation, "digest": digest}
-            (folder / _IDENTITY).unlink(missing_ok=True)
             (folder / _IDENTITY).write_text(json.dumps(identity), encoding="utf-8")
-            for old in self._folders()[:-_KEPT_EPOCHS]:
+            for old in self._complete()[:-_KEPT_EPOCHS]:
                 shutil.rmtree(old, ignore_errors=True)
         except OSError as error:
             raise EnvironmentProblem(
@@ -66,9 +65,10 @@ class Checkpoints:
             ) from error
         return folder
 
-    def _folders(self) -> list[Path]:
+    def _complete(self) -> list[Path]:
+        """Folders with an identity, which is written last, so that half a copy does not count."""
         parent = self.folder(Epoch(0)).parent
-        return sorted(p for p in parent.glob("epoch-*") if p.is_dir()) if parent.is_dir() else []
+        return sorted(path.parent for path in parent.glob(f"epoch-*/{_IDENTITY}"))
 
 
 def read_facts(folder: Path, lowered: Lowered) -> tuple[CheckpointFacts, str] | None:
@@ -84,20 +84,20 @@ def read_facts(folder: Path, lowered: Lowered) -> tuple[CheckpointFacts, str] | 
         identity = json.loads(identity_file.read_text(encoding="utf-8"))
         if identity["format"] != FORMAT_VERSION:
             raise BrokenInvariantError(
-                f"the checkpoint has format {identity['format']}, this version reads {FORMAT_VERSION}",
+                f"the checkpoint has format {identity['format']}, this version reads "
+                f"{FORMAT_VERSION}",
                 place=str(folder),
             )
         committed = _last_number(folder / "commits")
-        planned = _last_number(folder / "offsets")
-        ends = None
-        if planned is not None and planned != committed:
-            lines = (folder / "offsets" / str(planned)).read_text(encoding="utf-8").splitlines()
-            ends = positions(lines[2:], lowered)
+        number = _last_number(folder / "offsets")
+        planned = None
+        if number is not None:
+            lines = (folder / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()
+            planned = PlannedBatch(BatchId(number), positions(lines[2:], lowered))
         facts = CheckpointFacts(
             incarnation=Incarnation(identity["incarnation"]),
             committed=None if committed is None else BatchId(committed),
-            planned=None if ends is None or planned is None else BatchId(planned),
-            planned_end=ends,
+            planned=planned,
         )
     except (OSError, ValueError, KeyError) as error:
         raise BrokenInvariantError(
@@ -129,5 +129,6 @@ def _link_tree(source: Path, target: Path) -> None:
 
 def _complete_files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".tmp"):
+        unfinished = path.name.startswith(".") or path.name.endswith(".tmp")
+        if path.is_file() and not unfinished and path.name != _IDENTITY:
             yield path

@@ -115,7 +115,10 @@ def emit(lowered: Lowered, reader: Reader, incarnation: Incarnation) -> DataFram
         rows = rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
         return _encoded(rows, lowered.encoding, passed=True)
     ports = [_port(raw[path.source], lowered, path, incarnation) for path in lowered.paths]
-    results = _windowed(ports[0], core) if isinstance(core, WindowCore) else _joined(*ports, core)
+    if isinstance(core, WindowCore):
+        results = _windowed(ports[0], core)
+    else:
+        results = _joined(ports[0], ports[1], core)
     return _encoded(_after(results, lowered.after), lowered.encoding, passed=False)
 
 
@@ -126,7 +129,7 @@ def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
     return _with_steps(rows, path.steps, hidden.ORIGINAL)
 
 
-def unknown_schema_ids(lowered: Lowered, source: Source, reader: Reader) -> DataFrame:
+def unknown_schema_ids(source: Source, reader: Reader) -> DataFrame:
     """The distinct ids in a batch's ranges that the query was not planned with."""
     known = [int(w.id) for w in source.writers] + [int(i) for i in source.missing]
     rows = reader(source).where(F.col("topic") != _advances(source))
@@ -168,7 +171,7 @@ def _judged(raw: DataFrame, source: Source, path: Path, incarnation: Incarnation
 
 
 def _wanted(source: Source, path: Path, incarnation: Incarnation) -> Column:
-    """The stream's own records, redriven ones meant for this path, advances for this incarnation."""
+    """The stream's records, redriven ones for this path, advances for this incarnation."""
     topic, text = F.col(hidden.TOPIC), F.col(hidden.VALUE).cast("string")
     own = topic == source.data.topic
     told = F.get_json_object(text, "$.incarnation") == incarnation
@@ -207,7 +210,7 @@ def _is_decoded() -> Column:
 
 
 def _decoded(source: Source) -> Column:
-    """The record, decoded with the schema it was written with; a record of nulls if it cannot be."""
+    """The record, decoded with the schema it was written with; nulls if it cannot be."""
     value = F.col(hidden.VALUE)
     prefix, body = (
         F.substring(value, 1, _PREFIX_BYTES),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Millis, Offset, TopicName
@@ -105,9 +105,9 @@ def _observed(metrics: Any) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     iterator = metrics.iterator()
     while iterator.hasNext():
         pair = iterator.next()
-        row = pair._2()
-        names = list(row.schema().fieldNames())
-        yield str(pair._1()), [(name, row.get(i)) for i, name in enumerate(names)]
+        name, row = pair._1(), pair._2()  # noqa: SLF001 - the parts of a Scala pair
+        fields = list(row.schema().fieldNames())
+        yield str(name), [(field, row.get(i)) for i, field in enumerate(fields)]
 
 
 def _dropped(plan: Any) -> Iterator[int]:

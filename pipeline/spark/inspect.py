@@ -71,7 +71,7 @@ class Inspector:
         reader = self._reader(start, end)
         ids: set[int] = set()
         for source in self.lowered.sources:
-            ids |= {row["id"] for row in unknown_schema_ids(self.lowered, source, reader).collect()}
+            ids |= {row["id"] for row in unknown_schema_ids(source, reader).collect()}
         return tuple(SchemaId(i) for i in sorted(ids))
 
     def _reader(self, start: Positions, end: Positions) -> RangeReader:

@@ -1,30 +1,27 @@
-"""A stable lane: one fragment's query, from claim to stop, on a thread of its own.
+"""A stable lane: one fragment's query, from claim to stop.
 
-Order of a start: the epoch is claimed before; initialise transactions (which fences the last owner),
-read the marker, stop if its epoch is newer, decide what to start from, commit a copy of the marker
-under the own epoch, start the query.
+Order of a start: the epoch is claimed before; initialise transactions (which fences the last
+owner), read the marker, stop if its epoch is newer, decide what to start from, commit a copy of the
+marker under the own epoch, start the query.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import read_last
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import profile
-from pipeline.brain.events import Event, FragmentId, LaneStarted, LaneStopped
+from pipeline.brain.events import Event, FragmentId, LaneStarted
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import (
-    BrokenInvariantError,
-    FencedError,
-    InputError,
     MedusaError,
     RefusedError,
     RetryError,
@@ -32,9 +29,15 @@ from pipeline.errors import (
 from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, StreamName, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.needed import NeededPositions
 from pipeline.lanes.positions import Positions
-from pipeline.lanes.start import Fresh, decide_start
+from pipeline.lanes.start import (
+    BeginAt,
+    Continue,
+    FirstStart,
+    adopted,
+    decide_start,
+    first_marker,
+)
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.checkpoints import Checkpoints, read_facts
@@ -48,7 +51,8 @@ from pipeline.spark.surroundings import Surveyor
 
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 60.0
-POLL_S = 0.5
+POLL_S = 1
+LOCK_S = 0.05
 RECORDS_PER_BATCH = 400_000
 """Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
 SCHEMA_ROUNDS = 8
@@ -95,47 +99,31 @@ class StableLane:
         self._raised: MedusaError | None = None
         label = f"{self._id.network}.{self._id.fragment}"
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": label})
-        self._thread = threading.Thread(target=self._live, name=f"lane-{label}", daemon=True)
-
-    def start(self) -> None:
-        """Begin; what happens is told through events."""
-        self._thread.start()
 
     def request_stop(self) -> None:
-        """Let the current batch finish, then end; `LaneStopped` follows."""
+        """Let the current batch finish, then return from `run`. Safe from any thread."""
         self._stop.set()
 
-    def join(self, deadline: Deadline) -> bool:
-        """Wait until the lane has ended; False when the time was not enough."""
-        self._thread.join(deadline.remaining_s())
-        return not self._thread.is_alive()
+    def run(self) -> None:
+        """Start the lane and stay with it; returns after `request_stop`.
 
-    # --- life -------------------------------------------------------------------------------
-
-    def _live(self) -> None:
-        names, epoch = self._settings.fragment.names, self._settings.epoch
+        Raises:
+            FencedError: another epoch owns the fragment.
+            InputError, BrokenInvariantError: starting again unasked would not help.
+            RetryError, UnavailableError: starting again may help.
+        """
+        names = self._settings.fragment.names
         writer = TransactionalWriter(
             self._settings.bootstrap_servers, names.transactional_id, names.group
         )
-        stopped = LaneStopped(self._id, epoch, None, retry=False, fenced=False)
         try:
             self._run(writer)
         except _StoppingError:
-            pass
-        except FencedError as error:
-            stopped = replace(stopped, error=str(error), retry=True, fenced=True)
-        except (InputError, BrokenInvariantError) as error:
-            stopped = replace(stopped, error=str(error), retry=False)
-        except MedusaError as error:
-            stopped = replace(stopped, error=str(error), retry=True)
-        except Exception as error:  # noqa: BLE001 - the lane's top: whatever it is, the agent is told
-            self._log.warning("the lane failed", exc_info=True)
-            stopped = replace(stopped, error=_first_line(error), retry=True)
+            return
+        except PySparkException as error:
+            raise self._raised or _from_spark(error) from error
         finally:
             writer.close()
-        if stopped.error:
-            self._log.warning("stopped: %s", stopped.error)
-        self._tell(stopped)
 
     def _run(self, writer: TransactionalWriter) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
@@ -144,18 +132,19 @@ class StableLane:
         lowered = self._lowered()
         checkpoints = Checkpoints(self._settings.checkpoints, self._settings.fragment.names)
         marker, source = self._begin(marker, lowered, checkpoints)
+        how = profile(self._settings.fragment)
         context = SinkContext(
             fragment=self._settings.fragment,
             id=self._id,
             version=self._settings.version,
             epoch=self._settings.epoch,
-            profile=profile(self._settings.fragment),
+            profile=how,
             writer=writer,
             admin=self._admin,
             clock=self._clock,
             tell=self._tell,
         )
-        sink = Sink(context, marker, NeededPositions.restarted(marker))
+        sink = Sink(context, marker)
         sink.start(marker)
         folder = checkpoints.create(
             self._settings.epoch,
@@ -163,15 +152,16 @@ class StableLane:
             fragment_digest(self._settings.fragment),
             source,
         )
-        self._tell(LaneStarted(self._id, self._settings.epoch, marker.incarnation, marker))
+        epoch = self._settings.epoch
+        self._tell(LaneStarted(self._id, epoch, marker.incarnation, marker, how))
         for _ in range(SCHEMA_ROUNDS):
             try:
                 self._query(lowered, folder, sink)
-            except UnknownSchemasError as error:
-                self._log.info("%s: looking them up", error.message)
-                lowered = self._lowered(error.ids)
-            else:
-                return
+            except PySparkException:
+                if not isinstance(self._raised, UnknownSchemasError):
+                    raise
+                self._log.info("%s: looking them up", self._raised.message)
+                lowered = self._lowered(self._raised.ids)
         raise RetryError("new schema ids came faster than they could be looked up")
 
     def _begin(
@@ -187,30 +177,26 @@ class StableLane:
                 place=str(folder),
                 hint="deploy the version that made it, or deploy under another network name",
             )
-        start = decide_start(marker, found[0] if found else None, epoch)
-        if isinstance(start, Fresh):
-            first = start.marker or codec.first_marker(
-                epoch, self._incarnation(), self._surveyor.start_positions(lowered), now_ms
-            )
-            return replace(first, epoch=epoch, written_at_ms=now_ms), None
-        return replace(start.marker, epoch=epoch, written_at_ms=now_ms), folder
+        place = f"fragment {self._id.fragment}, checkpoint {folder or 'none'}"
+        start = decide_start(marker, found[0] if found else None, epoch, place)
+        match start:
+            case FirstStart():
+                positions = self._surveyor.start_positions(lowered)
+                return first_marker(epoch, self._incarnation(), positions, now_ms), None
+            case BeginAt():
+                return adopted(start.marker, epoch, now_ms), None
+            case Continue():
+                return adopted(start.marker, epoch, now_ms), folder
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
 
     def _read_marker(self) -> CommitMarker | None:
         names = self._settings.fragment.names
-        records = read_last(self._settings.bootstrap_servers, names.markers, 0, 1)
+        records = read_last(self._settings.bootstrap_servers, names.markers, 0, 1, START_DEADLINE_S)
         if not records or records[-1].value is None:
             return None
-        marker = codec.decode_marker(records[-1].value)
-        if marker.epoch > self._settings.epoch:
-            raise FencedError(
-                f"epoch {marker.epoch} has written after this lane claimed epoch "
-                f"{self._settings.epoch}",
-                place=f"topic {names.markers}",
-            )
-        return marker
+        return codec.decode_marker(records[-1].value, f"topic {names.markers}")
 
     def _lowered(self, new_ids: tuple[SchemaId, ...] = ()) -> Lowered:
         fragment = self._settings.fragment
@@ -219,7 +205,7 @@ class StableLane:
     # --- one query --------------------------------------------------------------------------
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
-        """Run a query until it is stopped (returns) or fails (raises)."""
+        """Run a query until it fails or is stopped, which raises as well."""
         self._raised = None
         options = {
             "kafka.bootstrap.servers": self._settings.bootstrap_servers,
@@ -252,24 +238,25 @@ class StableLane:
     def _write(
         self, rows: DataFrame, batch: int, engine: Engine, sink: Sink, inspector: Inspector
     ) -> None:
-        with self._in_batch:
+        # Whoever ends the query holds the lock and waits for this call, so never wait for long.
+        while not self._in_batch.acquire(timeout=LOCK_S):
             if self._stop.is_set():
                 raise _StoppingError
-            try:
-                sink.write(rows, batch, engine, inspector)
-            except MedusaError as error:
-                self._raised = error
-                raise
+        try:
+            if self._stop.is_set():
+                raise _StoppingError
+            sink.write(rows, batch, engine, inspector)
+        except MedusaError as error:
+            self._raised = error
+            raise
+        finally:
+            self._in_batch.release()
 
     def _watch(self, query: StreamingQuery) -> None:
-        try:
-            while not self._stop.is_set():
-                if query.awaitTermination(POLL_S):
-                    break
-        except PySparkException as error:
-            raise self._raised or _from_spark(error) from error
-        if self._stop.is_set():
-            self._end(query)
+        while not self._stop.is_set():
+            if query.awaitTermination(POLL_S):
+                raise RetryError("the query ended by itself")
+        self._end(query)
 
     def _end(self, query: StreamingQuery) -> None:
         """Stop between two batches: inside one, Spark's own error handling would fail."""
@@ -300,8 +287,8 @@ def _from_spark(error: PySparkException) -> MedusaError:
     if any(sign in text for sign in _DATA_LOSS):
         return RefusedError(
             "an input no longer holds records that were not read yet",
-            hint="its retention overtook the lane, or the topic was made again; the log of the node "
-            "names the partition and the offsets",
+            hint="its retention overtook the lane, or the topic was made again; the log of the "
+            "node names the partition and the offsets",
         )
     return RetryError(f"the query failed: {_first_line(error)}")
 

@@ -13,6 +13,7 @@ from pipeline.spark.boxes import lower_stateful, lower_stateless
 from pipeline.spark.lowered import (
     DECODED_MARK,
     AssignedTopic,
+    Core,
     Encoding,
     EventTime,
     Lowered,
@@ -43,10 +44,12 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     """
     stateful = fragment.stateful_box
     boxes = {StreamName(box.name): box for box in fragment.boxes}
+    paths: tuple[Path, ...]
+    core: Core | None = None
+    after: tuple[Step, ...] = ()
     if stateful is None:
         name, steps = _upstream(StreamName(fragment.boxes[-1].name), boxes)
         paths = (Path(name, "only", steps, first=True),)
-        core, after = None, ()
     else:
         lowered = lower_stateful(stateful)
         core = lowered.core

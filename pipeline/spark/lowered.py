@@ -1,8 +1,9 @@
-"""A fragment in Spark's terms, as plain data: what `lower.py` decides and `emit.py` only carries out.
+"""A fragment in Spark's terms, as plain data: `lower.py` decides it, `emit.py` carries it out.
 
 The shape of a query, from the topics down:
 
-    source (one per input) → decode, judge → [watermark, barrier] → steps of a path → core → steps → encode
+    source (one per input) → decode, judge → [watermark, barrier] → steps of a path
+        → core → steps → encode
 
 A path leads from a source to one port of the stateful box (or to the output). A row carries hidden
 columns whose names begin with two underscores; `__reason` is null as long as nothing is wrong.
@@ -16,7 +17,7 @@ from pipeline.network.model import StartAt
 from pipeline.network.types import Columns
 
 DECODED_MARK = "__decoded"
-"""A field with a default that is added to the reader schema: null after decoding means that it failed."""
+"""A field with a default, added to the reader schema: null after decoding means it failed."""
 
 
 class TopicRole(Enum):
@@ -51,7 +52,7 @@ class EventTime:
     """How a row's event time is found.
 
     `sql` computes it from the columns, `failed` is true where that would have raised; both None:
-    the Kafka timestamp is the event time. `ahead_ms`: how far it may lie beyond the Kafka timestamp.
+    the Kafka timestamp is the event time. `ahead_ms`: how far it may lie beyond that timestamp.
     """
 
     sql: str | None

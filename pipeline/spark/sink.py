@@ -7,11 +7,12 @@ marker, commit. Nothing is visible before the commit, everything after it.
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
-import pyarrow as pa
+from pyarrow import Table
 from pyspark.sql import DataFrame
 
-from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.boundaries.promise import promise
@@ -23,8 +24,9 @@ from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.needed import NeededPositions
+from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.positions import Positions
+from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment
 from pipeline.spark.facts import Engine
@@ -68,10 +70,10 @@ class SinkContext:
 class Sink:
     """Writes the batches of one lane. Not safe for two batches at once; Spark never does that."""
 
-    def __init__(self, context: SinkContext, marker: CommitMarker, needed: NeededPositions) -> None:
+    def __init__(self, context: SinkContext, marker: CommitMarker) -> None:
         self._context = context
         self._marker = marker
-        self._needed = needed
+        self._needed = resume(marker)
         self._mirrored_at_s = -MIRROR_INTERVAL_S
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
@@ -113,7 +115,7 @@ class Sink:
                 dead_letters=len(rejected) + failed,
                 late=sum(1 for r in rejected if r.reason is Reason.LATE),
             )
-            marker = self._next(facts, written)
+            marker, needed = self._next(facts, written)
             self._send_boundary(marker, deadline)
             self._send_marker(marker)
             self._mirror(marker)
@@ -123,7 +125,7 @@ class Sink:
         except MedusaError:
             writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
             raise
-        self._marker = marker
+        self._marker, self._needed = marker, needed
         self._finished(results, started_s)
 
     def start(self, marker: CommitMarker) -> None:
@@ -134,18 +136,26 @@ class Sink:
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
         self._marker = marker
 
-    def _next(self, facts: BatchFacts, written: Written) -> CommitMarker:
-        self._needed = self._needed.after(facts, self._marker, self._context.profile)
-        promised = promise(self._context.profile, facts, self._marker.boundary_ms)
-        return next_marker(
-            self._marker,
+    def _next(self, facts: BatchFacts, written: Written) -> tuple[CommitMarker, NeededLog]:
+        shape, last = self._context.profile.shape, self._marker
+        read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
+        log, needed = after_batch(shape, self._needed, read)
+        promised = promise(
+            shape,
+            eviction_ms=facts.eviction_ms,
+            advance_ms=facts.advance_ms,
+            previous_ms=last.boundary_ms,
+        )
+        marker = next_marker(
+            last,
             facts,
             written,
             epoch=self._context.epoch,
-            needed=self._needed.positions(facts.end),
+            needed=needed,
             boundary_ms=promised,
             now_ms=self._context.clock.now_ms(),
         )
+        return marker, log
 
     def _rejected(self, facts: BatchFacts, inspector: Inspector) -> list[Rejected]:
         if not facts.bad and not facts.late:
@@ -164,18 +174,18 @@ class Sink:
                 )
         return rejected
 
-    def _send_results(self, table: pa.Table) -> tuple[int, int]:
-        """Send results; what could not be computed goes to the dead letters. Returns both counts."""
+    def _send_results(self, table: Table) -> tuple[int, int]:
+        """Send results, and what could not be computed to the dead letters; returns both counts."""
         topic = self._context.fragment.output.topic
         reasons = table.column("reason")
         if reasons.null_count == len(reasons):
             return self._context.writer.send_many(topic, _records(table)), 0
-        fine = pa.compute.is_null(reasons)
-        count = self._context.writer.send_many(topic, _records(table.filter(fine)))
-        failed = table.filter(pa.compute.invert(fine))
-        for row in failed.to_pylist():
-            self._send_failed_result(row["reason"], row["value"], Millis(row["timestamp_ms"]))
-        return count, len(failed)
+        rows = list(zip(reasons.to_pylist(), _records(table), strict=True))
+        fine = [record for reason, record in rows if reason is None]
+        failed = [(str(reason), record) for reason, record in rows if reason is not None]
+        for reason, (_, value, timestamp_ms, _) in failed:
+            self._send_failed_result(reason, value, Millis(timestamp_ms))
+        return self._context.writer.send_many(topic, fine), len(failed)
 
     def _send_failed_result(self, reason: str, value: bytes, timestamp_ms: Millis) -> None:
         word, _, box = reason.partition(":")
@@ -227,9 +237,9 @@ class Sink:
             return
         output = self._context.fragment.output.topic
         self._context.writer.flush(deadline)
-        ends = self._context.admin.end_offsets((output,), committed=False)[output]
+        ends = self._context.admin.end_offsets((output,), Isolation.UNCOMMITTED)[output]
         writer = self._context.fragment.names.writer
-        boundary = codec.Boundary(writer, self._context.epoch, marker.boundary_ms, ends)
+        boundary = BoundaryRecord(writer, self._context.epoch, marker.boundary_ms, ends)
         self._context.writer.send(
             boundaries_topic(output),
             writer.encode(),
@@ -271,9 +281,8 @@ def by_topic(positions: Positions, topics: set[TopicName]) -> dict[TopicName, di
     return found
 
 
-def _records(table: pa.Table) -> Iterator[tuple[bytes | None, bytes, int, int]]:
+def _records(table: Table) -> Iterator[tuple[bytes | None, bytes, int, int]]:
     """The columns of a batch as (key, value, timestamp in ms, partition)."""
-    columns = [
-        table.column(name).to_pylist() for name in ("key", "value", "timestamp_ms", "partition")
-    ]
-    return zip(*columns, strict=True)
+    names = ("key", "value", "timestamp_ms", "partition")
+    columns = [table.column(name).to_pylist() for name in names]
+    return cast("Iterator[tuple[bytes | None, bytes, int, int]]", zip(*columns, strict=True))

@@ -64,12 +64,12 @@ class Surveyor:
         )
 
     def start_positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
-        """Where a first start begins: external streams as the document says, others at the start."""
+        """Where a first start begins: external streams as their document says, others first."""
         found: dict[InputPartition, Offset] = {}
         for source in lowered.sources:
             for assigned in source.topics:
                 if assigned.role is TopicRole.ADVANCES:
-                    offsets = self.admin.end_offsets((assigned.topic,), committed=True)
+                    offsets = self.admin.end_offsets((assigned.topic,))
                 elif assigned.role is TopicRole.DATA and source.start is not None:
                     offsets = {assigned.topic: self._start_of(assigned.topic, source.start)}
                 else:
@@ -81,7 +81,7 @@ class Surveyor:
 
     def _start_of(self, topic: TopicName, start: StartAt) -> Mapping[int, Offset]:
         if start.position == "latest":
-            return self.admin.end_offsets((topic,), committed=True)[topic]
+            return self.admin.end_offsets((topic,))[topic]
         if start.at_ms is not None:
             return self.admin.offsets_for_time(topic, start.at_ms)
         return self.admin.start_offsets((topic,))[topic]
@@ -123,7 +123,7 @@ class Surveyor:
                 raise RefusedError(
                     "the topic does not exist",
                     place=f"topic {topic}",
-                    hint="it was there at deploy: run `medusa deploy` again to create it, or restore it",
+                    hint="it was there at deploy: run `medusa deploy` again to create it",
                 )
             expected = topic_ids.get(topic)
             if expected is not None and expected != description.topic_id:

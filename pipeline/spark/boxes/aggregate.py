@@ -85,16 +85,14 @@ def call(aggregation: Aggregation) -> str:
     argument = quoted(argument_name(aggregation))
     exact_type = aggregation.type
     match aggregation.function:
-        case "count" if aggregation.argument is None:
-            return "count(*)"
         case "count":
-            return f"count({argument})"
+            return "count(*)" if aggregation.argument is None else f"count({argument})"
         case "count_distinct":
             return f"CAST(size(collect_set({argument})) AS BIGINT)"
-        case "sum" if isinstance(exact_type, DecimalType):
-            return f"try_sum({argument})"
         case "sum":
-            return f"try_cast(try_sum({argument}) AS {exact_type})"
+            total = f"try_sum({argument})"
+            exact = isinstance(exact_type, DecimalType)
+            return total if exact else f"try_cast({total} AS {exact_type})"
         case "avg":
             total = f"CAST(try_sum({argument}) AS DOUBLE)"
             return f"try_divide({total}, CAST(count({argument}) AS DOUBLE))"

@@ -1,0 +1,149 @@
+"""Runs a node: connects, opens the Spark session, registers, and lets the agent loop."""
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from brokers.embedded.jars import bare_local_fs_jar, spark_jars
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.producer import PlainProducer
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.brain import polls
+from pipeline.brain.agent import Agent, Mailbox
+from pipeline.brain.perform import NodeContext, Performer
+from pipeline.brain.plans import Plans
+from pipeline.brain.state import NodeState
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import NodeRecord
+from pipeline.clock import SystemClock
+from pipeline.deploy.documents import replan
+from pipeline.errors import EnvironmentProblem
+from pipeline.ids import NodeId, ParticipantId
+from pipeline.names import Znodes
+from pipeline.settings import Settings
+from pipeline.spark.session import SessionSettings, open_session
+from pipeline.spark.surroundings import Surveyor
+from schemas.client import RegistryClient
+
+SERVER_TIMEOUT_S = 10.0
+DISTRIBUTION = "medusa-streams"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where a node keeps things."""
+
+    data: Path
+    checkpoints: Path
+    cache: Path
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Folders":
+        """As the settings say; every path absolute."""
+        data = Path(settings.data).expanduser().absolute()
+        checkpoints = Path(settings.checkpoints).expanduser() if settings.checkpoints else None
+        return cls(
+            data=data,
+            checkpoints=checkpoints.absolute() if checkpoints else data / "checkpoints",
+            cache=Path(settings.cache).expanduser().absolute(),
+        )
+
+
+def run_node(settings: Settings, stop: threading.Event, ready: Callable[[], None]) -> None:
+    """Run until `stop` is set; `ready` is called once the node takes up fragments.
+
+    Raises:
+        UnavailableError: a server does not answer.
+        RefusedError: a node of this name is up already.
+        EnvironmentProblem: Java, a jar or a writable folder is missing.
+    """
+    folders, clock = Folders.of(settings), SystemClock()
+    _make_writable(folders.data, folders.checkpoints)
+    mailbox = Mailbox()
+    with ExitStack() as undo:
+        store = ZooKeeperStore.connect(settings.zookeeper_connect, SERVER_TIMEOUT_S)
+        undo.callback(store.close)
+        catalog = Catalog(store, Znodes(""))
+        catalog.ensure_format()
+        admin = KafkaAdmin(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S)
+        admin.cluster_id()
+        registry = RegistryClient(settings.registry_url, SERVER_TIMEOUT_S)
+        undo.callback(registry.close)
+        node, participant = NodeId(settings.node), ParticipantId(settings.participant)
+        catalog.register_node(
+            NodeRecord(
+                node=node,
+                participant=participant,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                started_at_ms=clock.now_ms(),
+                version=version(DISTRIBUTION),
+            )
+        )
+        spark = open_session(_session(settings, folders))
+        undo.callback(spark.stop)
+        plans = Plans(catalog.version, replan)
+        context = NodeContext(
+            node=node,
+            participant=participant,
+            bootstrap_servers=settings.kafka_bootstrap_servers,
+            checkpoints=folders.checkpoints,
+            catalog=catalog,
+            plans=plans,
+            surveyor=Surveyor(
+                registry, admin, catalog.missing_schemas, catalog.record_missing_schema
+            ),
+            spark=spark,
+            advances=PlainProducer(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S),
+            clock=clock,
+        )
+        agent = Agent(mailbox, Performer(context, mailbox.tell), NodeState(node), clock)
+        looks: dict[str, polls.Poll] = {
+            "catalog": polls.CatalogPoll(catalog, plans, node, clock, mailbox.tell),
+            "ends": polls.EndsPoll(admin, plans, clock, mailbox.tell),
+            "boundaries": polls.BoundaryPoll(settings.kafka_bootstrap_servers, plans, mailbox.tell),
+        }
+        threads = [polls.start(poll, name, stop) for name, poll in looks.items()]
+        _log.info("node %s is up", node)
+        ready()
+        agent.run(stop)
+        for thread in threads:
+            thread.join(SERVER_TIMEOUT_S)
+        _log.info("node %s has stopped", node)
+
+
+def _session(settings: Settings, folders: Folders) -> SessionSettings:
+    return SessionSettings(
+        app=f"medusa-{settings.node}",
+        master=settings.spark_master,
+        memory=settings.spark_memory,
+        jars=spark_jars(folders.cache),
+        local_files_jar=bare_local_fs_jar(folders.cache),
+        scratch=folders.data / "spark",
+    )
+
+
+def _make_writable(*folders: Path) -> None:
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"the folder cannot be made: {error.strerror}",
+                place=str(folder),
+                hint="choose another one with the setting `data`, or make it writable",
+            ) from error
+        if not os.access(folder, os.W_OK):
+            raise EnvironmentProblem(
+                "the folder cannot be written",
+                place=str(folder),
+                hint="choose another one with the setting `data`, or make it writable",
+            )

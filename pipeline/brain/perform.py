@@ -1,0 +1,174 @@
+"""Does what was decided: starts and stops lanes, sends advances, reports."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from brokers.kafka.producer import PlainProducer
+from pipeline.brain.events import (
+    Effect,
+    Event,
+    FragmentId,
+    LaneStopped,
+    PublishStatus,
+    SendAdvance,
+    StartLane,
+    StopLane,
+)
+from pipeline.brain.plans import Plans
+from pipeline.brain.state import NO_EPOCH, NodeState
+from pipeline.catalog.catalog import Catalog
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
+from pipeline.ids import Epoch, NetworkVersion, NodeId, ParticipantId
+from pipeline.lanes import codec
+from pipeline.lanes.signals import AdvanceRecord
+from pipeline.spark.lane import LaneSettings, StableLane
+from pipeline.spark.surroundings import Surveyor
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """What performing needs of the node; nothing here changes while the node lives."""
+
+    node: NodeId
+    participant: ParticipantId
+    bootstrap_servers: str
+    checkpoints: Path
+    catalog: Catalog
+    plans: Plans
+    surveyor: Surveyor
+    spark: SparkSession
+    advances: PlainProducer
+    clock: Clock
+
+
+@dataclass(slots=True)
+class _Running:
+    """A lane's thread, and the lane once it exists."""
+
+    thread: threading.Thread
+    stop: threading.Event
+    lane: StableLane | None = None
+
+
+class Performer:
+    """Performs effects; used by the agent's loop alone. Lanes run on threads of their own."""
+
+    def __init__(self, context: NodeContext, tell: Callable[[Event], None]) -> None:
+        self._context = context
+        self._tell = tell
+        self._lanes: dict[FragmentId, _Running] = {}
+
+    def perform(self, effect: Effect, state: NodeState) -> None:
+        """Do one thing; what comes of it is told through events.
+
+        Raises:
+            MedusaError: a server did not answer; nothing is half done.
+        """
+        match effect:
+            case StartLane(fragment, version):
+                self._start(fragment, version)
+            case StopLane(fragment):
+                self._stop(fragment)
+            case SendAdvance():
+                self._send_advance(effect)
+            case PublishStatus(fragment):
+                published = state.lanes[fragment].published
+                if published is not None:
+                    self._context.catalog.report(published)
+
+    def stop_all(self, deadline: Deadline) -> None:
+        """Stop every lane at a batch boundary, as far as the time allows."""
+        for fragment in self._lanes:
+            self._stop(fragment)
+        for running in self._lanes.values():
+            running.thread.join(deadline.remaining_s())
+        self._context.advances.close()
+
+    def _start(self, fragment: FragmentId, version: NetworkVersion) -> None:
+        running = _Running(
+            threading.Thread(
+                target=self._live,
+                args=(fragment, version),
+                name=f"lane {fragment.network}.{fragment.fragment}",
+                daemon=True,
+            ),
+            threading.Event(),
+        )
+        self._lanes[fragment] = running
+        running.thread.start()
+
+    def _stop(self, fragment: FragmentId) -> None:
+        running = self._lanes.get(fragment)
+        if running is not None:
+            running.stop.set()
+            if running.lane is not None:
+                running.lane.request_stop()
+
+    def _send_advance(self, effect: SendAdvance) -> None:
+        names = self._context.plans.names(effect.fragment)
+        record = AdvanceRecord(effect.incarnation, effect.advance_ms)
+        self._context.advances.send(
+            names.advances,
+            key=None,
+            value=codec.encode_advance(record),
+            partition=0,
+            timestamp_ms=self._context.clock.now_ms(),
+        )
+
+    def _live(self, fragment: FragmentId, version: NetworkVersion) -> None:
+        """A lane's thread: whatever ends it, the agent is told once."""
+        running = self._lanes[fragment]
+        epoch, error, retry, fenced = NO_EPOCH, None, True, False
+        try:
+            epoch = self._claim(fragment)
+            running.lane = self._lane(fragment, version, epoch)
+            if running.stop.is_set():
+                running.lane.request_stop()
+            running.lane.run()
+        except FencedError as found:
+            error, fenced = str(found), True
+        except (InputError, BrokenInvariantError) as found:
+            error, retry = str(found), False
+        except MedusaError as found:
+            error = str(found)
+        except Exception as found:  # noqa: BLE001 - the thread's top: the agent must hear of it
+            _log.exception("the lane failed", extra=_label(fragment))
+            error = f"{type(found).__name__}: {found}".splitlines()[0]
+        if error is not None:
+            _log.warning("stopped: %s", error, extra=_label(fragment))
+        self._tell(LaneStopped(fragment, epoch, error, retry, fenced))
+
+    def _claim(self, fragment: FragmentId) -> Epoch:
+        context = self._context
+        return context.catalog.claim(
+            fragment.network,
+            fragment.fragment,
+            context.node,
+            context.participant,
+            context.clock.now_ms(),
+        )
+
+    def _lane(self, fragment: FragmentId, version: NetworkVersion, epoch: Epoch) -> StableLane:
+        context = self._context
+        _log.info("starting version %d as epoch %d", version, epoch, extra=_label(fragment))
+        settings = LaneSettings(
+            fragment=context.plans.fragment(fragment, version),
+            version=version,
+            epoch=epoch,
+            topic_ids=context.plans.topic_ids(fragment),
+            bootstrap_servers=context.bootstrap_servers,
+            checkpoints=context.checkpoints,
+        )
+        return StableLane(settings, context.spark, context.surveyor, context.clock, self._tell)
+
+
+def _label(fragment: FragmentId) -> dict[str, str]:
+    return {"fragment": f"{fragment.network}.{fragment.fragment}"}

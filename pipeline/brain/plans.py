@@ -1,0 +1,104 @@
+"""What a node knows of the plans of its fragments: catalog versions, planned again."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from pipeline.brain.events import FragmentId
+from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
+from pipeline.names import FragmentNames, boundaries_topic
+from pipeline.planner.plan import DerivedStream, Fragment, Plan
+
+VERSIONS_KEPT = 64
+Planner = Callable[[NetworkVersionRecord, ParticipantId], Plan]
+
+
+class Plans:
+    """Safe to use from the agent's loop, its lanes and its polls at once."""
+
+    def __init__(
+        self,
+        version: Callable[[NetworkName, NetworkVersion], NetworkVersionRecord],
+        planner: Planner,
+    ) -> None:
+        self._version = version
+        self._planner = planner
+        self._lock = threading.Lock()
+        self._records: dict[FragmentId, tuple[NetworkRecord, FragmentRecord]] = {}
+        self._planned: dict[tuple[NetworkName, NetworkVersion], Plan] = {}
+
+    def assign(self, records: tuple[tuple[NetworkRecord, FragmentRecord], ...]) -> None:
+        """Remember the fragments that the catalog assigns to this node, and forget all others.
+
+        Raises:
+            MedusaError: a version cannot be read or planned.
+        """
+        known = {FragmentId(r.network, r.fragment): (network, r) for network, r in records}
+        with self._lock:
+            self._records = known
+        for fragment, (_, record) in known.items():
+            self.fragment(fragment, record.version)
+
+    def fragment(self, fragment: FragmentId, version: NetworkVersion) -> Fragment:
+        """The plan of a fragment as one version of its network has it."""
+        for found in self._plan(fragment, version).fragments:
+            if found.name == fragment.fragment:
+                return found
+        raise BrokenInvariantError(
+            f"version {version} of network {fragment.network} has no fragment {fragment.fragment}"
+        )
+
+    def names(self, fragment: FragmentId) -> FragmentNames:
+        """The names that belong to a fragment."""
+        network, record = self._known(fragment)
+        return FragmentNames(network.owner, record.network, record.fragment)
+
+    def topic_ids(self, fragment: FragmentId) -> Mapping[TopicName, str]:
+        """The ids of the topics that the fragment was deployed with."""
+        return dict(self._known(fragment)[1].topic_ids)
+
+    def input_topics(self) -> frozenset[TopicName]:
+        """The data topics that this node's fragments read."""
+        return frozenset(stream.topic for f in self._fragments() for stream in f.inputs)
+
+    def boundary_topics(self) -> frozenset[TopicName]:
+        """Where the boundaries of this node's derived inputs stand."""
+        return frozenset(
+            boundaries_topic(stream.topic)
+            for fragment in self._fragments()
+            for stream in fragment.inputs
+            if isinstance(stream, DerivedStream)
+        )
+
+    def stream_topic(self, boundaries: TopicName) -> TopicName:
+        """The data topic that a boundaries topic belongs to."""
+        for topic in self.input_topics():
+            if boundaries_topic(topic) == boundaries:
+                return topic
+        raise BrokenInvariantError(f"{boundaries} belongs to no input of this node")
+
+    def _fragments(self) -> list[Fragment]:
+        with self._lock:
+            known = [(fragment, record.version) for fragment, (_, record) in self._records.items()]
+        return [self.fragment(fragment, version) for fragment, version in known]
+
+    def _known(self, fragment: FragmentId) -> tuple[NetworkRecord, FragmentRecord]:
+        with self._lock:
+            found = self._records.get(fragment)
+        if found is None:
+            raise BrokenInvariantError(f"fragment {fragment.fragment} is not assigned to this node")
+        return found
+
+    def _plan(self, fragment: FragmentId, version: NetworkVersion) -> Plan:
+        key = (fragment.network, version)
+        with self._lock:
+            plan = self._planned.get(key)
+        if plan is None:
+            network, _ = self._known(fragment)
+            plan = self._planner(self._version(fragment.network, version), network.owner)
+            with self._lock:
+                self._planned[key] = plan
+                while len(self._planned) > VERSIONS_KEPT:
+                    del self._planned[next(iter(self._planned))]
+        return plan

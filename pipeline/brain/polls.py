@@ -1,0 +1,172 @@
+"""What the agent hears of the world: threads that look again and again and tell what they saw.
+
+Each is one small loop with a pause; an unreachable server is told as such and asked again.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.reader import TopicReader
+from pipeline.brain.events import BoundaryRead, CatalogLost, CatalogRead, Desired, EndsRead, Event
+from pipeline.brain.events import FragmentId as Id
+from pipeline.brain.plans import Plans
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import DesiredState
+from pipeline.clock import Clock
+from pipeline.errors import MedusaError
+from pipeline.ids import NodeId, Offset, TopicName
+from pipeline.lanes import codec
+
+CATALOG_PAUSE_S = 0.3
+CATALOG_FULL_S = 5.0
+"""Also without a change the catalog is read in full this often: a node may have gone."""
+ENDS_PAUSE_S = 0.25
+BOUNDARY_POLL_S = 0.5
+BROKER_TIMEOUT_S = 5.0
+
+_log = logging.getLogger(__name__)
+Tell = Callable[[Event], None]
+
+
+class Poll(Protocol):
+    """One look at the world."""
+
+    def look(self) -> float:
+        """Look, tell, and say how many seconds to pause."""
+
+
+def start(poll: Poll, name: str, stop: threading.Event) -> threading.Thread:
+    """Run a poll on a thread of its own until `stop` is set."""
+
+    def loop() -> None:
+        while not stop.is_set():
+            try:
+                pause_s = poll.look()
+            except MedusaError as error:
+                _log.debug("%s: %s", name, error)
+                pause_s = 1.0
+            stop.wait(pause_s)
+
+    thread = threading.Thread(target=loop, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+class CatalogPoll:
+    """Reads what should run on this node.
+
+    A fragment is this node's when it owns it, or when nobody that is alive does.
+    """
+
+    def __init__(
+        self, catalog: Catalog, plans: Plans, node: NodeId, clock: Clock, tell: Tell
+    ) -> None:
+        self._catalog = catalog
+        self._plans = plans
+        self._node = node
+        self._clock = clock
+        self._tell = tell
+        self._seen: int | None = None
+        self._read_at_s = 0.0
+
+    def look(self) -> float:
+        """Tell what is desired here, if the catalog changed or it was long ago."""
+        if self._catalog.suspended:
+            self._lost()
+            return CATALOG_PAUSE_S
+        now_s = self._clock.monotonic_s()
+        try:
+            revision = self._catalog.revision()
+            if revision != self._seen or now_s - self._read_at_s > CATALOG_FULL_S:
+                desired = self._desired()
+                self._tell(CatalogRead(desired))
+                self._seen, self._read_at_s = revision, now_s
+        except MedusaError:
+            self._lost()
+            raise
+        return CATALOG_PAUSE_S
+
+    def _lost(self) -> None:
+        if self._seen is not None:
+            _log.warning("the catalog cannot be reached; running lanes go on")
+            self._tell(CatalogLost())
+            self._seen = None
+
+    def _desired(self) -> tuple[Desired, ...]:
+        alive = {record.node for record in self._catalog.nodes()}
+        found, assigned = [], []
+        for network in self._catalog.networks():
+            for record in self._catalog.fragments(network.network):
+                owner = self._catalog.owner(record.network, record.fragment)
+                if owner is not None and owner.node != self._node and owner.node in alive:
+                    continue
+                assigned.append((network, record))
+                running = record.desired is DesiredState.RUNNING
+                found.append(
+                    Desired(
+                        Id(record.network, record.fragment), record.version, record.digest, running
+                    )
+                )
+        self._plans.assign(tuple(assigned))
+        return tuple(found)
+
+
+class EndsPoll:
+    """Asks where the inputs of this node's fragments end; also how we know that Kafka is there."""
+
+    def __init__(self, admin: KafkaAdmin, plans: Plans, clock: Clock, tell: Tell) -> None:
+        self._admin = admin
+        self._plans = plans
+        self._clock = clock
+        self._tell = tell
+
+    def look(self) -> float:
+        """Tell the ends; none at all when Kafka does not answer."""
+        topics = self._plans.input_topics()
+        if topics:
+            asked_at_ms = self._clock.now_ms()
+            try:
+                ends = self._admin.end_offsets(topics)
+            except MedusaError as error:
+                _log.warning("Kafka cannot be reached: %s", error.message)
+                ends = {}
+            self._tell(EndsRead(asked_at_ms, ends))
+        return ENDS_PAUSE_S
+
+
+class BoundaryPoll:
+    """Reads the boundaries of derived inputs, from their beginning: the topics are compacted."""
+
+    def __init__(self, bootstrap_servers: str, plans: Plans, tell: Tell) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._plans = plans
+        self._tell = tell
+        self._topics: frozenset[TopicName] = frozenset()
+        self._reader: TopicReader | None = None
+
+    def look(self) -> float:
+        """Tell the boundaries that came; waits for some, so that no pause is needed."""
+        topics = self._plans.boundary_topics()
+        if topics != self._topics:
+            self._topics = topics
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+            if topics:
+                self._reader = TopicReader(self._bootstrap_servers, BROKER_TIMEOUT_S)
+                self._reader.assign({topic: {0: Offset(0)} for topic in topics})
+        if self._reader is None:
+            return BOUNDARY_POLL_S
+        for record in self._reader.poll(BOUNDARY_POLL_S):
+            if record.value is None:
+                continue
+            place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+            read = codec.decode_boundary(record.value, place)
+            topic = self._plans.stream_topic(record.topic)
+            self._tell(
+                BoundaryRead(topic, read.writer, read.epoch, read.boundary_ms, read.positions)
+            )
+        return 0.0
