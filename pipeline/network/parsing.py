@@ -1,0 +1,106 @@
+"""From the text of an expression to a syntax tree, with sqlglot's Spark dialect.
+
+sqlglot rewrites calls of the functions that it knows into forms of its own. That is turned off:
+every call stays a name with arguments, so that the one table of functions decides what it means.
+"""
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parsers.spark import SparkParser
+
+from pipeline.network.term import FaultError
+
+TEXT_MAX = 8_000
+"""The longest expression, in characters."""
+
+DEPTH_MAX = 80
+"""How deep an expression may be nested; a chain of n operators counts n."""
+
+_EXCERPT = 20
+
+
+class _PlainParser(SparkParser):
+    """Spark's grammar without any special treatment of functions."""
+
+    FUNCTIONS: ClassVar = {}
+    NO_PAREN_FUNCTIONS: ClassVar = {}
+    FUNCTION_PARSERS: ClassVar = {
+        name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
+    }
+    FUNCTIONS_WITH_ALIASED_ARGS: ClassVar = set()
+
+
+class _PlainSpark(Spark):
+    """The dialect with that grammar."""
+
+    Parser = _PlainParser
+    parser_class = _PlainParser
+
+
+_DIALECT = _PlainSpark()
+
+
+def parse(text: str) -> exp.Expr:
+    """The syntax tree of one expression.
+
+    Raises:
+        FaultError: it does not parse, is empty, too long or too deep; names the character.
+    """
+    if not text.strip():
+        raise FaultError("the expression is empty")
+    if len(text) > TEXT_MAX:
+        raise FaultError(f"the expression has more than {TEXT_MAX} characters")
+    try:
+        tokens = _DIALECT.tokenize(text)
+        trees = _DIALECT.parser().parse_into(exp.Condition, tokens, text)
+    except ParseError as error:
+        raise _not_sql(text, error) from error
+    except (SqlglotError, ValueError) as error:
+        raise FaultError("the expression does not parse: a quote or escape is wrong") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    found = [tree for tree in trees if tree is not None]
+    if len(found) != 1:
+        raise FaultError("needs exactly one expression, without a semicolon")
+    _check_depth(found[0])
+    return found[0]
+
+
+def _check_depth(tree: exp.Expr) -> None:
+    level: list[exp.Expr] = [tree]
+    for _ in range(DEPTH_MAX):
+        level = [child for node in level for child in node.iter_expressions()]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> FaultError:
+    return FaultError(
+        f"the expression is nested more than {DEPTH_MAX} deep", hint="compute parts in a map box"
+    )
+
+
+def _not_sql(text: str, error: ParseError) -> FaultError:
+    details = error.errors[0] if error.errors else {}
+    near, before = details.get("highlight"), details.get("start_context")
+    word = next(iter(str(details.get("description", "")).splitlines()), "")
+    if not isinstance(near, str) or not near:
+        return FaultError("the expression does not parse", hint=word)
+    at = _position(text, near, before if isinstance(before, str) else "")
+    if near.upper() == "SELECT":
+        return FaultError(f"a SELECT inside an expression is refused (character {at})", hint="join")
+    shown = near if len(near) <= _EXCERPT else near[:_EXCERPT] + "…"
+    return FaultError(f"the expression does not parse at character {at}, {shown!r}")
+
+
+def _position(text: str, near: str, before: str) -> int:
+    """Where the parser stopped, counted from 1."""
+    found = text.find(before + near)
+    return (found + len(before) if found >= 0 else max(0, text.find(near))) + 1
