@@ -1,0 +1,55 @@
+# Everything that is done with this project, from setting it up to what CI runs.
+
+# What runs: tools of .venv, which `setup` makes from the lock files.
+BIN := .venv/bin
+PYTEST := $(BIN)/pytest
+QUICK_TESTS := tests/tidy tests/unit tests/plans tests/conformance
+
+export PYTHON
+ifdef DEMO_SECONDS
+export DEMO_SECONDS
+endif
+
+.PHONY: help setup jars demo test check unit system plans format lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+
+setup: ## the virtual environment .venv with the locked dependencies
+	@sh tools/bootstrap.sh
+
+jars: setup ## the jars of the embedded stack, in the cache outside this tree
+	@$(BIN)/python tools/fetch_jars.py
+
+demo: jars ## the toll network on embedded Kafka, Spark and ZooKeeper (DEMO_SECONDS=60)
+	@$(BIN)/medusa demo
+
+test: jars ## everything that CI runs
+	@$(MAKE) --no-print-directory check
+	$(PYTEST) $(QUICK_TESTS)
+	$(PYTEST) tests/system
+
+check: setup ## style, types and who imports whom
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: setup ## the tests that need no JVM
+	$(PYTEST) $(QUICK_TESTS)
+
+system: jars ## the tests on embedded Kafka, ZooKeeper and Spark
+	$(PYTEST) tests/system
+
+plans: setup ## the golden plans; REWRITE=1 writes them anew, to be read in review
+	$(PYTEST) tests/plans $(if $(REWRITE),--rewrite)
+
+format: setup ## source files in the project's style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: setup ## the lock files anew, with the newest versions that pyproject.toml allows
+	sh tools/lock.sh
+
+clean: ## remove what was made here; the cache of jars stays
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .medusa

@@ -1,0 +1,40 @@
+"""Fetches the jars of the embedded stack into the cache, with a line for each step; run by make."""
+
+import os
+import sys
+from pathlib import Path
+
+from brokers.embedded.fetch import ensure_jars
+from brokers.embedded.java import find_java
+from brokers.embedded.progress import Step
+from pipeline.errors import MedusaError
+from pipeline.settings import combine
+
+
+def main() -> int:
+    """Fetch what is missing; the exit code."""
+    variable = "MEDUSA_CACHE"
+    layer = {"cache": os.environ[variable]} if os.environ.get(variable) else {}
+    cache = Path(combine((("environment", layer),)).cache)
+    try:
+        ensure_jars(cache, lambda: find_java(os.environ), show)
+    except MedusaError as error:
+        sys.stderr.write(f"{error}\n")
+        return int(error.exit_code)
+    return 0
+
+
+def show(step: Step) -> None:
+    """One line for a step; on a terminal each replaces the last."""
+    count = f" {step.done}/{step.total}" if step.total else ""
+    line = f"[setup] {step.what}{count}"
+    if not sys.stderr.isatty():
+        sys.stderr.write(f"{line}\n")
+    else:
+        last = step.total and step.done == step.total
+        sys.stderr.write(f"\r{line:<70}{chr(10) if last else ''}")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
