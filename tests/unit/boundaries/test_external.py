@@ -1,0 +1,99 @@
+"""The boundary of an external stream."""
+
+from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
+from pipeline.boundaries.profile import ExternalInput
+from pipeline.ids import Millis, Offset
+from tests.unit.boundaries.support import CARS, START_MS, STRICT_CARS
+
+IDLE_AT = Millis(START_MS + CARS.idle_after_ms)
+
+
+def seen(
+    progress: int | None, *, position: int = 10, end: int | None = 10, quiet: int = START_MS
+) -> PartitionSeen:
+    """A partition, finished up to its end unless said otherwise."""
+    return PartitionSeen(
+        position=Offset(position),
+        end=None if end is None else Offset(end),
+        progress_ms=None if progress is None else Millis(progress),
+        quiet_since_ms=Millis(quiet),
+    )
+
+
+def boundary(
+    *partitions: PartitionSeen,
+    at: int | None = START_MS,
+    stream: ExternalInput = CARS,
+    floor: int | None = None,
+) -> StreamBoundary | None:
+    """The boundary as observed at a wall time."""
+    return external_boundary(
+        stream,
+        partitions,
+        None if at is None else Millis(at),
+        None if floor is None else Millis(floor),
+    )
+
+
+def test_boundary_is_least_progress_less_lateness_and_a_millisecond() -> None:
+    """A record at exactly progress - lateness may still come, one before it may not."""
+    assert boundary(seen(20_000), seen(30_000)) == StreamBoundary(Millis(20_000 - 5_000 - 1))
+
+
+def test_a_partition_without_records_holds_the_stream_back_until_it_is_idle() -> None:
+    """A partition that has not spoken yet could begin anywhere."""
+    assert boundary(seen(20_000, quiet=IDLE_AT), seen(None), at=IDLE_AT - 1) is None
+    assert boundary(seen(20_000, quiet=IDLE_AT), seen(None), at=IDLE_AT) == StreamBoundary(
+        Millis(14_999)
+    )
+
+
+def test_an_idle_partition_steps_aside() -> None:
+    """The slow partition no longer counts once it was silent for idle_after."""
+    slow, busy = seen(1_000), seen(90_000, quiet=START_MS + 9_000)
+    assert boundary(slow, busy, at=IDLE_AT - 1) == StreamBoundary(Millis(-4_001))
+    assert boundary(slow, busy, at=IDLE_AT) == StreamBoundary(Millis(84_999))
+
+
+def test_a_partition_with_unfinished_records_is_not_idle() -> None:
+    """However long ago its last record was finished, more of them are there to read."""
+    behind, busy = seen(1_000, position=9), seen(90_000, quiet=IDLE_AT)
+    assert boundary(behind, busy, at=IDLE_AT + 60_000) == StreamBoundary(Millis(-4_001))
+
+
+def test_an_unreachable_topic_is_missing_and_never_idle() -> None:
+    """Without an answer nothing steps aside and the clock moves nothing."""
+    assert boundary(seen(20_000), seen(30_000), at=None) == StreamBoundary(Millis(14_999))
+    assert boundary(seen(20_000), seen(None), at=None) is None
+
+
+def test_when_all_are_idle_event_time_goes_on_with_the_clock() -> None:
+    """It goes on from the largest progress by the time since the last record, not to now."""
+    first, last = seen(20_000), seen(30_000, quiet=START_MS + 2_000)
+    found = boundary(first, last, at=START_MS + 15_000)
+    assert found == StreamBoundary(Millis(30_000 - 5_000 - 1 + 13_000), by_clock=True)
+
+
+def test_when_all_are_idle_and_none_ever_spoke_there_is_no_boundary() -> None:
+    """There is no event time to go on from."""
+    assert boundary(seen(None), seen(None), at=START_MS + 60_000) is None
+
+
+def test_an_idle_stream_goes_on_from_where_it_stood() -> None:
+    """A late record in a long silence neither sets event time back nor stops it."""
+    found = boundary(seen(20_000), at=IDLE_AT, floor=500_000)
+    assert found == StreamBoundary(Millis(510_000), by_clock=True)
+
+
+def test_silence_that_means_missing_stalls() -> None:
+    """In such a stream a silent partition never steps aside."""
+    late = START_MS + 600_000
+    assert boundary(seen(20_000), seen(30_000), at=late, stream=STRICT_CARS) == StreamBoundary(
+        Millis(14_999)
+    )
+    assert boundary(seen(None), seen(30_000), at=late, stream=STRICT_CARS) is None
+
+
+def test_a_stream_without_partitions_has_no_boundary() -> None:
+    """Nothing known is not the same as nothing coming."""
+    assert boundary() is None

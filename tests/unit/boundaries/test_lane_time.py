@@ -1,0 +1,236 @@
+"""Event time of one lane, from what happens to what it is told."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
+from pipeline.boundaries.lane_time import (
+    ENDS_FRESH_MS,
+    Ends,
+    LaneTime,
+    Writers,
+    advance,
+    batch_finished,
+    begin,
+    boundary_read,
+    ends_read,
+)
+from pipeline.boundaries.profile import DerivedInput, Joined, LaneProfile
+from pipeline.ids import Epoch, Millis, Offset, TopicName
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition
+from tests.unit.boundaries.support import (
+    CARS,
+    SPEED,
+    START_MS,
+    STRICT_CARS,
+    VOLUME,
+    at,
+    lane,
+    marker,
+    positions,
+)
+
+JOIN = Joined(60_000)
+
+
+class Observed:
+    """A lane's event time as its agent sees it, with a wall clock and the last ends."""
+
+    def __init__(
+        self, profile: LaneProfile, start: CommitMarker, writers: Writers | None = None
+    ) -> None:
+        """Begin at the start of time."""
+        self.now = START_MS
+        self.ends: Ends | None = None
+        self.time: LaneTime = begin(profile, start, writers or {}, self.now)
+
+    def wait(self, milliseconds: int) -> None:
+        """Let wall time pass."""
+        self.now = Millis(self.now + milliseconds)
+
+    def answer(self, **ends: tuple[int, ...]) -> None:
+        """Topics tell their ends; `cars` stands for the external one."""
+        names = {"cars": CARS.topic, "speed": SPEED.topic, "volume": VOLUME.topic}
+        found = {
+            names[name]: {p: Offset(o) for p, o in enumerate(offsets)}
+            for name, offsets in ends.items()
+        }
+        before, self.ends = self.ends, Ends(self.now, found)
+        self.time = ends_read(self.time, before, self.ends)
+
+    def finish(self, found: CommitMarker) -> None:
+        """A batch finishes."""
+        self.time = batch_finished(self.time, found, 0, self.now)
+
+    def promise(self, stream: DerivedInput, at_ms: int, *offsets: int, epoch: int = 1) -> None:
+        """A boundary of a derived input's writer is read."""
+        boundary = PendingBoundary(Millis(at_ms), {p: Offset(o) for p, o in enumerate(offsets)})
+        self.time = boundary_read(self.time, stream.topic, stream.writer, Epoch(epoch), boundary)
+
+    def told(self) -> int | None:
+        """What the lane is told now."""
+        self.time, value = advance(self.time, self.ends, self.now)
+        return value
+
+    def watch(self, milliseconds: int, **ends: tuple[int, ...]) -> list[int]:
+        """Ask for the ends every half second; everything that the lane is told meanwhile."""
+        told: list[int] = []
+        for _ in range(0, milliseconds, 500):
+            self.wait(500)
+            self.answer(**ends)
+            value = self.told()
+            if value is not None:
+                told.append(value)
+        return told
+
+
+def test_a_lane_is_told_the_least_boundary_of_its_inputs() -> None:
+    """An external and a derived input: the slower one decides."""
+    start = marker({**positions(CARS, 0, 0), **positions(SPEED, 0, 0)})
+    seen = Observed(lane(CARS, SPEED), start)
+    seen.promise(SPEED, 70_000, 0, 0)
+    assert seen.told() is None
+    progress = {at(CARS, 0): 90_000, at(CARS, 1): 80_000}
+    seen.finish(marker(start.end, batch=0, progress=progress))
+    assert seen.told() == 70_000
+    seen.wait(1_000)
+    seen.promise(SPEED, 999_000, 0, 0)
+    assert seen.told() == 80_000 - 5_000 - 1
+
+
+def test_a_boundary_waits_for_the_finished_positions() -> None:
+    """What was read but not finished does not count: it may be read again with other cuts."""
+    seen = Observed(lane(SPEED, VOLUME), marker({**positions(SPEED, 0, 0), **positions(VOLUME, 0)}))
+    seen.promise(SPEED, 70_000, 3, 4)
+    seen.promise(VOLUME, 80_000, 0)
+    assert seen.told() is None
+    seen.finish(marker({**positions(SPEED, 3, 3), **positions(VOLUME, 0)}, batch=0))
+    assert seen.told() is None
+    seen.finish(marker({**positions(SPEED, 3, 4), **positions(VOLUME, 0)}, batch=1))
+    assert seen.told() == 70_000
+
+
+def test_a_boundary_of_another_writer_is_nothing_to_the_lane() -> None:
+    """Only the fragment that is known to write the stream can promise for it."""
+    seen = Observed(lane(SPEED), marker(positions(SPEED, 0)))
+    seen.promise(replace(SPEED, writer="eve.tolls.speed"), 70_000, 0)
+    assert seen.told() is None
+
+
+def test_boundaries_read_before_the_lane_started_count() -> None:
+    """The node keeps them for lanes that start later, so a quiet upstream needs not to speak."""
+    writers = {
+        (SPEED.topic, SPEED.writer): heard(
+            WriterSeen(), Epoch(1), PendingBoundary(Millis(70_000), {0: Offset(2)})
+        )
+    }
+    assert Observed(lane(SPEED), marker(positions(SPEED, 2)), writers).told() == 70_000
+    assert Observed(lane(SPEED), marker(positions(SPEED, 1)), writers).told() is None
+
+
+def test_other_topics_of_an_input_do_not_count_as_its_partitions() -> None:
+    """Advances and redriven records travel beside the stream; they are not the stream."""
+    redrive = InputPartition(CARS.stream, TopicName("tolls.speed.redrive"), 7)
+    start = marker({**positions(CARS, 5), redrive: Offset(3)}, progress={at(CARS, 0): 90_000})
+    assert Observed(lane(CARS), start).told() == 84_999
+
+
+def test_after_idle_after_a_silent_stream_goes_on_with_the_clock() -> None:
+    """Nothing before that; then event time rises as fast as wall time, paced."""
+    start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 95_000})
+    seen = Observed(lane(CARS), start)
+    assert seen.told() == 84_999
+    assert seen.watch(9_500, cars=(5, 5)) == []
+    told = seen.watch(5_000, cars=(5, 5))
+    assert told[0] == 95_000 - 5_000 - 1 + 10_000
+    assert {after - before for before, after in pairwise(told)} == {1_000}
+
+
+def test_an_unreachable_broker_stops_the_clock_and_the_silence_begins_anew() -> None:
+    """Missing is not idle: what was held back meanwhile may still come."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
+    seen = Observed(lane(CARS), start)
+    told = seen.watch(12_000, cars=(5,))
+    assert seen.watch(60_000) == []
+    assert seen.watch(9_500, cars=(5,)) == []
+    again = seen.watch(1_000, cars=(5,))
+    assert again
+    assert again[0] - told[-1] <= 12_000
+
+
+def test_an_answer_that_is_too_old_counts_as_none() -> None:
+    """If the loop hears nothing any more, what was idle is missing: it holds the stream back."""
+    start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 30_000})
+    seen = Observed(lane(CARS), start)
+    assert seen.watch(11_000, cars=(5, 9)) == [24_999]
+    for pause_ms, progress, told in ((0, 99_000, 93_999), (ENDS_FRESH_MS + 1, 199_000, None)):
+        seen.wait(pause_ms)
+        both = {at(CARS, 0): 90_000, at(CARS, 1): progress}
+        seen.finish(marker(positions(CARS, 5, 9), progress=both))
+        assert seen.told() == told
+
+
+def test_records_that_are_not_finished_keep_a_partition_from_being_idle() -> None:
+    """A lane that is slow must not take its own backlog for silence."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
+    seen = Observed(lane(CARS), start)
+    assert seen.told() == 84_999
+    assert seen.watch(60_000, cars=(6,)) == []
+
+
+def test_a_new_partition_with_records_holds_the_lane_back_until_it_is_read() -> None:
+    """The ends tell of it before the lane has read it."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
+    seen = Observed(lane(CARS), start)
+    seen.answer(cars=(5, 2))
+    assert seen.told() is None
+
+
+def test_silence_that_means_missing_never_moves_event_time() -> None:
+    """Not after any time."""
+    start = marker(positions(STRICT_CARS, 5), progress={at(STRICT_CARS, 0): 90_000})
+    seen = Observed(lane(STRICT_CARS), start)
+    assert seen.told() == 84_999
+    assert seen.watch(120_000, cars=(5,)) == []
+
+
+def test_a_restart_in_a_long_silence_goes_on_from_what_was_in_force() -> None:
+    """Other inputs must not wait until the silence has lasted as long again."""
+    start = marker(
+        {**positions(CARS, 5), **positions(SPEED, 0)},
+        progress={at(CARS, 0): 90_000},
+        eviction_ms=5_000_000,
+    )
+    seen = Observed(lane(CARS, SPEED, shape=JOIN), start)
+    seen.promise(SPEED, 9_000_000, 0)
+    told = seen.watch(12_000, cars=(5,))
+    assert told[0] == 5_000_000 + 10_000
+
+
+def test_event_time_never_goes_back_when_an_idle_stream_wakes_up() -> None:
+    """A record far behind is late; the lane is told nothing until event time is ahead again."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
+    seen = Observed(lane(CARS), start)
+    told = seen.watch(30_000, cars=(5,))
+    seen.finish(marker(positions(CARS, 6), batch=1, progress={at(CARS, 0): 91_000}))
+    assert seen.told() is None
+    assert seen.watch(9_000, cars=(6,)) == []
+    later = seen.watch(3_000, cars=(6,))
+    assert min(later) > max(told)
+    # It stood at most where the clock had brought it, and goes on from there.
+    assert later[0] <= 84_999 + 30_000 + 10_000 + 1_000
+
+
+def test_a_wall_clock_that_jumps_does_not_make_a_stream_idle() -> None:
+    """A jump looks like a hole in the observation, in either direction."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
+    for jump in (3_600_000, -3_600_000):
+        seen = Observed(lane(CARS), start)
+        seen.told()
+        seen.watch(5_000, cars=(5,))
+        seen.wait(jump)
+        seen.answer(cars=(5,))
+        assert seen.told() is None
+        assert seen.watch(9_500, cars=(5,)) == []
+        assert seen.watch(1_000, cars=(5,))

@@ -1,0 +1,138 @@
+"""A fragment's profile."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from pipeline.boundaries.profile import (
+    DerivedInput,
+    ExternalInput,
+    Joined,
+    LaneProfile,
+    Stateless,
+    Windowed,
+    profile,
+)
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import (
+    BoxName,
+    FragmentName,
+    NetworkName,
+    ParticipantId,
+    StreamName,
+    Subject,
+    TopicName,
+)
+from pipeline.names import FragmentNames
+from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
+from pipeline.network.boxes.filter import Filter
+from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
+from pipeline.network.types import Columns, Scalar
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
+
+TRUE = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=frozenset())
+CARS = ExternalStream(
+    name=StreamName("cars"),
+    topic=TopicName("car-sightings"),
+    subject=Subject("car-sightings-value"),
+    schema_json="{}",
+    columns=(),
+    event_time=replace(TRUE, type=Scalar.TIMESTAMP),
+    lateness_ms=5_000,
+    idle_after_ms=10_000,
+    silence=Silence.MISSING,
+    start=StartAt("earliest"),
+    ahead_ms=3_600_000,
+    partitions=4,
+)
+WINDOW = TumblingWindow(60_000, 0)
+
+
+def derived(name: str, partitions: int) -> DerivedStream:
+    """A derived stream of the network `tolls`."""
+    return DerivedStream(
+        name=StreamName(name),
+        topic=TopicName(f"topic-of-{name}"),
+        columns=(),
+        event_time_column=None,
+        key=(),
+        schema_json="{}",
+        key_schema_json=None,
+        partitions=partitions,
+    )
+
+
+def fragment(box: Box, *inputs: FragmentInput) -> Fragment:
+    """A fragment of one box."""
+    names = FragmentNames(ParticipantId("ann"), NetworkName("tolls"), FragmentName(box.name))
+    return Fragment(names=names, inputs=inputs, boxes=(box,), output=derived(box.name, 2))
+
+
+def aggregate() -> Aggregate:
+    """Windows of a minute over `cars`."""
+    return Aggregate(BoxName("speed"), StreamName("cars"), WINDOW, (), (), (), (), None)
+
+
+def join(lower_ms: int, upper_ms: int) -> Join:
+    """`moving` with `speed`."""
+    bound = TimeBound(lower_ms, upper_ms)
+    left, right = StreamName("moving"), StreamName("speed")
+    return Join(BoxName("tolls"), left, right, (), bound, (), (), None)
+
+
+def test_an_external_input_keeps_what_the_document_says() -> None:
+    """Lateness, idleness and what silence means come from the stream."""
+    found = profile(fragment(aggregate(), CARS))
+    expected = ExternalInput(
+        StreamName("cars"), TopicName("car-sightings"), 4, 5_000, 10_000, Silence.MISSING
+    )
+    assert found == LaneProfile((expected,), Windowed(WINDOW))
+
+
+def test_a_derived_input_expects_the_fragment_that_writes_it() -> None:
+    """That fragment carries the stream's name, in the same network, of the same owner."""
+    found = profile(fragment(join(0, 60_000), derived("moving", 2), derived("speed", 3)))
+    assert found.inputs == (
+        DerivedInput(StreamName("moving"), TopicName("topic-of-moving"), 2, "ann.tolls.moving"),
+        DerivedInput(StreamName("speed"), TopicName("topic-of-speed"), 3, "ann.tolls.speed"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("lower_ms", "upper_ms", "span_ms"),
+    [(0, 60_000, 60_000), (-30_000, 10_000, 30_000), (-5, 5, 5), (5_000, 9_000, 9_000), (0, 0, 0)],
+)
+def test_a_join_spans_the_larger_of_its_directions(
+    lower_ms: int, upper_ms: int, span_ms: int
+) -> None:
+    """That is how far before the watermark a kept row can still find a partner."""
+    found = profile(fragment(join(lower_ms, upper_ms), derived("moving", 2)))
+    assert found.shape == Joined(span_ms)
+
+
+def test_filters_make_a_stateless_lane() -> None:
+    """No stateful box, no state."""
+    box = Filter(BoxName("moving"), StreamName("cars"), TRUE, (), None)
+    assert profile(fragment(box, CARS)).shape == Stateless()
+
+
+@dataclass(frozen=True, slots=True)
+class Sorter:
+    """A stateful box that nobody wrote rules for."""
+
+    name: BoxName
+    kind: str
+    inputs: tuple[StreamName, ...]
+    columns: Columns
+    event_time_column: str | None
+    key: tuple[str, ...]
+    stateful: bool
+
+
+def test_an_unknown_stateful_box_is_refused_by_name() -> None:
+    """Guessing how its event time moves could lose records."""
+    box = Sorter(BoxName("by_time"), "sort", (StreamName("cars"),), (), None, (), stateful=True)
+    with pytest.raises(BrokenInvariantError, match="box of kind sort") as caught:
+        profile(fragment(box, CARS))
+    assert caught.value.place == "box by_time"

@@ -1,0 +1,202 @@
+"""Steps and pace."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.boundaries.external import StreamBoundary
+from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.promise import watermark_for
+from pipeline.boundaries.release import (
+    CLOCK_PACE_MS,
+    JOIN_PACE_MS,
+    STATELESS_PACE_MS,
+    STEP_MAX_MS,
+    STEP_ROWS,
+    Release,
+    begin,
+    next_advance,
+    took_effect,
+)
+from pipeline.ids import Millis
+from pipeline.lanes.markers import CommitMarker
+from pipeline.network.boxes.aggregate import TumblingWindow
+from tests.unit.boundaries.support import START_MS, marker
+
+MINUTE = Windowed(TumblingWindow(size_ms=60_000, offset_ms=0))
+JOIN = Joined(span_ms=10)
+FRESH = marker({})
+
+
+def shown(shape: Shape, advance: int) -> CommitMarker:
+    """A marker that shows an advance in force."""
+    if isinstance(shape, Stateless):
+        return marker({}, batch=1, boundary_ms=advance)
+    return marker({}, batch=1, eviction_ms=watermark_for(shape, Millis(advance)))
+
+
+def ask(
+    shape: Shape, release: Release, target: int, *, later: int = 0, by_clock: bool = False
+) -> tuple[Release, Millis | None]:
+    """Ask for an advance some time after the start."""
+    boundary = StreamBoundary(Millis(target), by_clock)
+    return next_advance(shape, release, boundary, Millis(START_MS + later))
+
+
+def test_the_first_advance_is_free() -> None:
+    """From nothing to any time in one go, for windows to just before an end."""
+    assert ask(MINUTE, begin(MINUTE, FRESH), 10**12 + 7)[1] == 10**12 // 60_000 * 60_000 - 1
+    assert ask(JOIN, begin(JOIN, FRESH), 10**12)[1] == 10**12
+
+
+def test_windows_are_told_only_what_closes_one() -> None:
+    """In between, a batch would cost and give nothing."""
+    release = begin(MINUTE, shown(MINUTE, 119_999))
+    assert ask(MINUTE, release, 179_998)[1] is None
+    assert ask(MINUTE, release, 179_999)[1] == 179_999
+    assert ask(MINUTE, release, 239_998)[1] == 179_999
+
+
+def test_windows_wait_for_the_last_advance_to_take_effect() -> None:
+    """One advance is under way at most."""
+    release, sent = ask(MINUTE, begin(MINUTE, shown(MINUTE, 59_999)), 119_999)
+    assert sent == 119_999
+    assert ask(MINUTE, release, 179_999, later=60_000)[1] is None
+    release = took_effect(MINUTE, release, shown(MINUTE, 119_999), 10)
+    assert ask(MINUTE, release, 179_999, later=60_000)[1] == 179_999
+
+
+def test_a_jump_is_cut_to_the_step_and_the_step_grows_while_it_emits_little() -> None:
+    """64 windows, then 128, then 256, each once the one before is in force."""
+    release = begin(MINUTE, shown(MINUTE, 59_999))
+    at_ms, target, steps = 59_999, 10**9 + 59_999, []
+    while at_ms < 10**9 // 60_000 * 60_000:
+        release, sent = ask(MINUTE, release, target)
+        if sent is None:
+            break
+        steps.append((sent - at_ms) // 60_000)
+        assert ask(MINUTE, release, target)[1] is None
+        release, at_ms = took_effect(MINUTE, release, shown(MINUTE, sent), 10), sent
+    assert steps[:5] == [64, 128, 256, 512, 1024]
+    assert at_ms == (target + 1) // 60_000 * 60_000 - 1
+
+
+def test_a_step_that_emits_too_much_halves_down_to_one_window() -> None:
+    """A step of windows always closes at least one, or the lane would stand still."""
+    release = begin(MINUTE, shown(MINUTE, 59_999))
+    at_ms, steps = 59_999, []
+    for _ in range(9):
+        release, sent = ask(MINUTE, release, 10**9)
+        assert sent is not None
+        steps.append((sent - at_ms) // 60_000)
+        release = took_effect(MINUTE, release, shown(MINUTE, sent), STEP_ROWS + 1)
+        at_ms = sent
+    assert steps == [64, 32, 16, 8, 4, 2, 1, 1, 1]
+
+
+def test_an_advance_that_was_not_cut_does_not_widen_the_step() -> None:
+    """Years of small advances say nothing about a jump after an outage."""
+    release = begin(MINUTE, shown(MINUTE, 59_999))
+    for window in range(2, 12):
+        release, sent = ask(MINUTE, release, window * 60_000 - 1)
+        assert sent is not None
+        release = took_effect(MINUTE, release, shown(MINUTE, sent), 1)
+    assert release.step_ms == 64 * 60_000
+
+
+def test_the_step_ends_growing() -> None:
+    """Doubling is bounded."""
+    release = replace(begin(JOIN, shown(JOIN, 1_000)), step_ms=STEP_MAX_MS)
+    release, sent = ask(JOIN, release, 10**15)
+    assert sent is not None
+    assert took_effect(JOIN, release, shown(JOIN, sent), 0).step_ms == STEP_MAX_MS
+
+
+def test_an_advance_in_force_that_lies_inside_a_window_still_moves_on() -> None:
+    """A marker from another rhythm than ours does not stall the lane."""
+    release = replace(begin(MINUTE, shown(MINUTE, 30_000)), step_ms=1_000)
+    assert ask(MINUTE, release, 500_000)[1] == 59_999
+
+
+def test_together_the_advances_of_a_join_that_are_under_way_span_one_step() -> None:
+    """A join may be told more before the last took effect, but not further than a step."""
+    release = begin(JOIN, shown(JOIN, 5_000))
+    release, first = ask(JOIN, release, 5_600)
+    release, second = ask(JOIN, release, 99_000, later=JOIN_PACE_MS)
+    assert (first, second) == (5_600, 6_000)
+    assert ask(JOIN, release, 99_000, later=10 * JOIN_PACE_MS)[1] is None
+    release = took_effect(JOIN, release, shown(JOIN, 6_000), 0)
+    assert ask(JOIN, release, 99_000, later=10 * JOIN_PACE_MS)[1] == 8_000
+
+
+def test_a_join_waits_for_its_first_advance() -> None:
+    """Until then there is nothing to measure a step from."""
+    release, _ = ask(JOIN, begin(JOIN, FRESH), 5_000)
+    assert ask(JOIN, release, 5_001, later=60_000)[1] is None
+
+
+def test_rows_that_a_join_emits_do_not_shrink_its_step_below_the_first() -> None:
+    """They come from what it read, not from event time moving."""
+    release, sent = ask(JOIN, begin(JOIN, shown(JOIN, 5_000)), 99_000)
+    assert sent is not None
+    assert took_effect(JOIN, release, shown(JOIN, sent), 10**6).step_ms == release.step_ms
+
+
+def test_a_stateless_lane_has_no_steps() -> None:
+    """Nothing in it can pile up."""
+    assert ask(Stateless(), begin(Stateless(), shown(Stateless(), 5)), 10**15)[1] == 10**15
+
+
+@pytest.mark.parametrize(
+    ("shape", "by_clock", "pace_ms"),
+    [
+        (Stateless(), False, STATELESS_PACE_MS),
+        (JOIN, False, JOIN_PACE_MS),
+        (Stateless(), True, CLOCK_PACE_MS),
+        (JOIN, True, CLOCK_PACE_MS),
+    ],
+)
+def test_advances_are_paced(
+    shape: Shape,
+    by_clock: bool,  # noqa: FBT001 - a case of the table
+    pace_ms: int,
+) -> None:
+    """Not before the pace has passed, and then with everything that is due."""
+    release, sent = ask(shape, begin(shape, shown(shape, 5_000)), 5_001, by_clock=by_clock)
+    assert sent == 5_001
+    assert ask(shape, release, 5_002, later=pace_ms - 1, by_clock=by_clock)[1] is None
+    assert ask(shape, release, 5_003, later=pace_ms, by_clock=by_clock)[1] == 5_003
+
+
+def test_a_clock_that_was_set_back_does_not_silence_a_lane() -> None:
+    """The pace is measured only while time goes on."""
+    release, _ = ask(Stateless(), begin(Stateless(), FRESH), 5_000)
+    assert ask(Stateless(), release, 5_001, later=-3_600_000)[1] == 5_001
+
+
+@given(
+    st.sampled_from([MINUTE, JOIN, Stateless(), Windowed(TumblingWindow(7, 3))]),
+    st.lists(
+        st.tuples(st.integers(1, 10**7), st.integers(0, 2_000), st.booleans(), st.booleans()),
+        max_size=60,
+    ),
+)
+def test_advances_rise_and_stay_within_target_and_step(
+    shape: Shape, asks: list[tuple[int, int, bool, bool]]
+) -> None:
+    """Whatever the targets, pauses and effects."""
+    release, wall = begin(shape, FRESH), 0
+    for target, pause, effect, many in asks:
+        before, wall = release, wall + pause
+        release, sent = ask(shape, release, target, later=wall)
+        if sent is not None:
+            assert sent <= target
+            assert before.released_ms is None or sent > before.released_ms
+            if before.in_force_ms is not None and not isinstance(shape, Stateless):
+                assert sent <= before.in_force_ms + before.step_ms
+        if effect and release.released_ms is not None:
+            rows = STEP_ROWS * 2 if many else 0
+            release = took_effect(shape, release, shown(shape, release.released_ms), rows)
+            assert release.in_force_ms in (release.released_ms, None)

@@ -1,0 +1,182 @@
+"""Markers, boundaries and advances as bytes."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.codec import (
+    decode_advance,
+    decode_boundary,
+    decode_marker,
+    encode_advance,
+    encode_boundary,
+    encode_marker,
+)
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
+
+PLACE = "topic tolls.speed.markers, offset 7"
+NAMES = st.text(min_size=1, max_size=8)
+COUNTS = st.integers(0, 2**63 - 1)
+INSTANTS = st.integers(-(2**63), 2**63 - 1).map(Millis)
+PARTITIONS = st.builds(
+    InputPartition, NAMES.map(StreamName), NAMES.map(TopicName), st.integers(0, 999)
+)
+POSITIONS = st.dictionaries(PARTITIONS, COUNTS.map(Offset), max_size=5)
+MARKERS = st.builds(
+    CommitMarker,
+    epoch=COUNTS.map(Epoch),
+    incarnation=NAMES.map(Incarnation),
+    batch=st.integers(-1, 2**40).map(BatchId),
+    start=POSITIONS,
+    end=POSITIONS,
+    needed=POSITIONS,
+    late_ms=st.none() | INSTANTS,
+    eviction_ms=st.none() | INSTANTS,
+    progress=st.dictionaries(PARTITIONS, INSTANTS, max_size=5),
+    late_settled=st.integers(-1, 2**40).map(BatchId),
+    boundary_ms=st.none() | INSTANTS,
+    totals=st.builds(Totals, COUNTS, COUNTS, COUNTS, COUNTS),
+    written_at_ms=INSTANTS,
+)
+BOUNDARIES = st.builds(
+    BoundaryRecord,
+    NAMES,
+    COUNTS.map(Epoch),
+    INSTANTS,
+    st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=5),
+)
+ADVANCES = st.builds(AdvanceRecord, NAMES.map(Incarnation), INSTANTS)
+
+
+@given(MARKERS)
+def test_a_marker_comes_back_as_it_was(marker: CommitMarker) -> None:
+    """Every field survives."""
+    assert decode_marker(encode_marker(marker), PLACE) == marker
+
+
+@given(BOUNDARIES)
+def test_a_boundary_comes_back_as_it_was(record: BoundaryRecord) -> None:
+    """Every field survives."""
+    assert decode_boundary(encode_boundary(record), PLACE) == record
+
+
+@given(ADVANCES)
+def test_an_advance_comes_back_as_it_was(record: AdvanceRecord) -> None:
+    """Every field survives, under the names that a lane's query reads."""
+    value = encode_advance(record)
+    assert decode_advance(value, PLACE) == record
+    members = json.loads(value)
+    assert (members["incarnation"], members["advance_ms"]) == (
+        record.incarnation,
+        record.advance_ms,
+    )
+
+
+@given(MARKERS)
+def test_equal_markers_are_equal_bytes(marker: CommitMarker) -> None:
+    """The order in which positions were collected does not show."""
+    backward = replace(marker, end=dict(reversed(marker.end.items())))
+    assert encode_marker(backward) == encode_marker(marker)
+
+
+@given(BOUNDARIES)
+def test_equal_boundaries_are_equal_bytes(record: BoundaryRecord) -> None:
+    """The order in which positions were collected does not show."""
+    backward = replace(record, positions=dict(reversed(record.positions.items())))
+    assert encode_boundary(backward) == encode_boundary(record)
+
+
+def example() -> dict[str, object]:
+    """A marker's members, as stored."""
+    marker = CommitMarker(
+        epoch=Epoch(3),
+        incarnation=Incarnation("one"),
+        batch=BatchId(7),
+        start={InputPartition(StreamName("cars"), TopicName("sightings"), 0): Offset(4)},
+        end={InputPartition(StreamName("cars"), TopicName("sightings"), 0): Offset(9)},
+        needed={},
+        late_ms=None,
+        eviction_ms=Millis(5),
+        progress={},
+        late_settled=BatchId(7),
+        boundary_ms=None,
+        totals=Totals(5, 4, 1, 0),
+        written_at_ms=Millis(1_000),
+    )
+    found: dict[str, object] = json.loads(encode_marker(marker))
+    return found
+
+
+def test_a_field_that_a_later_writer_added_is_left_alone() -> None:
+    """Within a version, fields may be added."""
+    members = example()
+    value = json.dumps({**members, "colour": "blue"}).encode()
+    assert decode_marker(value, PLACE) == decode_marker(json.dumps(members).encode(), PLACE)
+
+
+@pytest.mark.parametrize(
+    ("decode", "what"),
+    [
+        (decode_marker, "commit marker"),
+        (decode_boundary, "boundary record"),
+        (decode_advance, "advance record"),
+    ],
+)
+def test_a_newer_format_is_refused_in_words(
+    decode: Callable[[bytes, str], object], what: str
+) -> None:
+    """An older node must not guess what a newer one meant."""
+    with pytest.raises(RefusedError, match=f"newer Medusa wrote this {what}: format 2") as caught:
+        decode(b'{"format":2}', PLACE)
+    assert caught.value.place == PLACE
+    assert "newer one" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"format": 0}, "unknown format 0"),
+        ({"format": "1"}, "format should be a whole number"),
+        ({"epoch": "3"}, "epoch should be a whole number"),
+        ({"epoch": True}, "epoch should be a whole number"),
+        ({"epoch": 1.5}, "epoch should be a whole number"),
+        ({"incarnation": 3}, "incarnation should be a text"),
+        ({"late_ms": "never"}, "late_ms should be a whole number"),
+        ({"end": []}, "end: an object was expected"),
+        ({"end": {"cars": 3}}, "end, cars: an object was expected"),
+        ({"end": {"cars": {"sightings": {"x": 1}}}}, "x should be a partition number"),
+        ({"end": {"cars": {"sightings": {"0": None}}}}, "0 should be a whole number"),
+        ({"totals": {}}, "totals: records_in is missing"),
+    ],
+)
+def test_a_damaged_marker_is_told_by_field_and_place(
+    change: dict[str, object], complaint: str
+) -> None:
+    """Nothing is read into a field that is not what it should be."""
+    value = json.dumps({**example(), **change}).encode()
+    with pytest.raises(BrokenInvariantError, match=complaint) as caught:
+        decode_marker(value, PLACE)
+    assert caught.value.place == PLACE
+
+
+@pytest.mark.parametrize("name", sorted(example()))
+def test_a_marker_without_a_field_is_damaged(name: str) -> None:
+    """No field has a silent default."""
+    members = {k: v for k, v in example().items() if k != name}
+    with pytest.raises(BrokenInvariantError, match=f"{name} is missing"):
+        decode_marker(json.dumps(members).encode(), PLACE)
+
+
+@pytest.mark.parametrize("value", [b"", b"\xff\xfe", b"{", b"[]", b"null", b"7"])
+def test_what_is_not_an_object_is_damaged(value: bytes) -> None:
+    """Half-written or foreign bytes end in our own error, never in another."""
+    with pytest.raises(BrokenInvariantError):
+        decode_marker(value, PLACE)

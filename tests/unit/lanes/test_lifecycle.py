@@ -1,0 +1,46 @@
+"""The phases of a lane."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.lanes.lifecycle import TRANSITIONS, Happening, Phase, diagram, move
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "lane-states.md"
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("happening", Happening)
+def test_only_what_the_table_says_can_happen(phase: Phase, happening: Happening) -> None:
+    """Every other step raises, names the lane and changes nothing."""
+    expected = TRANSITIONS.get((phase, happening))
+    if expected is not None:
+        assert move(phase, happening, "fragment tolls.speed") is expected
+        return
+    with pytest.raises(BrokenInvariantError, match=phase.value) as caught:
+        move(phase, happening, "fragment tolls.speed")
+    assert caught.value.place == "fragment tolls.speed"
+
+
+def test_every_phase_can_be_reached_and_left() -> None:
+    """No phase is a dead end, and none is only there on paper."""
+    reached = {Phase.STOPPED}
+    while more := {b for (a, _), b in TRANSITIONS.items() if a in reached} - reached:
+        reached |= more
+    assert reached == set(Phase)
+    assert {phase for phase, _ in TRANSITIONS} == set(Phase)
+
+
+def test_a_lane_that_was_given_up_or_fenced_never_starts_by_itself() -> None:
+    """Something else has to happen first: another wish, or a word from the catalog."""
+    for phase in (Phase.FAILED, Phase.FENCED):
+        assert (phase, Happening.START_ASKED) not in TRANSITIONS
+
+
+def test_the_documented_diagram_is_the_table() -> None:
+    """The picture in the documentation is made from the code."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert f"```mermaid\n{diagram()}```" in text
+    for name in (*Phase, *Happening):
+        assert f"| {name.value} |" in text
