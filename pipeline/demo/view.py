@@ -1,0 +1,125 @@
+"""What the demo shows while it runs, as text. Pure: facts in, lines out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.ids import FragmentName, Millis, TopicName
+from pipeline.planner.plan import Plan
+
+NEWEST_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A fragment that reads an arrow, and how many records it is behind."""
+
+    fragment: FragmentName
+    lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A topic that carries a stream of the network; `records` since the demo began."""
+
+    topic: TopicName
+    records: int
+    per_second: float
+    readers: tuple[Reader, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at the running network.
+
+    Args:
+        at_ms: when.
+        fed: records in the external topics.
+        statuses: what the node last reported, by fragment.
+    """
+
+    at_ms: Millis
+    fed: Mapping[TopicName, int]
+    statuses: Mapping[FragmentName, FragmentStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that is on the screen."""
+
+    headline: str
+    graph: str
+    arrows: tuple[Arrow, ...]
+    newest: tuple[str, ...]
+    troubles: tuple[str, ...]
+
+
+def arrows(plan: Plan, before: Look | None, now: Look) -> tuple[Arrow, ...]:
+    """The arrows of a plan, external ones first, then in the order of the fragments."""
+    written = {fragment.output.topic: fragment.name for fragment in plan.fragments}
+    external = dict.fromkeys(
+        source.topic
+        for fragment in plan.fragments
+        for source in fragment.inputs
+        if source.topic not in written
+    )
+    found = []
+    for topic in (*external, *written):
+        records = _records(topic, written, now)
+        passed_s = (now.at_ms - before.at_ms) / 1_000 if before else 0.0
+        more = records - _records(topic, written, before) if before else 0
+        readers = tuple(
+            Reader(fragment.name, _lag(now.statuses.get(fragment.name), topic))
+            for fragment in plan.fragments
+            if any(source.topic == topic for source in fragment.inputs)
+        )
+        found.append(Arrow(topic, records, max(0, more) / passed_s if passed_s else 0.0, readers))
+    return tuple(found)
+
+
+def troubles(look: Look) -> tuple[str, ...]:
+    """What is not as it should be, one line each, with the node's own words."""
+    found = []
+    for name, status in sorted(look.statuses.items()):
+        if status.state not in {LaneState.RUNNING, LaneState.STARTING, LaneState.PENDING}:
+            error = f": {status.last_error}" if status.last_error else ""
+            found.append(f"{name} is {status.state.value}{error}")
+        if status.dead_letters:
+            found.append(f"{name} has {status.dead_letters} dead letters")
+    return tuple(found)
+
+
+def largest_lag(look: Look) -> tuple[int, int]:
+    """The largest lag of any fragment: in records, and in ms."""
+    statuses = look.statuses.values()
+    return (
+        max((s.lag_records for s in statuses), default=0),
+        max((s.lag_ms for s in statuses), default=0),
+    )
+
+
+def as_lines(view: View) -> tuple[str, ...]:
+    """The whole screen."""
+    lines = [view.headline, "", *view.graph.splitlines(), ""]
+    width = max((len(arrow.topic) for arrow in view.arrows), default=0)
+    lines.append(f"{'ARROW'.ljust(width)}  {'RECORDS':>9}  {'PER S':>7}  READ BY (BEHIND)")
+    for arrow in view.arrows:
+        readers = ", ".join(f"{r.fragment} ({r.lag:,})" for r in arrow.readers)
+        counts = f"{arrow.records:>9,}  {arrow.per_second:>7,.0f}"
+        lines.append(f"{arrow.topic.ljust(width)}  {counts}  {readers}".rstrip())
+    lines += ["", *(view.newest[-NEWEST_SHOWN:] or ("the first window has not closed yet",))]
+    if view.troubles:
+        lines += ["", *(f"! {trouble}" for trouble in view.troubles)]
+    return tuple(lines)
+
+
+def _records(topic: TopicName, written: Mapping[TopicName, FragmentName], look: Look) -> int:
+    """How many records an arrow has carried; what a fragment wrote is what it reports."""
+    if topic not in written:
+        return look.fed.get(topic, 0)
+    status = look.statuses.get(written[topic])
+    return status.records_out if status else 0
+
+
+def _lag(status: FragmentStatus | None, topic: TopicName) -> int:
+    return dict(status.inputs).get(topic, 0) if status else 0

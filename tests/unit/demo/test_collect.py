@@ -1,0 +1,94 @@
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from brokers.records import Headers, KafkaRecord
+from pipeline.demo.collect import Collected, Watched
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Epoch, Millis, Offset, TopicName
+from pipeline.lanes.codec import encode_boundary
+from pipeline.lanes.signals import BoundaryRecord
+
+WATCHED = Watched(TopicName("notes"), TopicName("tows"), (TopicName("tolls.moving.dlq"),))
+
+
+def decode(record: KafkaRecord) -> Mapping[str, Any]:
+    """The tests' values are JSON; instants are ms and become what Avro gives."""
+    fields = json.loads(record.value or b"")
+    return {
+        name: datetime.fromtimestamp(value / 1_000, UTC) if name.endswith("_at") else value
+        for name, value in fields.items()
+    }
+
+
+def record(topic: str, value: bytes, headers: Headers = ()) -> KafkaRecord:
+    """A record at some place of a topic."""
+    return KafkaRecord(TopicName(topic), 0, Offset(7), Millis(0), None, value, headers)
+
+
+def promise(topic: str, writer: str, at_ms: int) -> KafkaRecord:
+    """A boundary record for an output."""
+    boundary = BoundaryRecord(writer, Epoch(1), Millis(at_ms), {0: Offset(1)})
+    return record(f"{topic}.boundaries", encode_boundary(boundary))
+
+
+def test_a_notification_becomes_a_row_in_the_order_of_the_reference() -> None:
+    """Fields are put in order, and instants become ms."""
+    collected = Collected(WATCHED, decode)
+    value = {"seen_at": 12_345, "toll": 200.0, "segment": 2, "car": "car-1"}
+    collected.take(record("notes", json.dumps(value).encode()))
+    assert collected.notifications == [("car-1", 200.0, 2, 12_345)]
+    assert collected.newest == ["00:00:12  car-1 pays 200.0 on segment 2"]
+
+
+def test_an_instant_between_two_milliseconds_stays_wrong() -> None:
+    """A microsecond too much is not rounded away before the comparison."""
+    collected = Collected(WATCHED, lambda _: {
+        "car": "a", "toll": 0.0, "segment": 1, "seen_at": datetime(1970, 1, 1, 0, 0, 0, 1001, UTC),
+    })  # fmt: skip
+    collected.take(record("notes", b"x"))
+    assert collected.notifications == [("a", 0.0, 1, 1.001)]
+
+
+def test_a_result_with_other_fields_is_refused() -> None:
+    """A missing or an additional field is not passed over."""
+    collected = Collected(WATCHED, decode)
+    with pytest.raises(BrokenInvariantError, match="instead of car, toll, segment, seen_at"):
+        collected.take(record("notes", b'{"car": "a"}'))
+
+
+def test_a_dead_letter_is_kept_with_its_context() -> None:
+    """The headers of ours are shown, those of the producer are not."""
+    collected = Collected(WATCHED, decode)
+    headers = (("trace", b"1"), ("medusa.error.reason", b"late"), ("medusa.error.box", b"moving"))
+    collected.take(record("tolls.moving.dlq", b"x", headers))
+    assert collected.dead_letters == ["tolls.moving.dlq, offset 7: reason=late, box=moving"]
+
+
+def test_outputs_are_complete_up_to_the_least_promise_of_all_writers() -> None:
+    """Every output counts, and each only as far as its slowest writer; silence means not at all."""
+    collected = Collected(WATCHED, decode)
+    assert collected.complete_until() is None
+    collected.take(promise("notes", "one", 50))
+    assert collected.complete_until() is None
+    collected.take(promise("tows", "one", 90))
+    assert collected.complete_until() == 50
+    collected.take(promise("notes", "two", 40))
+    collected.take(promise("notes", "one", 95))
+    assert collected.complete_until() == 40
+    collected.take(promise("notes", "two", 99))
+    assert collected.complete_until() == 90
+
+
+def test_only_the_newest_lines_are_kept() -> None:
+    """What is shown is bounded, what is compared is complete."""
+    collected = Collected(WATCHED, decode)
+    for n in range(100):
+        value = {"car": f"car-{n}", "toll": 0.0, "segment": 1, "seen_at": 0}
+        collected.take(record("notes", json.dumps(value).encode()))
+    assert len(collected.notifications) == 100
+    assert len(collected.newest) == 20
+    assert "car-99" in collected.newest[-1]

@@ -1,0 +1,70 @@
+from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.demo.view import Arrow, Look, Reader, View, as_lines, largest_lag, troubles
+from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NodeId, TopicName
+
+MOVING = Reader(FragmentName("moving"), 1_012)
+
+
+def status(name: str, **facts: object) -> FragmentStatus:
+    """What a node reports of a fragment of the toll network."""
+    base = FragmentStatus(
+        NetworkName("tolls"),
+        FragmentName(name),
+        NodeId("node1"),
+        Epoch(1),
+        LaneState.RUNNING,
+        Millis(0),
+    )
+    values = {field: getattr(base, field) for field in FragmentStatus.__slots__}
+    return FragmentStatus(**{**values, **facts})
+
+
+def look(*statuses: FragmentStatus) -> Look:
+    """A look at these fragments."""
+    return Look(Millis(0), {}, {s.fragment: s for s in statuses})
+
+
+def test_the_screen_shows_graph_arrows_and_newest_results() -> None:
+    """Everything that the demo promises to show is on it, in columns."""
+    view = View(
+        headline="tolls: 5 s of 60 s fed",
+        graph="[car-sightings] -> moving\n",
+        arrows=(
+            Arrow(
+                TopicName("car-sightings"), 2_500, 499.6, (Reader(FragmentName("moving"), 1_012),)
+            ),
+            Arrow(TopicName("toll-notifications"), 0, 0.0, ()),
+        ),
+        newest=(),
+        troubles=("moving is restarting: no broker",),
+    )
+    assert as_lines(view) == (
+        "tolls: 5 s of 60 s fed",
+        "",
+        "[car-sightings] -> moving",
+        "",
+        "ARROW                 RECORDS    PER S  READ BY (BEHIND)",
+        "car-sightings           2,500      500  moving (1,012)",
+        "toll-notifications          0        0",
+        "",
+        "the first window has not closed yet",
+        "",
+        "! moving is restarting: no broker",
+    )
+
+
+def test_troubles_are_told_with_the_nodes_own_words() -> None:
+    """A fragment that does not run and one with dead letters are both named; good ones are not."""
+    seen = look(
+        status("a"),
+        status("b", state=LaneState.FAILED, last_error="no space left"),
+        status("c", dead_letters=2),
+    )
+    assert troubles(seen) == ("b is failed: no space left", "c has 2 dead letters")
+
+
+def test_the_largest_lag_is_over_all_fragments() -> None:
+    """Records and ms may come from different fragments."""
+    assert largest_lag(look()) == (0, 0)
+    seen = look(status("a", lag_records=7, lag_ms=10), status("b", lag_records=3, lag_ms=90))
+    assert largest_lag(seen) == (7, 90)
