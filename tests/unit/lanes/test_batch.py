@@ -1,0 +1,75 @@
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.start import first_marker
+
+AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
+FIRST = first_marker(Epoch(1), Incarnation("one"), {AT: Offset(0)}, Millis(0))
+
+
+def _facts(batch: int, end: int, largest: int | None = None) -> BatchFacts:
+    return BatchFacts(
+        batch=BatchId(batch),
+        end={AT: Offset(end)},
+        late_ms=None,
+        eviction_ms=None,
+        advance_ms=None,
+        records=end,
+        bad=0,
+        unknown=0,
+        late=0,
+        largest={} if largest is None else {AT: Millis(largest)},
+    )
+
+
+def _after(marker: CommitMarker, facts: BatchFacts, written: Written | None = None) -> CommitMarker:
+    return next_marker(
+        marker,
+        facts,
+        written or Written(0, 0, 0),
+        epoch=Epoch(2),
+        needed=facts.end,
+        boundary_ms=None,
+        now_ms=Millis(9),
+    )
+
+
+def test_a_batch_begins_where_the_last_one_ended() -> None:
+    """Start positions are the last marker's end; nothing lies between two batches."""
+    marker = _after(_after(FIRST, _facts(0, 5)), _facts(1, 8))
+    assert (marker.start[AT], marker.end[AT], marker.batch) == (5, 8, 1)
+    assert marker.incarnation == "one"
+    assert marker.epoch == 2
+
+
+@given(st.lists(st.integers(0, 10**12), min_size=1))
+def test_progress_never_falls(times: list[int]) -> None:
+    """An old record does not take back what was seen."""
+    marker = FIRST
+    for batch, time in enumerate(times):
+        marker = _after(marker, _facts(batch, batch + 1, time))
+    assert marker.progress[AT] == max(times)
+
+
+def test_totals_add_up() -> None:
+    """Counts travel with the marker."""
+    marker = _after(FIRST, _facts(0, 5), Written(records=3, dead_letters=2, late=1))
+    marker = _after(marker, _facts(1, 2), Written(records=1, dead_letters=0, late=0))
+    assert marker.totals == Totals(records_in=7, records_out=4, dead_letters=2, late_dropped=1)
+
+
+def test_only_the_same_batch_of_the_same_incarnation_with_the_same_ends_is_a_repeat() -> None:
+    """Anything else must be written."""
+    facts = _facts(0, 5)
+    marker = _after(FIRST, facts)
+    assert is_repeat(marker, Incarnation("one"), facts)
+    assert not is_repeat(marker, Incarnation("two"), facts)
+    assert not is_repeat(marker, Incarnation("one"), _facts(1, 5))
+    assert not is_repeat(marker, Incarnation("one"), replace(facts, end={AT: Offset(6)}))
+    assert not is_repeat(FIRST, Incarnation("one"), facts)

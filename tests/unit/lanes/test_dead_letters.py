@@ -1,0 +1,61 @@
+from dataclasses import replace
+
+from pipeline.ids import (
+    BoxName,
+    FragmentName,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    Offset,
+    ParticipantId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.dead_letters import PREFIX, Context, headers
+from pipeline.names import FragmentNames
+
+NAMES = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName("moving"))
+CONTEXT = Context(
+    reason="undecodable",
+    box=BoxName("moving"),
+    input=StreamName("sightings"),
+    port="",
+    topic=TopicName("car-sightings"),
+    partition=2,
+    offset=Offset(17),
+    timestamp_ms=Millis(1_700_000_000_000),
+    version=NetworkVersion(3),
+)
+
+
+def test_the_originals_headers_come_first_unchanged() -> None:
+    """Order and repetition of the original's headers are kept."""
+    original = (("trace", b"1"), ("trace", b"2"), ("none", None))
+    assert headers(NAMES, CONTEXT, original)[:3] == original
+
+
+def test_the_context_says_where_and_why() -> None:
+    """Everything a person needs to find the original."""
+    found = dict(headers(NAMES, CONTEXT, ()))
+    assert found[f"{PREFIX}reason"] == b"undecodable"
+    assert found[f"{PREFIX}topic"] == b"car-sightings"
+    assert found[f"{PREFIX}partition"] == b"2"
+    assert found[f"{PREFIX}offset"] == b"17"
+    assert found[f"{PREFIX}port"] == b""
+    assert found[f"{PREFIX}format"] == b"1"
+
+
+def test_an_earlier_context_is_replaced() -> None:
+    """A record that fails again after it was sent again carries one context, the newest."""
+    first = headers(NAMES, CONTEXT, ())
+    again = headers(NAMES, replace(CONTEXT, attempt=2), first)
+    attempts = [value for name, value in again if name == f"{PREFIX}attempt"]
+    assert attempts == [b"2"]
+
+
+def test_a_result_that_failed_names_no_record() -> None:
+    """No single record stands for a result of a window or a join."""
+    context = replace(CONTEXT, input=None, topic=None, partition=None, offset=None)
+    found = dict(headers(NAMES, context, ()))
+    assert f"{PREFIX}offset" not in found
+    assert found[f"{PREFIX}box"] == b"moving"

@@ -1,0 +1,40 @@
+"""A planned toll network, and surroundings for lowering its fragments."""
+
+import json
+from dataclasses import replace
+
+from pipeline.ids import SchemaId, StreamName, TopicName
+from pipeline.names import tentative_topic
+from pipeline.network.model import ExternalStream
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
+from pipeline.spark.lower import Surroundings
+from pipeline.spark.lowered import WriterSchema
+from tests.unit.planner.networks import OWNER, tolls
+
+SCHEMA = json.dumps({"type": "record", "name": "S", "fields": [{"name": "car", "type": "string"}]})
+
+
+def fragment(name: str) -> Fragment:
+    """A fragment of the toll network."""
+    network = tolls(outputs=("toll_notifications", "tow_dispatch"))
+    streams = tuple(replace(stream, schema_json=SCHEMA) for stream in network.streams)
+    planned = plan(replace(network, streams=streams), OWNER)
+    return next(f for f in planned.fragments if f.name == name)
+
+
+def surroundings(planned: Fragment, *, missing: tuple[int, ...] = ()) -> Surroundings:
+    """One writer schema for each input, two partitions everywhere."""
+    names = planned.names
+    topics: list[TopicName] = [names.redrive, names.advances]
+    for stream in planned.inputs:
+        topics.append(stream.topic)
+        if not isinstance(stream, ExternalStream):
+            topics.append(tentative_topic(stream.topic))
+    return Surroundings(
+        writers={StreamName(i.name): (WriterSchema(SchemaId(1), SCHEMA),) for i in planned.inputs},
+        missing=tuple(SchemaId(i) for i in missing),
+        partitions=dict.fromkeys(topics, 2),
+        value_id=SchemaId(7),
+        key_id=None if planned.output.key_schema_json is None else SchemaId(8),
+    )

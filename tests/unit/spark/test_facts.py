@@ -1,0 +1,35 @@
+import pytest
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import StreamName, TopicName
+from pipeline.lanes.positions import InputPartition
+from pipeline.spark.facts import positions
+from pipeline.spark.lower import lower
+from tests.unit.spark.support import fragment, surroundings
+
+
+def test_offsets_belong_to_the_input_whose_data_topic_they_name() -> None:
+    """Shared topics such as the advances are told apart by the source they stand in."""
+    planned = fragment("toll_notifications")
+    lowered = lower(planned, surroundings(planned))
+    found = positions(
+        [
+            '{"sightings-topic":{"0":5,"1":7},"net.toll_notifications.advances":{"0":3}}',
+            '{"net.tolls":{"0":1},"net.toll_notifications.advances":{"0":2}}',
+        ],
+        lowered,
+    )
+    advances = TopicName("net.toll_notifications.advances")
+    sightings, tolls = StreamName("sightings"), StreamName("tolls")
+    assert found[InputPartition(sightings, TopicName("sightings-topic"), 1)] == 7
+    assert found[InputPartition(sightings, advances, 0)] == 3
+    assert found[InputPartition(tolls, advances, 0)] == 2
+    assert len(found) == 5
+
+
+def test_offsets_of_foreign_topics_are_a_broken_invariant() -> None:
+    """A checkpoint of another plan must not be taken for this one's."""
+    planned = fragment("tow_dispatch")
+    lowered = lower(planned, surroundings(planned))
+    with pytest.raises(BrokenInvariantError, match="other"):
+        positions(['{"other":{"0":5}}'], lowered)

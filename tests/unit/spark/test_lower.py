@@ -1,0 +1,102 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.types import DecimalType, Scalar
+from pipeline.spark.boxes.aggregate import call
+from pipeline.spark.boxes.aggregate import lower as lower_aggregate
+from pipeline.spark.lower import lower, with_decoded_mark
+from pipeline.spark.lowered import DECODED_MARK, JoinCore, Keep, Project, TopicRole, WindowCore
+from tests.unit.planner.networks import expression
+from tests.unit.spark.support import SCHEMA, fragment, surroundings
+
+
+def test_a_window_fragment_has_one_path_and_a_window_core() -> None:
+    """The merged aggregate of the toll network groups once; the tolls are computed after it."""
+    planned = fragment("tolls")
+    lowered = lower(planned, surroundings(planned))
+    assert isinstance(lowered.core, WindowCore)
+    assert [path.port for path in lowered.paths] == ["only"]
+    assert lowered.core.by == ("road", "segment")
+    assert isinstance(lowered.after[-1], Project)
+    assert lowered.encoding.key_columns == ("road", "segment")
+
+
+def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> None:
+    """Both sides share a source; only the first path reports what is wrong with its records."""
+    planned = fragment("tow_dispatch")
+    lowered = lower(planned, surroundings(planned))
+    assert isinstance(lowered.core, JoinCore)
+    assert [source.input for source in lowered.sources] == ["sightings"]
+    assert [(path.port, path.first) for path in lowered.paths] == [("left", True), ("right", False)]
+    assert all(isinstance(path.steps[0], Keep) for path in lowered.paths)
+
+
+def test_every_source_is_assigned_redrive_and_advances_and_derived_ones_the_tentative_topic() -> (
+    None
+):
+    """What later steps read is among the assigned topics from the first day."""
+    planned = fragment("toll_notifications")
+    lowered = lower(planned, surroundings(planned))
+    roles = {source.input: [topic.role for topic in source.topics] for source in lowered.sources}
+    assert roles == {
+        "sightings": [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES],
+        "tolls": [TopicRole.DATA, TopicRole.TENTATIVE, TopicRole.REDRIVE, TopicRole.ADVANCES],
+    }
+
+
+def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:
+    """Its writer put the event time into the record's timestamp; there is nothing to judge."""
+    planned = fragment("toll_notifications")
+    lowered = lower(planned, surroundings(planned))
+    times = {source.input: source.event_time for source in lowered.sources}
+    assert times["tolls"].sql is None
+    assert times["tolls"].ahead_ms is None
+    assert times["sightings"].sql == "`at`"
+    assert times["sightings"].ahead_ms == 3_600_000
+
+
+def test_a_missing_key_schema_is_a_broken_invariant() -> None:
+    """A keyed output whose key schema has no id cannot be encoded."""
+    planned = fragment("tolls")
+    around = replace(surroundings(planned), key_id=None)
+    with pytest.raises(BrokenInvariantError, match="key schema"):
+        lower(planned, around)
+
+
+def test_the_decoded_mark_is_one_more_field_with_a_default() -> None:
+    """Every good record takes the default, so null can only mean that decoding failed."""
+    fields = json.loads(with_decoded_mark(SCHEMA))["fields"]
+    assert fields[-1] == {"name": DECODED_MARK, "type": "boolean", "default": True}
+    assert fields[:-1] == json.loads(SCHEMA)["fields"]
+
+
+@pytest.mark.parametrize(
+    ("function", "type_", "expected"),
+    [
+        ("count", Scalar.LONG, "count(`__argument_a`)"),
+        ("count_distinct", Scalar.LONG, "CAST(size(collect_set(`__argument_a`)) AS BIGINT)"),
+        ("sum", Scalar.LONG, "try_cast(try_sum(`__argument_a`) AS BIGINT)"),
+        ("sum", DecimalType(38, 2), "try_sum(`__argument_a`)"),
+        ("max", Scalar.STRING, "max(`__argument_a`)"),
+    ],
+)
+def test_aggregate_calls(function: str, type_: Scalar | DecimalType, expected: str) -> None:
+    """Each function has one call that never raises."""
+    aggregation = Aggregation("a", function, expression("`x`"), type_, nullable=True)
+    assert call(aggregation) == expected
+
+
+def test_a_sum_that_does_not_fit_fails_the_result() -> None:
+    """A null sum over at least one value is an overflow, not an absence."""
+    planned = fragment("tolls")
+    box = planned.stateful_box
+    assert isinstance(box, Aggregate)
+    lowered = lower_aggregate(box)
+    (after,) = lowered.after
+    assert isinstance(after, Project)
+    names = [a.name for a in box.aggregations if a.function == "avg"]
+    assert after.failed == f"(`{names[0]}` IS NULL AND `__counted_{names[0]}` > 0)"
