@@ -14,6 +14,7 @@ from pipeline.ids import (
     NetworkName,
     NodeId,
     ParticipantId,
+    SchemaId,
     StreamName,
     Subject,
     TopicName,
@@ -104,13 +105,20 @@ class FragmentNames:
 
 @dataclass(frozen=True, slots=True)
 class Znodes:
-    """The paths of the catalog below a chroot such as `/medusa`."""
+    """The paths of the catalog.
+
+    `root` is empty where the store's chroot is ours alone, as with `zookeeper.connect`'s default.
+    """
 
     root: str = f"/{PRODUCT}"
 
     def format(self) -> ZnodePath:
         """The catalog's format version."""
         return ZnodePath(f"{self.root}/format")
+
+    def participants(self) -> ZnodePath:
+        """All participants."""
+        return ZnodePath(f"{self.root}/participants")
 
     def participant(self, participant: ParticipantId) -> ZnodePath:
         """One participant."""
@@ -155,6 +163,22 @@ class Znodes:
     def status(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
         """What a fragment's owner last reported."""
         return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/status")
+
+    def epochs(self) -> ZnodePath:
+        """The counters of epochs; they outlive the fragments."""
+        return ZnodePath(f"{self.root}/epochs")
+
+    def epoch(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+        """The last epoch that was ever claimed of a fragment of this name."""
+        return ZnodePath(f"{self.root}/epochs/{network}.{fragment}")
+
+    def missing_schemas(self) -> ZnodePath:
+        """The schema ids that the registry does not know."""
+        return ZnodePath(f"{self.root}/missing_schemas")
+
+    def missing_schema(self, schema: SchemaId) -> ZnodePath:
+        """One schema id for which the registry answered that there is none."""
+        return ZnodePath(f"{self.root}/missing_schemas/{schema:010d}")
 
     def schemas(self) -> ZnodePath:
         """The schema registry's own subtree."""

@@ -14,11 +14,44 @@ from pipeline.ids import (
     NetworkVersion,
     NodeId,
     ParticipantId,
+    SchemaId,
     StreamName,
     TopicName,
 )
 
 FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FormatRecord:
+    """Who made the catalog; its stored form carries the format version."""
+
+    made_by: str = "medusa"
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRecord:
+    """Counts every change of what is deployed or desired, over all networks."""
+
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """The last epoch claimed; 0 before the first.
+
+    It stays when the fragment goes: commit markers of an earlier deploy carry epochs too, and a
+    new deploy under the same name must not begin below them.
+    """
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSchemaRecord:
+    """A schema id for which the registry answered that there is none."""
+
+    schema: SchemaId
 
 
 class DesiredState(Enum):

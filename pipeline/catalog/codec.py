@@ -1,0 +1,142 @@
+"""The records of the catalog as JSON bytes, each with its format version.
+
+A field's type decides its form: names and numbers as they are, enums by value, tuples as lists. A
+reader takes every version up to its own and refuses a newer one. Within a version it ignores
+fields that it does not know and gives defaults to those that are missing, so a field with a default
+may be added without a new version.
+"""
+
+import json
+from dataclasses import MISSING, fields
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Final, NewType, TypeVar, get_args, get_origin, get_type_hints
+
+from pipeline.catalog.records import (
+    FORMAT_VERSION,
+    EpochRecord,
+    FormatRecord,
+    FragmentRecord,
+    FragmentStatus,
+    MissingSchemaRecord,
+    NetworkRecord,
+    NetworkVersionRecord,
+    NodeRecord,
+    OwnerRecord,
+    ParticipantRecord,
+    RevisionRecord,
+)
+from pipeline.errors import BrokenInvariantError, RefusedError
+
+Record = (
+    FormatRecord
+    | RevisionRecord
+    | ParticipantRecord
+    | NodeRecord
+    | NetworkRecord
+    | NetworkVersionRecord
+    | FragmentRecord
+    | OwnerRecord
+    | EpochRecord
+    | FragmentStatus
+    | MissingSchemaRecord
+)
+R = TypeVar("R", bound=Record)
+
+_FORMAT: Final = "format"
+_HINTS: Final[dict[type, dict[str, Any]]] = {
+    kind: get_type_hints(kind) for kind in get_args(Record)
+}
+
+
+def encode(record: Record) -> bytes:
+    """A record as JSON: one line, keys sorted, so that equal records are equal bytes."""
+    plain: dict[str, object] = {_FORMAT: FORMAT_VERSION}
+    for field in fields(record):
+        plain[field.name] = _plain(getattr(record, field.name))
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode()
+
+
+def decode(kind: type[R], value: bytes, place: str) -> R:
+    """Read a record; `place` is its path, for the error.
+
+    Raises:
+        RefusedError: a newer version of Medusa wrote it.
+        BrokenInvariantError: it is not such a record.
+    """
+    try:
+        found = json.loads(value)
+        version = _integer(found[_FORMAT])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(kind, place, "it is not JSON with a format version") from error
+    if version > FORMAT_VERSION:
+        raise RefusedError(
+            f"it is written in format {version}, this version of Medusa reads up to "
+            f"{FORMAT_VERSION}",
+            place=f"catalog {place}",
+            hint="use the version of Medusa that wrote it, or a newer one.",
+        )
+    return _record(kind, found, place)
+
+
+def _record(kind: type[R], found: dict[str, object], place: str) -> R:
+    hints = _HINTS[kind]
+    values: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name not in found:
+            if field.default is MISSING and field.default_factory is MISSING:
+                raise _damaged(kind, place, f"{field.name} is missing")
+            continue
+        try:
+            values[field.name] = _typed(hints[field.name], found[field.name])
+        except (ValueError, TypeError) as error:
+            raise _damaged(kind, place, f"{field.name}: {error}") from error
+    return kind(**values)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _typed(hint: Any, value: object) -> object:
+    """The value as its declared type. Raises ValueError or TypeError when it is none."""
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
+    origin = get_origin(hint)
+    if origin is UnionType:
+        inner = next(option for option in get_args(hint) if option is not NoneType)
+        return None if value is None else _typed(inner, value)
+    if origin is tuple:
+        return _tuple(get_args(hint), value)
+    if issubclass(hint, Enum):
+        return hint(value)
+    if hint is int:
+        return _integer(value)
+    if not isinstance(value, hint):
+        raise TypeError(f"{value!r} is not a {hint.__name__}")
+    return value
+
+
+def _tuple(inner: tuple[Any, ...], value: object) -> tuple[object, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list")
+    if inner[-1] is Ellipsis:
+        return tuple(_typed(inner[0], item) for item in value)
+    return tuple(_typed(hint, item) for hint, item in zip(inner, value, strict=True))
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _damaged(kind: type, place: str, why: str) -> BrokenInvariantError:
+    return BrokenInvariantError(
+        f"what is stored is not a {kind.__name__}: {why}", place=f"catalog {place}"
+    )

@@ -1,0 +1,198 @@
+"""The catalog's steps as pure functions: what was read → the operations of one atomic step.
+
+Rules:
+
+1. Every change of what is deployed or desired replaces the revision counter in the same step. Two
+   such changes that read the same revision cannot both be done.
+2. An epoch is taken by replacing the fragment's epoch counter. So of all claims that read the same
+   counter exactly one is done. The counter is never removed.
+3. A claim also checks the fragment's record: nobody owns what was undeployed meanwhile.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned
+from pipeline.catalog.codec import decode, encode
+from pipeline.catalog.records import (
+    EpochRecord,
+    FragmentRecord,
+    NetworkRecord,
+    NetworkVersionRecord,
+    OwnerRecord,
+    RevisionRecord,
+)
+from pipeline.errors import BrokenInvariantError, RetryError
+from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion, NodeId
+from pipeline.names import Znodes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFragment:
+    """What is stored of a fragment: its record, and its children as far as they exist."""
+
+    record: Versioned
+    owner: Versioned | None = None
+    status: Versioned | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNetwork:
+    """What was read of a network before a step; `network` None: it is not deployed.
+
+    Args:
+        revision: the revision counter.
+        folders: the paths that hold versions and fragments, by path.
+    """
+
+    revision: Versioned
+    network: Versioned | None
+    folders: Mapping[str, Versioned]
+    fragments: Mapping[FragmentName, StoredFragment]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who wants to own a fragment; see `OwnerRecord`."""
+
+    network: NetworkName
+    fragment: FragmentName
+    owner: OwnerRecord
+
+
+def deploy_step(
+    znodes: Znodes,
+    stored: StoredNetwork,
+    network: NetworkRecord,
+    version: NetworkVersionRecord,
+    fragments: tuple[FragmentRecord, ...],
+) -> tuple[Operation, ...]:
+    """Make this version the wanted one: new fragments, changed ones, and those that go."""
+    name = network.network
+    if (version.network, version.version) != (name, network.version):
+        raise BrokenInvariantError("the version to deploy is not the wanted one", place=name)
+    operations: list[Operation] = [bump(znodes, stored.revision)]
+    if stored.network is None:
+        operations += [
+            Create(znodes.network(name), encode(network)),
+            Create(znodes.versions(name), b""),
+            Create(znodes.fragments(name), b""),
+        ]
+    else:
+        path = znodes.network(name)
+        operations.append(Set(path, encode(network), stored.network.version))
+    operations.append(Create(znodes.version(name, version.version), encode(version)))
+    wanted = {record.fragment: record for record in fragments}
+    for fragment in sorted(wanted.keys() | stored.fragments.keys()):
+        operations += _fragment_change(
+            znodes, (name, fragment), stored.fragments.get(fragment), wanted.get(fragment)
+        )
+    return tuple(operations)
+
+
+def remove_step(
+    znodes: Znodes,
+    stored: StoredNetwork,
+    network: NetworkName,
+    versions: Mapping[str, Versioned],
+) -> tuple[Operation, ...]:
+    """Remove a network with all that is stored of it; the epoch counters stay.
+
+    `versions` are the stored versions by path.
+    """
+    if stored.network is None:
+        raise BrokenInvariantError("only what is stored can be removed", place=network)
+    operations: list[Operation] = [bump(znodes, stored.revision)]
+    for name, fragment in sorted(stored.fragments.items()):
+        operations += _fragment_change(znodes, (network, name), fragment, None)
+    for held in (versions, stored.folders):
+        operations += [Delete(path, found.version) for path, found in sorted(held.items())]
+    operations.append(Delete(znodes.network(network), stored.network.version))
+    return tuple(operations)
+
+
+def claim_step(
+    znodes: Znodes,
+    claim: Claim,
+    fragment: Versioned,
+    owner: Versioned | None,
+    epoch: Versioned | None,
+) -> tuple[Operation, ...]:
+    """Take the epoch that `claim` names: the counter moves, the owner changes, or nothing does."""
+    counter = encode(EpochRecord(claim.owner.epoch))
+    return (
+        Check(znodes.fragment(claim.network, claim.fragment), fragment.version),
+        put(znodes.epoch(claim.network, claim.fragment), counter, epoch),
+        put(znodes.owner(claim.network, claim.fragment), encode(claim.owner), owner),
+    )
+
+
+def next_epoch(counter: EpochRecord | None) -> Epoch:
+    """The epoch after the last one that was ever claimed; the first is 1."""
+    return Epoch(1 if counter is None else counter.epoch + 1)
+
+
+def check_claimable(
+    current: OwnerRecord | None, node: NodeId, place: str, *, owner_alive: bool
+) -> None:
+    """Make sure that a node may claim: nobody owns it, it does itself, or the owner is gone.
+
+    Raises:
+        RetryError: another node that is alive owns it.
+    """
+    if current is not None and current.node != node and owner_alive:
+        raise RetryError(
+            f"node {current.node} owns it (epoch {current.epoch}) and is alive", place=place
+        )
+
+
+def check_expected(
+    current: NetworkRecord | None, expected: NetworkVersion | None, place: str
+) -> None:
+    """Make sure that a network still is at the version that a deploy was planned against.
+
+    Raises:
+        RetryError: somebody else deployed or removed it meanwhile.
+    """
+    found = None if current is None else current.version
+    if found != expected:
+        now = "is not deployed" if found is None else f"is at version {found}"
+        then = "was not deployed" if expected is None else f"was at version {expected}"
+        raise RetryError(
+            f"it {now}, the plan was made when it {then}",
+            place=place,
+            hint="somebody else changed it meanwhile: look at it and deploy again.",
+        )
+
+
+def bump(znodes: Znodes, revision: Versioned) -> Set:
+    """The operation that counts a change of what is deployed or desired."""
+    path = znodes.networks()
+    count = decode(RevisionRecord, revision.value, path).revision
+    return Set(path, encode(RevisionRecord(count + 1)), revision.version)
+
+
+def put(path: str, value: bytes, found: Versioned | None) -> Create | Set:
+    """Create a path that was not there, or replace the value that was."""
+    return Create(path, value) if found is None else Set(path, value, found.version)
+
+
+def _fragment_change(
+    znodes: Znodes,
+    name: tuple[NetworkName, FragmentName],
+    stored: StoredFragment | None,
+    wanted: FragmentRecord | None,
+) -> list[Operation]:
+    path = znodes.fragment(*name)
+    if wanted is not None:
+        value = encode(wanted)
+        if stored is not None and stored.record.value == value:
+            return []
+        return [put(path, value, None if stored is None else stored.record)]
+    if stored is None:
+        return []
+    children = ((znodes.owner(*name), stored.owner), (znodes.status(*name), stored.status))
+    gone: list[Operation] = [
+        Delete(child, found.version) for child, found in children if found is not None
+    ]
+    return [*gone, Delete(path, stored.record.version)]
