@@ -1,0 +1,75 @@
+from dataclasses import replace
+
+from pipeline.planner.plan import NewTopic
+from pipeline.planner.planner import plan
+from tests.unit.planner.networks import OWNER, external, filtered, network, tolls
+
+
+def _topics(**changes: int) -> dict[str, NewTopic]:
+    wanted = replace(tolls(), **changes)  # type: ignore[arg-type]  # mypy cannot follow keywords
+    return {topic.name: topic for topic in plan(wanted, OWNER).topics}
+
+
+def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
+    """Output, boundaries, tentative, dead letters, redrive, advances and markers, three times."""
+    names = list(_topics())
+    assert names[0] == "sightings-topic"
+    assert len(names) == 1 + 3 * 7
+    assert names[1:8] == [
+        "net.tolls",
+        "net.tolls.boundaries",
+        "net.tolls.tentative",
+        "net.tolls.dlq",
+        "net.tolls.redrive",
+        "net.tolls.advances",
+        "net.tolls.markers",
+    ]
+
+
+def test_only_input_topics_are_external() -> None:
+    """A topic that others write may well exist already."""
+    assert [topic.name for topic in _topics().values() if topic.external] == ["sightings-topic"]
+
+
+def test_what_lanes_read_is_kept_equally_long() -> None:
+    """A stopped lane finds its positions in every input again."""
+    topics = _topics(retention_ms=1234)
+    for name in ("sightings-topic", "net.tolls", "net.tolls.tentative", "net.tolls.redrive"):
+        assert dict(topics[name].config)["retention.ms"] == "1234"
+    assert dict(topics["net.tolls.advances"].config)["retention.ms"] == "1234"
+
+
+def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
+    """Their records count in one order, and only the newest per key."""
+    topics = _topics()
+    for name in ("net.tolls.markers", "net.tolls.boundaries"):
+        assert dict(topics[name].config)["cleanup.policy"] == "compact"
+        assert topics[name].partitions == 1
+        assert topics[name].single_partition
+    assert topics["net.tolls.advances"].single_partition
+
+
+def test_partition_counts_follow_the_data() -> None:
+    """Dead letters have as many partitions as the widest input, tentative ones as the output."""
+    source = replace(external("s"), partitions=7)
+    made = plan(network((source,), (filtered("f", source, "`at` > 0"),), ("f",)), OWNER)
+    topics = {str(topic.name): topic for topic in made.topics}
+    assert topics["f-out"].partitions == topics["f-out.tentative"].partitions == 4
+    assert topics["net.f.dlq"].partitions == topics["net.f.redrive"].partitions == 7
+    assert topics["f-out.tentative"].follows == ("f-out",)
+    assert topics["net.f.dlq"].follows == ("s-topic",)
+
+
+def test_two_streams_of_one_topic_need_it_once() -> None:
+    """The topic gets the larger of the two counts."""
+    one = external("one")
+    two = replace(external("two"), topic=one.topic, partitions=9)
+    boxes = (filtered("f", one, "`at` > 0"), filtered("g", two, "`at` > 0"))
+    made = plan(network((one, two), boxes), OWNER)
+    assert [t.partitions for t in made.topics if t.external] == [9]
+
+
+def test_replicated_topics_need_two_to_agree() -> None:
+    """A record counts as written only when it survives the loss of a broker."""
+    assert all("min.insync.replicas" in dict(t.config) for t in _topics(replication=3).values())
+    assert not any("min.insync.replicas" in dict(t.config) for t in _topics().values())

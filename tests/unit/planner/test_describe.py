@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from pipeline.ids import Millis, TopicName
+from pipeline.network.model import Network, StartAt
+from pipeline.planner.describe import describe, differences
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
+from tests.unit.planner.generated import networks
+from tests.unit.planner.networks import OWNER, tolls
+
+
+def _fragments(wanted: Network) -> tuple[Fragment, ...]:
+    return plan(wanted, OWNER).fragments
+
+
+@settings(max_examples=50, deadline=None)
+@given(networks())
+def test_labels_are_all_different(made_up: Network) -> None:
+    """Two fragments can be compared label by label."""
+    for fragment in _fragments(made_up):
+        labels = [label for label, _ in describe(fragment)]
+        assert len(labels) == len(set(labels))
+
+
+def test_differences_name_what_changed_came_and_went() -> None:
+    """One line each, what is gone last."""
+    before = _fragments(tolls())[1]
+    stream = replace(
+        tolls().streams[0],
+        topic=TopicName("elsewhere"),
+        start=StartAt("time", Millis(0)),
+        columns=tolls().streams[0].columns[1:],
+    )
+    after = replace(before, inputs=(stream, before.inputs[1]))
+    assert differences(before, after) == (
+        "changed: topic of sightings `sightings-topic` → `elsewhere`",
+        "changed: start of sightings `earliest` → `1970-01-01T00:00:00Z`",
+        "gone: column car of sightings `STRING NOT NULL`",
+    )
+    assert differences(after, before)[-1] == "new: column car of sightings `STRING NOT NULL`"
+    assert differences(before, before) == ()

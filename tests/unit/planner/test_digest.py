@@ -1,0 +1,105 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.network.boxes.filter import Filter
+from pipeline.network.model import Network
+from pipeline.network.types import Columns
+from pipeline.planner.digest import fragment_digest, plan_digest
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
+from tests.unit.planner.networks import OWNER, column, external, filtered, network
+
+SOURCE = external("s", column("a"))
+KEPT = filtered("kept", SOURCE, "`a` > 1")
+BASE = network((SOURCE,), (KEPT,), ("kept",))
+
+
+def _fragment(of: Network) -> Fragment:
+    (fragment,) = plan(of, OWNER).fragments
+    return fragment
+
+
+def _with_source(**changes: object) -> Network:
+    return replace(BASE, streams=(replace(SOURCE, **changes),))  # type: ignore[arg-type]  # keywords
+
+
+def _with_where(change: Callable[[Filter], Filter]) -> Network:
+    return replace(BASE, boxes=(change(KEPT),))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _with_source(lateness_ms=1),
+        _with_source(topic="elsewhere"),
+        _with_source(schema_json='{"a": 1}'),
+        _with_where(lambda box: replace(box, where=replace(box.where, sql="`a` > 2"))),
+        _with_where(lambda box: replace(box, key=("a",))),
+        replace(BASE, outputs=(replace(BASE.outputs[0], topic="elsewhere"),)),  # type: ignore[arg-type]  # a plain name
+        replace(BASE, name="other"),  # type: ignore[arg-type]  # a plain name
+    ],
+)
+def test_what_decides_what_runs_changes_the_digest(other: Network) -> None:
+    """Expressions, topics, schemas, time settings and names all count."""
+    assert fragment_digest(_fragment(other)) != fragment_digest(_fragment(BASE))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _with_source(partitions=99),
+        _with_source(subject="other"),
+        _with_source(schema_json='{"doc": "said anew"}'),
+        _with_where(lambda box: replace(box, where=replace(box.where, text="a>1"))),
+        replace(BASE, outputs=(replace(BASE.outputs[0], partitions=99),)),
+        replace(BASE, retention_ms=1),
+    ],
+)
+def test_what_decides_nothing_keeps_the_digest(other: Network) -> None:
+    """How something is written or how a topic would be created restarts nothing."""
+    assert fragment_digest(_fragment(other)) == fragment_digest(_fragment(BASE))
+
+
+def test_plan_digest_covers_topics() -> None:
+    """A topic that would be created differently is a new version, though nothing restarts."""
+    other = replace(BASE, retention_ms=1)
+    assert plan_digest(plan(other, OWNER)) != plan_digest(plan(BASE, OWNER))
+    assert plan_digest(plan(BASE, OWNER)) == plan_digest(plan(BASE, OWNER))
+
+
+def test_digest_is_the_same_in_every_process() -> None:
+    """No order of a set, no address and no hash seed gets into it."""
+    program = (
+        "from tests.unit.planner.test_digest import BASE, _fragment\n"
+        "from pipeline.planner.digest import fragment_digest\n"
+        "print(fragment_digest(_fragment(BASE)))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(["", *sys.path])},
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=60,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert found == {fragment_digest(_fragment(BASE))}
+
+
+def test_digest_carries_its_format() -> None:
+    """The part before the colon counts up when the way of hashing changes."""
+    assert fragment_digest(_fragment(BASE)).startswith("1:")
+
+
+def test_unknown_content_is_a_bug_and_is_told() -> None:
+    """A plan with something that has no canonical form does not get a silent digest."""
+    columns: Columns = (object(),)  # type: ignore[assignment]  # exactly what must not happen
+    with pytest.raises(BrokenInvariantError):
+        fragment_digest(replace(_fragment(BASE), boxes=(replace(KEPT, columns=columns),)))

@@ -1,0 +1,81 @@
+import json
+from dataclasses import replace
+
+from pipeline.ids import NetworkVersion
+from pipeline.planner.changes import Current, DeployedFragment, ExistingTopic
+from pipeline.planner.diff import changes, wanted_schemas
+from pipeline.planner.digest import fragment_digest, plan_digest
+from pipeline.planner.planner import plan
+from pipeline.planner.render import changes_as_data, render_changes
+from tests.unit.planner.networks import OWNER, external, filtered, network
+
+SOURCE = external("s")
+OLD = plan(network((SOURCE,), (filtered("f", SOURCE, "`at` > 0"),), ("f",)), OWNER)
+NEW = plan(network((SOURCE,), (filtered("f", SOURCE, "`at` > 1"),), ("f",)), OWNER)
+DEPLOYED = Current(
+    version=NetworkVersion(2),
+    digest=plan_digest(OLD),
+    fragments=(
+        DeployedFragment(OLD.fragments[0].name, fragment_digest(OLD.fragments[0]), running=True),
+    ),
+    topics=tuple(ExistingTopic(topic.name, topic.partitions) for topic in OLD.topics),
+)
+
+
+def test_text_of_a_change() -> None:
+    """New, changed and refused things have their marks; what is kept is only counted."""
+    ran = replace(DEPLOYED, has_run=frozenset({OLD.fragments[0].name}))
+    assert render_changes(changes(NEW, OLD, ran)) == (
+        "network net: version 2\n"
+        "fragments (1 change)\n"
+        "  ! f  change   changed: where of f `at > 0` → `at > 1`\n"
+        "topics (8 keep)\n"
+        "schemas (1 create)\n"
+        "  + f-out-value  create   the first version\n"
+        "restarts: 1 of 1 fragment\n"
+        "refused, 1 problem:\n"
+        "  box f: fragment f has run before; changing it needs state migration, which this "
+        "version does not do yet\n"
+        "    hint: deploy under another network name, or destroy this one first.\n"
+    )
+
+
+def test_text_of_nothing() -> None:
+    """An unchanged network says so."""
+    schemas = wanted_schemas(OLD)
+    from_registry = changes(OLD, OLD, DEPLOYED)
+    assert from_registry.register == schemas
+    kept = replace(from_registry, items=from_registry.items[:-1], register=())
+    assert render_changes(kept).endswith("restarts: 0 of 1 fragment\nnothing to do\n")
+
+
+def test_data_is_json_with_stable_keys() -> None:
+    """Programs get the same in plain data, with snake_case keys."""
+    data = changes_as_data(changes(NEW, OLD, replace(DEPLOYED, topics=())))
+    assert json.loads(json.dumps(data)) == data
+    assert list(data) == [
+        "format_version",
+        "network",
+        "deployed_version",
+        "pending",
+        "refused",
+        "restarts",
+        "summary",
+        "fragments",
+        "topics",
+        "schemas",
+        "create_topics",
+        "missing_topics",
+        "problems",
+    ]
+    assert data["fragments"] == [
+        {
+            "name": "f",
+            "action": "change",
+            "reasons": ["changed: where of f `at > 0` → `at > 1`"],
+            "refused": None,
+            "hint": None,
+        }
+    ]
+    assert data["pending"] is True
+    assert data["refused"] is False
