@@ -416,8 +416,8 @@ class Catalog:
         )
 
     def _versions(self, network: NetworkName) -> dict[str, Versioned]:
-        folder = self._znodes.versions(network)
-        paths = (f"{folder}/{name}" for name in self._store.children(folder))
+        names = self._store.children(self._znodes.versions(network))
+        paths = (self._znodes.version(network, int(name)) for name in names)
         found = {path: self._store.get(path) for path in paths}
         return {path: value for path, value in found.items() if value is not None}
 
