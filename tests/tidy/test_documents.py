@@ -1,0 +1,52 @@
+import re
+from pathlib import Path
+
+from tests.tidy.tree import ROOT, text_of, tracked_files
+
+LINK = r"(?<!!)\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)"
+
+
+def anchors(text: str) -> set[str]:
+    """The names of the headings of a Markdown text, as renderers make them."""
+    found = set()
+    for heading in re.findall(r"^#+ +(.+?) *$", without_code(text), re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+        found.add(words.replace(" ", "-"))
+    return found
+
+
+def without_code(text: str) -> str:
+    """A Markdown text without its code blocks."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def broken_links(path: Path, text: str) -> list[str]:
+    """The relative links of a Markdown text that lead nowhere, in words."""
+    problems = []
+    for target, anchor in re.findall(LINK, without_code(text)):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        aim = (ROOT / path.parent / target).resolve() if target else ROOT / path
+        if not aim.exists():
+            problems.append(f"{path}: {target} does not exist")
+        elif anchor and aim.suffix == ".md" and anchor not in anchors(aim.read_text("utf-8")):
+            problems.append(f"{path}: {target or path.name} has no heading #{anchor}")
+    return problems
+
+
+def documents() -> list[Path]:
+    """Every Markdown file."""
+    return [path for path in tracked_files() if path.suffix == ".md"]
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    """Every relative link names a file that exists and a heading that is in it."""
+    assert not [problem for path in documents() for problem in broken_links(path, text_of(path))]
+
+
+def test_the_check_finds_what_it_looks_for() -> None:
+    """A missing file and a missing heading are reported; what exists and what is code is not."""
+    here = Path("README.md")
+    assert broken_links(here, "[a](no-such-file.md)")
+    assert broken_links(here, "# One\n[a](#two)") == ["README.md: README.md has no heading #two"]
+    assert not broken_links(here, "[a](Makefile) [b](http://127.0.0.1)\n```\n[c](nowhere)\n```")

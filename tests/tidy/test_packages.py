@@ -1,0 +1,90 @@
+import ast
+
+from tests.tidy.tree import PACKAGES, python_files, tree_of
+
+HOMES = {
+    "confluent_kafka": ("brokers/",),
+    "kazoo": ("brokers/",),
+    "pyspark": ("pipeline/spark/",),
+    "fastavro": ("schemas/",),
+    "click": ("pipeline/cli/",),
+    "sqlglot": ("pipeline/network/",),
+}
+USERS_PROGRAMS = ("pipeline/projects/",)
+"""Files that `medusa init` copies: they are written as a user would write them."""
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """The top names of everything that a module imports, wherever in it."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def away_from_home(path: str, tree: ast.Module) -> list[str]:
+    """The drivers that a module imports although it is not in their home, in words."""
+    if path.startswith(USERS_PROGRAMS):
+        return []
+    return [
+        f"{path} imports {driver}, whose home is {', '.join(homes)}"
+        for driver, homes in sorted(HOMES.items())
+        if driver in imported(tree) and not path.startswith(homes)
+    ]
+
+
+def beyond_reexports(tree: ast.Module) -> list[int]:
+    """Lines of an `__init__.py` that are neither docstring nor import nor `__all__`."""
+    first, *_ = [*tree.body, None]
+    return [
+        node.lineno
+        for node in tree.body
+        if not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (node is first and ast.get_docstring(tree) is not None)
+        and not (
+            isinstance(node, ast.Assign)
+            and [ast.unparse(target) for target in node.targets] == ["__all__"]
+        )
+    ]
+
+
+def test_drivers_stay_at_home() -> None:
+    """Each driver is imported only below its one folder."""
+    problems = [
+        problem
+        for path in python_files(*PACKAGES)
+        for problem in away_from_home(path.as_posix(), tree_of(path))
+    ]
+    assert not problems
+
+
+def test_packages_only_describe_and_reexport() -> None:
+    """An `__init__.py` has a docstring that says what the package is for, and no code."""
+    problems = {}
+    for path in python_files(*PACKAGES):
+        if path.name == "__init__.py":
+            lines = beyond_reexports(tree_of(path))
+            if lines or ast.get_docstring(tree_of(path)) is None:
+                problems[path.as_posix()] = lines
+    assert not problems
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    """A folder with modules has an `__init__.py`; without one, import-linter does not see it."""
+    files = {
+        path for path in python_files(*PACKAGES) if not path.as_posix().startswith(USERS_PROGRAMS)
+    }
+    missing = {path.parent for path in files if path.parent / "__init__.py" not in files}
+    assert not missing
+
+
+def test_the_checks_find_what_they_look_for() -> None:
+    """A driver abroad and code in a package file are reported; at home and imports are not."""
+    lazy = ast.parse("def f():\n    from pyspark.sql import types")
+    assert away_from_home("brokers/x.py", lazy)
+    assert not away_from_home("pipeline/spark/x.py", lazy)
+    assert beyond_reexports(ast.parse('"""Doc."""\nimport a\nX = 1')) == [3]
+    assert not beyond_reexports(ast.parse('"""Doc."""\nfrom a import b\n__all__ = ["b"]'))

@@ -1,0 +1,87 @@
+import re
+from pathlib import Path
+
+from tests.tidy.tree import python_files, text_of, tracked_files
+
+HERE = Path("tests/tidy")
+UNFINISHED = (
+    r"\b(TODO|FIXME|HACK)\b",
+    r"\bNotImplementedError\b",
+    r"\bmark\.(skip|skipif|xfail)\b",
+    r"\bpytest\.(skip|xfail|importorskip)\b",
+    r"\bunittest\.(skip|mock)\b",
+)
+ADDRESS = r"https?://([^\s/:\"'`)>\]]*)"
+OUR_HOSTS = (
+    r"(127\.0\.0\.1|localhost|\[::1\]|\{[^}]*\}?|registry|[\w.-]+\.(example|test|invalid)|\w)?"
+)
+"""Loopback, names in docker-compose.yml, a hole in a string, and names that nobody can own."""
+MACHINE_PATHS = r"(?<![\w./{}$~-])/(work|root|Users)/\w+|(?<![\w./{}$~-])/home/\w+"
+BINARY = {".png", ".ico", ".jar"}
+OTHERS_TEXT = {Path("LICENSE")}
+
+
+def found(pattern: str, text: str) -> list[str]:
+    """The lines that match, with their numbers."""
+    return [
+        f"{number}: {line.strip()[:100]}"
+        for number, line in enumerate(text.splitlines(), start=1)
+        if re.search(pattern, line)
+    ]
+
+
+def foreign_addresses(text: str) -> list[str]:
+    """The addresses of hosts that are not ours."""
+    return [
+        match.group(0)
+        for match in re.finditer(ADDRESS, text)
+        if not re.fullmatch(OUR_HOSTS, match.group(1))
+    ]
+
+
+def texts() -> list[Path]:
+    """Every file of text that is ours."""
+    return [
+        path
+        for path in tracked_files()
+        if path.suffix not in BINARY and path not in OTHERS_TEXT and HERE not in path.parents
+    ]
+
+
+def test_nothing_is_left_unfinished() -> None:
+    """No Python file has a mark for later, a hole, or a test that does not run."""
+    problems = {
+        path.as_posix(): lines
+        for path in python_files()
+        if HERE not in path.parents and (lines := found("|".join(UNFINISHED), text_of(path)))
+    }
+    assert not problems
+
+
+def test_no_file_names_a_place_to_download_from() -> None:
+    """Where packages and jars come from is the business of the machine that installs them."""
+    problems = {path.as_posix(): foreign_addresses(text_of(path)) for path in texts()}
+    assert not {path: hosts for path, hosts in problems.items() if hosts}
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    """What is in the repository works wherever it is checked out."""
+    problems = {path.as_posix(): found(MACHINE_PATHS, text_of(path)) for path in texts()}
+    assert not {path: lines for path, lines in problems.items() if lines}
+
+
+def test_lock_files_hold_versions_and_hashes_only() -> None:
+    """No comment and no option stands in a lock file, and every package has a hash."""
+    for path in (Path("requirements.lock"), Path("requirements-build.lock")):
+        packages = text_of(path).replace("\\\n", " ").splitlines()
+        for package in packages:
+            assert re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", package), package
+
+
+def test_the_checks_find_what_they_look_for() -> None:
+    """Each kind of forbidden word is reported; what looks like it but is fine is not."""
+    assert found("|".join(UNFINISHED), "x = 1  # TODO: more") == ["1: x = 1  # TODO: more"]
+    assert foreign_addresses("see https://repository.somewhere.org/maven2") != []
+    assert not foreign_addresses("http://127.0.0.1:8081 http://{host}:1 http://a.example/x")
+    assert found(MACHINE_PATHS, 'open("/root/x")')
+    assert not found(MACHINE_PATHS, "tests/work/x ~/work/x /medusa/networks")

@@ -1,0 +1,43 @@
+"""What the tidy tests look at: the files of the project, and Python files as syntax trees."""
+
+import ast
+import functools
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("pipeline", "brokers", "schemas", "connectors")
+
+
+@functools.cache
+def tracked_files() -> tuple[Path, ...]:
+    """Every file that is in the repository or about to be, relative to its root."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    return tuple(sorted(Path(line) for line in listed.splitlines() if (ROOT / line).is_file()))
+
+
+def python_files(*folders: str) -> tuple[Path, ...]:
+    """The Python files below these top folders; without folders, all of them."""
+    return tuple(
+        path
+        for path in tracked_files()
+        if path.suffix == ".py" and (not folders or path.parts[0] in folders)
+    )
+
+
+def text_of(path: Path) -> str:
+    """The text of a tracked file."""
+    return (ROOT / path).read_text(encoding="utf-8", errors="replace")
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """A tracked Python file as a syntax tree."""
+    return ast.parse(text_of(path), filename=str(path))
