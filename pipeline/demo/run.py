@@ -1,0 +1,216 @@
+"""Runs the toll network once: waits for it, lets it be fed, watches, waits for the last windows.
+
+Everything it touches is handed in, so that its tests need no server.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from brokers.records import Ends, KafkaRecord, TopicDescription
+from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.clock import Clock, Deadline
+from pipeline.demo.collect import Collected
+from pipeline.demo.view import Look, View, arrows, troubles
+from pipeline.errors import EnvironmentProblem, MedusaError
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.planner.plan import Plan
+
+RUNNING_WITHIN_S = 120.0
+FED_WITHIN_S = 60.0
+"""How much longer than its seconds the feed may take, deliveries included."""
+SETTLED_WITHIN_S = 120.0
+LOOK_EVERY_S = 1.0
+_POLL_S = 0.2
+
+
+class Topics(Protocol):
+    """What is asked of Kafka beside records; as in `brokers/kafka/admin.py`."""
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """The ones of these topics that exist."""
+
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """The next offset to be visible, per partition."""
+
+
+class Records(Protocol):
+    """Where the network's output is read; as in `brokers/kafka/reader.py`."""
+
+    def assign(self, starts: Ends) -> None:
+        """Read these partitions from these offsets."""
+
+    def poll(self, timeout_s: float) -> tuple[KafkaRecord, ...]:
+        """What has come; waits a little for the first."""
+
+    def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
+        """Everything up to these ends."""
+
+
+class Feed(Protocol):
+    """The producer, a process of its own."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """0 when everything was delivered; None while it runs."""
+
+    def failure(self, what: str) -> MedusaError:
+        """The error that says that it failed, with its last words."""
+
+
+class Screen(Protocol):
+    """Where progress is shown."""
+
+    def step(self, text: str) -> None:
+        """Something that takes a while begins."""
+
+    def show(self, view: View) -> None:
+        """How the network stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the run looks at.
+
+    Args:
+        graph: the network as text.
+        statuses: what the node last reported of the network's fragments.
+        check: raises when a process that has to run does not.
+        measure: called now and then, to measure memory.
+    """
+
+    plan: Plan
+    graph: str
+    topics: Topics
+    records: Records
+    statuses: Callable[[], tuple[FragmentStatus, ...]]
+    check: Callable[[], None]
+    measure: Callable[[], None]
+    screen: Screen
+    clock: Clock
+
+
+@dataclass(slots=True)
+class Run:
+    """One run over a deployed network."""
+
+    world: World
+    collected: Collected
+    _looks: list[Look] = field(default_factory=list)
+    _looked_at_s: float = float("-inf")
+
+    def await_running(self) -> None:
+        """Wait until every fragment runs, then begin to read all of its output.
+
+        Raises:
+            EnvironmentProblem: a fragment failed.
+            RetryError: it took too long.
+        """
+        world = self.world
+        world.screen.step("waiting for the boxes to run")
+        deadline = Deadline.after(world.clock, RUNNING_WITHIN_S, "starting the network")
+        while not self._all_run():
+            world.check()
+            deadline.check("medusa logs tells what the node does.")
+            world.clock.sleep(_POLL_S)
+        topics = self.collected.watched.all
+        found = world.topics.describe(topics)
+        world.records.assign(
+            {t: dict.fromkeys(range(found[t].partitions), Offset(0)) for t in topics if t in found}
+        )
+
+    def watch(self, feed: Feed, seconds: float) -> None:
+        """Collect and show while the feed runs.
+
+        Raises:
+            MedusaError: the feed, a server or a fragment failed.
+            RetryError: the feed does not end.
+        """
+        clock = self.world.clock
+        began_s = clock.monotonic_s()
+        deadline = Deadline.after(clock, seconds + FED_WITHIN_S, "feeding")
+        while feed.running:
+            fed_s = min(seconds, clock.monotonic_s() - began_s)
+            self._turn(f"fed for {fed_s:.0f} of {seconds:g} s")
+            deadline.check()
+        if feed.exit_code != 0:
+            raise feed.failure("the producer could not deliver everything")
+
+    def settle(self, last_ms: Millis) -> bool:
+        """Wait until all output up to an event time has come; whether it has.
+
+        An output is complete up to its boundary. What lies in its topic when the boundary has been
+        seen is then read to the end.
+        """
+        world, collected = self.world, self.collected
+        world.screen.step("the feed has ended; waiting for the last windows")
+        deadline = Deadline.after(world.clock, SETTLED_WITHIN_S, "the last windows")
+        complete = False
+        while not complete and not deadline.passed:
+            self._turn("the feed has ended")
+            until = collected.complete_until()
+            complete = until is not None and until >= last_ms
+        watched = collected.watched
+        ends = world.topics.end_offsets((*watched.outputs, *watched.dead_letters))
+        for record in world.records.read_to(ends):
+            collected.take(record)
+        return complete
+
+    def _turn(self, doing: str) -> None:
+        """One turn: take what has come, and look and show now and then."""
+        world = self.world
+        world.check()
+        for record in world.records.poll(_POLL_S):
+            self.collected.take(record)
+        now_s = world.clock.monotonic_s()
+        if now_s - self._looked_at_s < LOOK_EVERY_S:
+            return
+        self._looked_at_s = now_s
+        before = self._looks[-1] if self._looks else None
+        look = self._look()
+        self._looks = [look]
+        world.measure()
+        counts = (
+            f"{len(self.collected.notifications):,} toll notifications, "
+            f"{len(self.collected.dispatches):,} tow dispatches"
+        )
+        world.screen.show(
+            View(
+                headline=f"{world.plan.network}: {doing}; {counts}",
+                graph=world.graph,
+                arrows=arrows(world.plan, before, look),
+                newest=tuple(self.collected.newest),
+                troubles=troubles(look),
+            )
+        )
+
+    def _look(self) -> Look:
+        world = self.world
+        statuses = {status.fragment: status for status in world.statuses()}
+        self._refuse_failed(statuses.values())
+        written = {fragment.output.topic for fragment in world.plan.fragments}
+        read = {source.topic for f in world.plan.fragments for source in f.inputs}
+        ends = world.topics.end_offsets(sorted(read - written))
+        fed = {topic: sum(partitions.values()) for topic, partitions in ends.items()}
+        return Look(world.clock.now_ms(), fed, statuses)
+
+    def _all_run(self) -> bool:
+        statuses = {status.fragment: status for status in self.world.statuses()}
+        self._refuse_failed(statuses.values())
+        return all(
+            fragment.name in statuses and statuses[fragment.name].state is LaneState.RUNNING
+            for fragment in self.world.plan.fragments
+        )
+
+    def _refuse_failed(self, statuses: Iterable[FragmentStatus]) -> None:
+        for status in statuses:
+            if status.state is LaneState.FAILED:
+                raise EnvironmentProblem(
+                    f"fragment {status.fragment} failed: {status.last_error}",
+                    place=f"network {status.network}",
+                    hint="the node's log, named below, tells more.",
+                )

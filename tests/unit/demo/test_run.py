@@ -1,0 +1,289 @@
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from brokers.records import Ends, KafkaRecord, TopicDescription
+from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.demo.collect import Collected, Watched, watched
+from pipeline.demo.run import Run, World
+from pipeline.demo.view import View
+from pipeline.errors import EnvironmentProblem, MedusaError, RetryError
+from pipeline.ids import (
+    BoxName,
+    Epoch,
+    FragmentName,
+    Millis,
+    NetworkName,
+    NodeId,
+    Offset,
+    ParticipantId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.codec import encode_boundary
+from pipeline.lanes.signals import BoundaryRecord
+from pipeline.names import FragmentNames
+from pipeline.network.boxes.filter import Filter
+from pipeline.network.model import Expression
+from pipeline.network.types import Scalar
+from pipeline.planner.plan import DerivedStream, Fragment, Plan
+
+SIGHTINGS = TopicName("car-sightings")
+
+
+def derived(name: str, topic: str) -> DerivedStream:
+    """A stream that a fragment writes."""
+    return DerivedStream(StreamName(name), TopicName(topic), (), None, (), "{}", None, 2)
+
+
+def fragment(name: str, topic: str) -> Fragment:
+    """A fragment that reads the sightings; what is in it does not matter here."""
+    where = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=frozenset())
+    names = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName(name))
+    box = Filter(BoxName(name), StreamName("sightings"), where, (), None)
+    return Fragment(names, (derived("sightings", SIGHTINGS),), (box,), derived(name, topic))
+
+
+PLAN = Plan(
+    ParticipantId("local"),
+    NetworkName("tolls"),
+    (fragment("toll_notifications", "notes"), fragment("tow_dispatch", "tows")),
+    (),
+    auto_create=True,
+)
+NOTES, TOWS = TopicName("notes"), TopicName("tows")
+
+
+class SteppedClock:
+    """Time that goes on whenever somebody waits."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now_ms(self) -> Millis:
+        """Wall time."""
+        return Millis(int(self.seconds * 1_000))
+
+    def monotonic_s(self) -> float:
+        """The same as seconds."""
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.seconds += seconds
+
+
+@dataclass
+class Log:
+    """A twin of Kafka: records that become visible at a time, and what was assigned."""
+
+    clock: SteppedClock
+    scheduled: list[tuple[float, KafkaRecord]] = field(default_factory=list)
+    assigned: Ends = field(default_factory=dict)
+    read: int = 0
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """All topics exist, with two partitions."""
+        return {topic: TopicDescription(topic, "id", 2) for topic in topics}
+
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """One more for each record that is visible."""
+        visible = [record.topic for at, record in self.scheduled if at <= self.clock.seconds]
+        return {topic: {0: Offset(visible.count(topic))} for topic in topics}
+
+    def assign(self, starts: Ends) -> None:
+        """Remember what is to be read."""
+        self.assigned = starts
+
+    def poll(self, timeout_s: float) -> tuple[KafkaRecord, ...]:
+        """The next visible record, if there is one."""
+        self.clock.sleep(timeout_s)
+        visible = [record for at, record in self.scheduled if at <= self.clock.seconds]
+        found = tuple(visible[self.read : self.read + 1])
+        self.read += len(found)
+        return found
+
+    def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
+        """The rest of what is visible in these topics."""
+        visible = [record for at, record in self.scheduled if at <= self.clock.seconds]
+        rest, self.read = visible[self.read :], len(visible)
+        return iter([record for record in rest if record.topic in ends])
+
+
+@dataclass
+class Producer:
+    """A feed that ends by itself."""
+
+    clock: SteppedClock
+    ends_at_s: float
+    code: int = 0
+
+    @property
+    def running(self) -> bool:
+        """Until its time has come."""
+        return self.clock.seconds < self.ends_at_s
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return None if self.running else self.code
+
+    def failure(self, what: str) -> MedusaError:
+        """An error with the words of the caller."""
+        return EnvironmentProblem(what)
+
+
+@dataclass
+class Pages:
+    """A screen that keeps what it was told."""
+
+    steps: list[str] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+
+    def step(self, text: str) -> None:
+        """Keep it."""
+        self.steps.append(text)
+
+    def show(self, view: View) -> None:
+        """Keep it."""
+        self.views.append(view)
+
+
+def status(name: str, state: LaneState, error: str = "") -> FragmentStatus:
+    """What the node reports."""
+    return FragmentStatus(
+        NetworkName("tolls"),
+        FragmentName(name),
+        NodeId("node1"),
+        Epoch(1),
+        state,
+        Millis(0),
+        last_error=error,
+    )
+
+
+@dataclass
+class Scene:
+    """A run with twins all around; all fragments run from `running_from_s` on."""
+
+    running_from_s: float = 1.0
+    state_before: LaneState = LaneState.STARTING
+    clock: SteppedClock = field(default_factory=SteppedClock)
+
+    def __post_init__(self) -> None:
+        self.log = Log(self.clock)
+        self.pages = Pages()
+        world = World(
+            plan=PLAN,
+            graph="graph",
+            topics=self.log,
+            records=self.log,
+            statuses=self.statuses,
+            check=lambda: None,
+            measure=lambda: None,
+            screen=self.pages,
+            clock=self.clock,
+        )
+        self.run = Run(world, Collected(watched(PLAN), lambda r: json.loads(r.value or b"")))
+
+    def statuses(self) -> tuple[FragmentStatus, ...]:
+        """Both fragments, the second a little later than the first."""
+        late = self.clock.seconds >= self.running_from_s
+        state = LaneState.RUNNING if late else self.state_before
+        return (status("toll_notifications", LaneState.RUNNING), status("tow_dispatch", state, "x"))
+
+    def at(self, seconds: float, topic: TopicName, value: bytes) -> None:
+        """Let a record become visible at a time."""
+        record = KafkaRecord(topic, 0, Offset(0), Millis(0), None, value)
+        self.log.scheduled.append((seconds, record))
+        self.log.scheduled.sort(key=lambda pair: pair[0])
+
+    def promise(self, seconds: float, topic: TopicName, at_ms: int) -> None:
+        """Let an output's boundary reach an event time at a time."""
+        boundary = BoundaryRecord("w", Epoch(1), Millis(at_ms), {})
+        self.at(seconds, TopicName(f"{topic}.boundaries"), encode_boundary(boundary))
+
+
+def note(car: str) -> bytes:
+    """A notification."""
+    return json.dumps({"car": car, "toll": 2.0, "segment": 1, "seen_at": 5}).encode()
+
+
+def test_reading_begins_when_all_fragments_run() -> None:
+    """Outputs, boundaries and dead letters are all read from their first offset."""
+    scene = Scene(running_from_s=3.0)
+    scene.run.await_running()
+    assert 3.0 <= scene.clock.seconds < 4.0
+    dead = ("tolls.toll_notifications.dlq", "tolls.tow_dispatch.dlq")
+    topics = ("notes", "tows", "notes.boundaries", "tows.boundaries", *dead)
+    assert scene.log.assigned == {topic: {0: 0, 1: 0} for topic in topics}
+
+
+def test_a_network_that_never_runs_is_given_up() -> None:
+    """Waiting for the fragments has a limit."""
+    with pytest.raises(RetryError, match="starting the network did not finish in time"):
+        Scene(running_from_s=1e9).run.await_running()
+
+
+def test_a_failed_fragment_ends_the_run_with_its_error() -> None:
+    """Nobody waits for a fragment that will not come back."""
+    with pytest.raises(EnvironmentProblem, match="fragment tow_dispatch failed: x"):
+        Scene(running_from_s=1e9, state_before=LaneState.FAILED).run.await_running()
+
+
+def test_what_comes_while_feeding_is_collected_and_shown() -> None:
+    """Notifications appear on the screen while the feed still runs."""
+    scene = Scene()
+    scene.at(2.0, NOTES, note("car-7"))
+    scene.run.watch(Producer(scene.clock, ends_at_s=10.0), 10.0)
+    assert len(scene.run.collected.notifications) == 1
+    assert "car-7 pays 2.0" in scene.pages.views[-1].newest[-1]
+    assert 8 <= len(scene.pages.views) <= 11
+    assert scene.pages.views[-1].headline.endswith("1 toll notifications, 0 tow dispatches")
+
+
+def test_a_feed_that_failed_is_an_error() -> None:
+    """An exit code other than zero is not passed over."""
+    scene = Scene()
+    with pytest.raises(EnvironmentProblem, match="could not deliver everything"):
+        scene.run.watch(Producer(scene.clock, ends_at_s=3.0, code=1), 3.0)
+
+
+def test_a_feed_that_does_not_end_is_given_up() -> None:
+    """Feeding has a limit beyond its seconds."""
+    scene = Scene()
+    with pytest.raises(RetryError, match="feeding did not finish in time"):
+        scene.run.watch(Producer(scene.clock, ends_at_s=1e9), 10.0)
+
+
+def test_settling_reads_on_to_the_end_behind_the_boundary() -> None:
+    """Once both boundaries cover the last event, what lies in the topics is all taken."""
+    scene = Scene()
+    scene.promise(1.0, NOTES, 100)
+    scene.promise(2.0, TOWS, 100)
+    for n in range(20):
+        scene.at(2.0, NOTES, note(f"car-{n}"))
+    assert scene.run.settle(Millis(100))
+    assert scene.clock.seconds < 5.0
+    assert len(scene.run.collected.notifications) == 20
+
+
+def test_settling_without_the_boundary_takes_what_is_there_and_says_so() -> None:
+    """When a boundary stays behind, the run ends all the same, and is not called complete."""
+    scene = Scene()
+    scene.promise(1.0, NOTES, 100)
+    scene.promise(1.0, TOWS, 99)
+    scene.at(2.0, NOTES, note("car-1"))
+    assert not scene.run.settle(Millis(100))
+    assert len(scene.run.collected.notifications) == 1
+
+
+def test_the_outputs_of_the_plan_are_watched() -> None:
+    """Topic names come from the plan, dead letters of every fragment included."""
+    assert watched(PLAN) == Watched(
+        NOTES,
+        TOWS,
+        (TopicName("tolls.toll_notifications.dlq"), TopicName("tolls.tow_dispatch.dlq")),
+    )

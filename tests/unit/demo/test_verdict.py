@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+import pytest
+
+from pipeline.demo.verdict import Verdict, as_lines
+from pipeline.reference.compare import Comparison, Row, compare
+
+ROW: Row = ("a", 2.0)
+
+
+def compared(name: str, expected: list[Row], seen: list[Row]) -> Comparison:
+    """A comparison of rows with a car and a toll."""
+    return compare(name, ("car", "toll"), ("car",), expected, seen)
+
+
+RIGHT = Verdict(
+    fed=1_000,
+    complete=True,
+    comparisons=(compared("tolls", [ROW, ROW], [ROW, ROW]), compared("tows", [ROW], [ROW])),
+    dead_letters=(),
+    memory_bytes=5 << 29,
+)
+
+
+def test_a_right_run_says_how_many_results_were_compared() -> None:
+    """The last line counts all results of all outputs."""
+    assert RIGHT.right
+    assert as_lines(RIGHT) == (
+        "1,000 sightings fed",
+        "tolls: 2 compared, all right",
+        "tows: 1 compared, all right",
+        "memory of all processes: at most 2.50 GiB",
+        "All 3 results are right.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says"),
+    [
+        (replace(RIGHT, complete=False), "the last windows did not close in time"),
+        (replace(RIGHT, dead_letters=("reason=late",)), "dead letters: 1"),
+        (replace(RIGHT, comparisons=(compared("tolls", [ROW], []),)), "  missing: 1"),
+        (replace(RIGHT, comparisons=(compared("tows", [], []),)), "  no tows were due"),
+    ],
+)
+def test_whatever_is_wrong_fails_the_run(verdict: Verdict, says: str) -> None:
+    """Each kind of fault alone is enough, and is told."""
+    assert not verdict.right
+    lines = as_lines(verdict)
+    assert any(line.startswith(says) for line in lines)
+    assert lines[-1] == "The results are NOT right."
+
+
+def test_unknown_memory_is_left_out() -> None:
+    """Where nobody can tell the memory, nothing is said about it."""
+    assert not any("memory" in line for line in as_lines(replace(RIGHT, memory_bytes=None)))
