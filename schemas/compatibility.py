@@ -91,6 +91,11 @@ _RULES: Mapping[Level, _Rule] = {
 }
 
 
+def looks_at_all(level: Level) -> bool:
+    """Whether a level asks about all versions, not only the latest."""
+    return _RULES[level].all_versions
+
+
 def check(level: Level, new: AvroSchema, previous: Sequence[AvroSchema]) -> tuple[str, ...]:
     """Why a new schema does not fit the previous versions under a level; empty: it fits.
 
