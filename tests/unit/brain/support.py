@@ -1,0 +1,153 @@
+"""An agent under test: feeds events to `decide`, keeps its state, wall time and effects."""
+
+from dataclasses import replace
+
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, Stateless
+from pipeline.brain.decide import decide
+from pipeline.brain.events import (
+    BatchFinished,
+    CatalogRead,
+    Desired,
+    Effect,
+    EndsRead,
+    Event,
+    FragmentId,
+    LaneStarted,
+    LaneStopped,
+    PublishStatus,
+    Tick,
+)
+from pipeline.brain.state import Lane, NodeState
+from pipeline.brain.status import status
+from pipeline.catalog.records import FragmentStatus
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    Offset,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.start import first_marker
+from pipeline.network.model import Silence
+
+NETWORK = NetworkName("tolls")
+SPEED = FragmentId(NETWORK, FragmentName("speed"))
+CARS = ExternalInput(
+    stream=StreamName("cars"),
+    topic=TopicName("car-sightings"),
+    partitions=2,
+    lateness_ms=5_000,
+    idle_after_ms=10_000,
+    silence=Silence.IDLE,
+)
+LEFT = DerivedInput(StreamName("left"), TopicName("tolls.left"), 2, "local.tolls.left")
+RIGHT = DerivedInput(StreamName("right"), TopicName("tolls.right"), 2, "local.tolls.right")
+START_MS = Millis(1_700_000_000_000)
+
+
+def at(lane_input: ExternalInput | DerivedInput, partition: int) -> InputPartition:
+    """A partition of an input's own topic."""
+    return InputPartition(lane_input.stream, lane_input.topic, partition)
+
+
+def wish(
+    fragment: FragmentId = SPEED, *, version: int = 1, digest: str = "d1", running: bool = True
+) -> Desired:
+    """What the catalog wants of a fragment here."""
+    return Desired(fragment, NetworkVersion(version), digest, running)
+
+
+def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:
+    """The marker of a lane that has read nothing of two partitions of each input."""
+    end = {at(i, p): Offset(0) for i in inputs for p in (0, 1)}
+    return first_marker(Epoch(epoch), Incarnation(f"life-{epoch}"), end, START_MS)
+
+
+class Agent:
+    """One node's agent."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.state = NodeState(NodeId("node1"))
+        self.now = START_MS
+
+    def hear(self, event: Event) -> tuple[Effect, ...]:
+        """Tell the agent something; what it does, reports aside."""
+        return tuple(e for e in self.hear_all(event) if not isinstance(e, PublishStatus))
+
+    def hear_all(self, event: Event) -> tuple[Effect, ...]:
+        """Tell the agent something; everything it does."""
+        self.state, effects = decide(self.state, event, self.now)
+        return effects
+
+    def tick(self, milliseconds: int = 0) -> tuple[Effect, ...]:
+        """Let wall time pass, then look."""
+        self.now = Millis(self.now + milliseconds)
+        return self.hear(Tick())
+
+    def lane(self, fragment: FragmentId = SPEED) -> Lane:
+        """The agent's view of a lane."""
+        return self.state.lanes[fragment]
+
+    def report(self, fragment: FragmentId = SPEED) -> FragmentStatus:
+        """The lane's status now."""
+        return status(self.state, fragment, self.now)
+
+    def want(self, *wishes: Desired) -> tuple[Effect, ...]:
+        """The catalog is read."""
+        return self.hear(CatalogRead(wishes))
+
+    def started(
+        self,
+        *inputs: ExternalInput | DerivedInput,
+        epoch: int = 1,
+        profile: LaneProfile | None = None,
+    ) -> tuple[Effect, ...]:
+        """The lane starts at the beginning of its inputs."""
+        found = fresh_marker(*inputs, epoch=epoch)
+        shape = profile or LaneProfile(inputs, Stateless())
+        return self.hear(LaneStarted(SPEED, Epoch(epoch), found.incarnation, found, shape))
+
+    def stopped(
+        self,
+        error: str | None = "boom",
+        *,
+        epoch: int = 1,
+        retry: bool = True,
+        fenced: bool = False,
+    ) -> tuple[Effect, ...]:
+        """The lane ends."""
+        return self.hear(LaneStopped(SPEED, Epoch(epoch), error, retry, fenced))
+
+    def finished(
+        self,
+        end: dict[InputPartition, int],
+        progress: dict[InputPartition, int] | None = None,
+        *,
+        epoch: int = 1,
+        boundary_ms: int | None = None,
+    ) -> tuple[Effect, ...]:
+        """A batch of the running lane finishes."""
+        last = self.lane().marker
+        assert last is not None
+        found = replace(
+            last,
+            end={**last.end, **{p: Offset(o) for p, o in end.items()}},
+            progress={**last.progress, **{p: Millis(t) for p, t in (progress or {}).items()}},
+            boundary_ms=None if boundary_ms is None else Millis(boundary_ms),
+        )
+        return self.hear(BatchFinished(SPEED, Epoch(epoch), found, 1, 40))
+
+    def ends(self, ends: dict[InputPartition, int]) -> tuple[Effect, ...]:
+        """Topics tell their ends; one that is left out does not answer."""
+        found: dict[TopicName, dict[int, Offset]] = {}
+        for key, offset in ends.items():
+            found.setdefault(key.topic, {})[key.partition] = Offset(offset)
+        return self.hear(EndsRead(self.now, found))

@@ -1,0 +1,369 @@
+"""Decisions of a node's agent: starting, stopping, trying again, reporting."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.boundaries.profile import LaneProfile, Stateless
+from pipeline.brain.decide import FAILURES_MAX, SUCCESS_MS, back_off_ms
+from pipeline.brain.events import (
+    BatchFinished,
+    BoundaryRead,
+    CatalogLost,
+    CatalogRead,
+    FragmentId,
+    LaneStarted,
+    LaneStopped,
+    PublishStatus,
+    SendAdvance,
+    StartLane,
+    StopLane,
+    Tick,
+)
+from pipeline.catalog.records import LaneState
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Epoch, FragmentName, Incarnation, Millis, NetworkVersion, Offset
+from pipeline.lanes.lifecycle import Phase
+from tests.unit.brain.support import (
+    CARS,
+    LEFT,
+    NETWORK,
+    SPEED,
+    Agent,
+    at,
+    fresh_marker,
+    wish,
+)
+
+OTHER = FragmentId(NETWORK, FragmentName("volume"))
+START = StartLane(SPEED, NetworkVersion(1))
+MINUTE = 60_000
+
+
+@pytest.fixture
+def agent() -> Agent:
+    """An agent that knows nothing yet."""
+    return Agent()
+
+
+@pytest.fixture
+def running(agent: Agent) -> Agent:
+    """An agent with one running lane over an external stream."""
+    agent.want(wish())
+    agent.started(CARS)
+    return agent
+
+
+def test_what_the_catalog_wants_is_started(agent: Agent) -> None:
+    """Every fragment that should run here, and no other."""
+    assert agent.want(wish(), wish(OTHER, running=False)) == (START,)
+    assert agent.report().state is LaneState.STARTING
+    assert agent.report(OTHER).state is LaneState.STOPPED
+
+
+def test_a_catalog_that_is_read_again_changes_nothing(running: Agent) -> None:
+    """Neither while starting nor while running."""
+    other = Agent()
+    other.want(wish())
+    assert other.want(wish()) == ()
+    assert running.want(wish()) == ()
+    assert running.report().state is LaneState.RUNNING
+
+
+def test_what_is_not_wanted_any_more_is_stopped_and_forgotten(running: Agent) -> None:
+    """It stays known until its query has ended."""
+    assert running.want() == (StopLane(SPEED),)
+    assert running.want() == ()
+    assert running.stopped(None) == ()
+    assert running.state.lanes == {}
+
+
+def test_a_fragment_that_should_stand_still_is_stopped_and_shown(running: Agent) -> None:
+    """Stopped is a wish like another."""
+    assert running.want(wish(running=False)) == (StopLane(SPEED),)
+    running.stopped(None)
+    assert running.report().state is LaneState.STOPPED
+    assert running.want(wish()) == (START,)
+
+
+def test_a_changed_plan_restarts_the_lane_at_once(running: Agent) -> None:
+    """Stop, and as soon as it has stopped, start as the new version; this is no failure."""
+    assert running.want(wish(version=2, digest="d2")) == (StopLane(SPEED),)
+    assert running.stopped(None) == (StartLane(SPEED, NetworkVersion(2)),)
+    assert running.report().restarts == 0
+
+
+def test_a_new_version_with_the_same_plan_restarts_nothing(running: Agent) -> None:
+    """Only the digest decides."""
+    assert running.want(wish(version=2)) == ()
+
+
+def test_a_stop_that_meets_a_starting_lane_is_repeated_when_it_runs(agent: Agent) -> None:
+    """The start may have been too far on to hear the first one."""
+    agent.want(wish())
+    assert agent.want() == (StopLane(SPEED),)
+    assert agent.started(CARS) == (StopLane(SPEED),)
+    agent.stopped(None)
+    assert agent.state.lanes == {}
+
+
+def test_a_failed_lane_is_tried_again_after_a_wait(running: Agent) -> None:
+    """Not before, and with the restart counted and the error shown."""
+    assert running.stopped("the topic is gone") == ()
+    report = running.report()
+    assert (report.state, report.last_error) == (LaneState.RESTARTING, "the topic is gone")
+    wait_ms = back_off_ms(SPEED, 1)
+    assert running.tick(wait_ms - 1) == ()
+    assert running.tick(1) == (START,)
+    assert running.report().restarts == 1
+
+
+def test_a_query_that_ends_unasked_has_failed(running: Agent) -> None:
+    """Even without an error."""
+    running.stopped(None)
+    assert "without being asked" in running.report().last_error
+
+
+def test_waits_double_up_to_a_minute_and_differ_by_fragment() -> None:
+    """Lanes of one node do not all come back at once."""
+    for failures in range(1, 50):
+        full = min(60_000, 1_000 * 2 ** (failures - 1))
+        assert full * 3 // 4 <= back_off_ms(SPEED, failures) <= full
+    names = [FragmentId(NETWORK, FragmentName(f"f{n}")) for n in range(20)]
+    assert len({back_off_ms(name, 5) for name in names}) > 10
+
+
+def fail_often(agent: Agent, times: int, lasted_ms: int = 0) -> None:
+    """Start and fail so many times."""
+    for _ in range(times):
+        epoch = agent.lane().epoch + 1
+        agent.started(CARS, epoch=epoch)
+        agent.tick(lasted_ms)
+        agent.stopped(epoch=epoch)
+        agent.tick(MINUTE)
+
+
+def test_ten_failures_in_a_row_end_the_tries(agent: Agent) -> None:
+    """The lane is shown as failed and not started again by time or by the same wish."""
+    agent.want(wish())
+    fail_often(agent, FAILURES_MAX - 1)
+    assert agent.report().state is LaneState.STARTING
+    agent.stopped(epoch=agent.lane().epoch)
+    assert agent.report().state is LaneState.FAILED
+    assert "given up after 10 failures" in agent.report().last_error
+    assert agent.tick(24 * 60 * MINUTE) == ()
+    assert agent.want(wish()) == ()
+
+
+def test_five_minutes_of_success_forgive_earlier_failures(agent: Agent) -> None:
+    """A lane that fails once a day is never given up."""
+    agent.want(wish())
+    fail_often(agent, 3 * FAILURES_MAX, lasted_ms=SUCCESS_MS)
+    assert agent.lane().phase is Phase.STARTING
+    assert agent.lane().failures == 1
+
+
+def test_a_failure_that_no_other_try_can_mend_is_final_at_once(running: Agent) -> None:
+    """Until something else is wanted."""
+    running.stopped("the schema does not fit", retry=False)
+    assert running.report().state is LaneState.FAILED
+    assert running.tick(60 * MINUTE) == ()
+    assert running.want(wish(version=2, digest="d2")) == (StartLane(SPEED, NetworkVersion(2)),)
+    assert running.report().last_error == ""
+
+
+def test_a_failed_lane_that_is_stopped_and_wanted_again_is_tried_again(running: Agent) -> None:
+    """People can make it try without changing anything else."""
+    running.stopped("no", retry=False)
+    assert running.want(wish(running=False)) == ()
+    assert running.report().state is LaneState.STOPPED
+    assert running.want(wish()) == (START,)
+
+
+def test_a_fenced_lane_asks_the_catalog_first(running: Agent) -> None:
+    """No time brings it back, only a catalog read after the fencing that still wants it here."""
+    running.stopped("fenced", fenced=True)
+    assert running.tick(60 * MINUTE) == ()
+    assert running.want(wish()) == ()
+    assert running.tick(back_off_ms(SPEED, 1) - 1) == ()
+    assert running.tick(1) == (START,)
+
+
+def test_a_fenced_lane_that_moved_elsewhere_is_forgotten(running: Agent) -> None:
+    """The catalog no longer names this node."""
+    running.stopped("fenced", fenced=True)
+    assert running.want() == ()
+    assert running.state.lanes == {}
+
+
+def test_a_lane_that_is_fenced_while_it_stops_asks_the_catalog_too(running: Agent) -> None:
+    """A redeploy must not restart a lane that somebody else has taken over."""
+    running.want(wish(version=2, digest="d2"))
+    assert running.stopped("fenced", fenced=True) == ()
+    assert running.tick(60 * MINUTE) == ()
+    assert running.want(wish(version=2, digest="d2")) == ()
+    assert running.tick(MINUTE) == (StartLane(SPEED, NetworkVersion(2)),)
+
+
+def test_a_lane_that_is_fenced_again_and_again_is_given_up(agent: Agent) -> None:
+    """Two who fight over a fragment do not do so in silence for ever."""
+    agent.want(wish())
+    for epoch in range(1, FAILURES_MAX + 1):
+        agent.stopped("fenced", epoch=epoch, fenced=True)
+        agent.want(wish())
+        agent.tick(MINUTE)
+    assert agent.report().state is LaneState.FAILED
+
+
+def test_while_the_catalog_is_in_doubt_nothing_is_started(running: Agent) -> None:
+    """Not after a failure, not after a wait; the next read lets it go on."""
+    running.hear(CatalogLost())
+    running.stopped()
+    assert running.tick(60 * MINUTE) == ()
+    assert running.report().state is LaneState.WAITING
+    assert running.want(wish()) == (START,)
+
+
+def test_while_the_catalog_is_in_doubt_running_lanes_go_on(running: Agent) -> None:
+    """Their event time, too: Kafka fences them if somebody else took over."""
+    running.hear(CatalogLost())
+    told = running.finished({}, {at(CARS, 0): 90_000, at(CARS, 1): 95_000})
+    assert told == (SendAdvance(SPEED, Incarnation("life-1"), Millis(84_999)),)
+
+
+def test_while_the_catalog_is_in_doubt_nothing_is_reported(running: Agent) -> None:
+    """There is nowhere to write it to."""
+    running.hear(CatalogLost())
+    running.now = Millis(running.now + MINUTE)
+    assert running.hear_all(Tick()) == ()
+
+
+def test_an_advance_names_the_incarnation_that_runs(agent: Agent) -> None:
+    """Another life of the lane must not take it for its own."""
+    agent.want(wish())
+    agent.started(LEFT)
+    agent.stopped()
+    agent.tick(MINUTE)
+    agent.started(LEFT, epoch=2)
+    boundary = BoundaryRead(LEFT.topic, LEFT.writer, Epoch(1), Millis(70_000), {0: Offset(0)})
+    assert agent.hear(boundary) == (SendAdvance(SPEED, Incarnation("life-2"), Millis(70_000)),)
+
+
+def test_a_boundary_read_before_the_lane_started_moves_it_at_its_start(agent: Agent) -> None:
+    """Nobody repeats it."""
+    agent.want(wish())
+    agent.hear(BoundaryRead(LEFT.topic, LEFT.writer, Epoch(1), Millis(70_000), {0: Offset(0)}))
+    assert agent.started(LEFT) == (SendAdvance(SPEED, Incarnation("life-1"), Millis(70_000)),)
+
+
+def test_a_lane_that_stops_is_told_nothing_more(running: Agent) -> None:
+    """Its last batches are still counted."""
+    running.want(wish(running=False))
+    assert running.finished({at(CARS, 0): 5}, {at(CARS, 0): 9_000, at(CARS, 1): 9_000}) == ()
+    marker = running.lane().marker
+    assert marker is not None
+    assert marker.end[at(CARS, 0)] == 5
+
+
+def test_events_of_an_earlier_run_are_nothing_to_the_next(running: Agent) -> None:
+    """They may still lie in the queue."""
+    running.stopped()
+    running.tick(MINUTE)
+    old = fresh_marker(CARS)
+    assert running.hear(BatchFinished(SPEED, Epoch(1), old, 0, 1)) == ()
+    running.started(CARS, epoch=2)
+    assert running.finished({at(CARS, 0): 99}, epoch=1) == ()
+    assert running.stopped(epoch=1) == ()
+    marker = running.lane().marker
+    assert marker is not None
+    assert marker.end[at(CARS, 0)] == 0
+    assert running.lane().phase is Phase.RUNNING
+
+
+def test_events_of_fragments_that_are_not_here_are_ignored(agent: Agent) -> None:
+    """A lane that was let go may still say its last words."""
+    agent.want()
+    assert agent.stopped() == ()
+    assert agent.hear(BatchFinished(SPEED, Epoch(1), fresh_marker(CARS), 0, 1)) == ()
+
+
+def test_what_cannot_happen_raises_and_changes_nothing(running: Agent) -> None:
+    """A second start, a start nobody asked for, a second end, a batch before the start."""
+    found = fresh_marker(CARS, epoch=2)
+    profile = LaneProfile((CARS,), Stateless())
+    before = running.state
+    with pytest.raises(BrokenInvariantError, match="running cannot have started"):
+        running.started(CARS)
+    with pytest.raises(BrokenInvariantError, match="nobody asked for"):
+        running.hear(LaneStarted(OTHER, Epoch(2), found.incarnation, found, profile))
+    assert running.state == before
+    running.stopped()
+    with pytest.raises(BrokenInvariantError, match="backing off cannot have crashed"):
+        running.stopped()
+    running.tick(MINUTE)
+    with pytest.raises(BrokenInvariantError, match="a batch finished in a lane that is starting"):
+        running.hear(BatchFinished(SPEED, Epoch(2), found, 0, 1))
+
+
+def test_a_status_is_due_at_once_then_when_it_changed_and_every_two_seconds(
+    agent: Agent,
+) -> None:
+    """But never twice within a second."""
+    report = PublishStatus(SPEED)
+    assert report in agent.hear_all(CatalogRead((wish(),)))
+    begun, times = agent.now, []
+    for step in range(50):
+        agent.now = Millis(begun + step * 100)
+        if step == 3:
+            agent.started(CARS)
+        if report in agent.hear_all(Tick()):
+            times.append(step * 100)
+    assert times == [1_000, 3_000]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["want", "unwant", "change", "lost", "start", "crash", "final", "fence", "tick"]
+        ),
+        max_size=60,
+    )
+)
+def test_whatever_happens_no_lane_runs_twice_or_against_the_catalog(script: list[str]) -> None:
+    """A start is only asked for when nothing runs, the catalog is known and wants it here."""
+    agent, version, known, wanted, busy, epoch = Agent(), 1, False, False, False, 0
+    for step in script:
+        before = agent.state.lanes.get(SPEED)
+        effects: tuple[object, ...] = ()
+        if step in ("want", "change"):
+            version += step == "change"
+            known = wanted = True
+            effects = agent.want(wish(version=version, digest=f"d{version}"))
+        elif step == "unwant":
+            known, wanted = True, False
+            effects = agent.want()
+        elif step == "lost":
+            known = False
+            effects = agent.hear(CatalogLost())
+        elif step == "start" and busy and agent.lane().running_since_ms is None:
+            epoch += 1
+            effects = agent.started(CARS, epoch=epoch)
+        elif step in ("crash", "final", "fence") and busy:
+            busy = False
+            effects = agent.hear(
+                LaneStopped(
+                    SPEED,
+                    agent.lane().epoch,
+                    "boom",
+                    retry=step == "crash",
+                    fenced=step == "fence",
+                )
+            )
+        elif step == "tick":
+            effects = agent.tick(7_000)
+        if any(isinstance(effect, StartLane) for effect in effects):
+            assert not busy
+            assert known
+            assert wanted
+            assert before is None or before.phase is not Phase.FENCED
+            busy = True

@@ -1,0 +1,138 @@
+"""What is reported of a fragment."""
+
+import pytest
+
+from pipeline.boundaries.lane_time import ENDS_FRESH_MS
+from pipeline.brain.status import ENDS_LOG_MAX, status
+from pipeline.catalog.records import LaneState
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Millis
+from tests.unit.brain.support import CARS, LEFT, SPEED, START_MS, Agent, at, wish
+
+ONE, TWO = at(CARS, 0), at(CARS, 1)
+
+
+@pytest.fixture
+def agent() -> Agent:
+    """An agent with a running lane over one external stream."""
+    agent = Agent()
+    agent.want(wish())
+    agent.started(CARS)
+    return agent
+
+
+def later(agent: Agent, milliseconds: int) -> None:
+    """Let wall time pass without looking."""
+    agent.now = Millis(agent.now + milliseconds)
+
+
+def test_a_lane_at_the_ends_of_its_inputs_has_no_lag(agent: Agent) -> None:
+    """Neither in records nor in time."""
+    agent.ends({ONE: 10, TWO: 20})
+    agent.finished({ONE: 10, TWO: 20})
+    later(agent, 3_000)
+    report = agent.report()
+    assert (report.lag_records, report.lag_ms) == (0, 0)
+    assert report.inputs == ((CARS.topic, 0),)
+
+
+def test_lag_in_records_is_what_lies_between_finished_and_end(agent: Agent) -> None:
+    """Summed over partitions; one that is ahead of an older answer does not count negative."""
+    agent.finished({ONE: 4, TWO: 25})
+    agent.ends({ONE: 10, TWO: 20})
+    assert agent.report().lag_records == 6
+
+
+def test_lag_in_time_counts_from_when_the_topic_ended_where_the_lane_is(agent: Agent) -> None:
+    """The oldest unfinished record came after that."""
+    agent.ends({ONE: 0, TWO: 0})
+    later(agent, 1_000)
+    agent.ends({ONE: 5, TWO: 0})
+    later(agent, 1_000)
+    agent.ends({ONE: 9, TWO: 0})
+    later(agent, 500)
+    assert agent.report().lag_ms == 2_500
+    agent.finished({ONE: 5})
+    assert agent.report().lag_ms == 1_500
+    agent.finished({ONE: 9})
+    assert agent.report().lag_ms == 0
+
+
+def test_a_steady_flow_has_a_small_lag_not_a_growing_one(agent: Agent) -> None:
+    """A lane that always works on the newest batch never stands at the end, and is not behind."""
+    for second in range(300):
+        agent.ends({ONE: second * 100 + 100, TWO: 0})
+        later(agent, 1_000)
+        agent.finished({ONE: second * 100 + 100})
+        agent.ends({ONE: second * 100 + 150, TWO: 0})
+        assert agent.report().lag_ms <= 1_000
+
+
+def test_a_long_lag_is_known_within_a_bounded_memory(agent: Agent) -> None:
+    """A lane that stands still for an hour shows an hour."""
+    agent.ends({ONE: 0, TWO: 0})
+    for step in range(1, 7_200):
+        later(agent, 500)
+        agent.ends({ONE: step, TWO: 0})
+        assert len(agent.lane().ends_log[CARS.stream]) <= ENDS_LOG_MAX
+    assert agent.report().lag_ms == 7_199 * 500
+    agent.finished({ONE: 7_190})
+    assert agent.report().lag_ms <= 5_000
+
+
+def test_a_lane_that_was_behind_from_its_start_counts_from_its_first_look() -> None:
+    """Nobody can tell how old what it found is."""
+    agent = Agent()
+    agent.want(wish())
+    agent.started(CARS)
+    agent.ends({ONE: 1_000, TWO: 0})
+    later(agent, 4_000)
+    assert agent.report().lag_ms == 4_000
+
+
+def test_lag_is_shown_per_topic_of_data() -> None:
+    """Topics of boundaries and advances are nobody's backlog."""
+    agent = Agent()
+    agent.want(wish())
+    agent.started(CARS, LEFT)
+    agent.ends({ONE: 3, TWO: 0, at(LEFT, 0): 7})
+    assert agent.report().inputs == ((CARS.topic, 3), (LEFT.topic, 7))
+    assert agent.report().lag_records == 10
+
+
+def test_a_topic_that_does_not_answer_makes_the_lane_wait(agent: Agent) -> None:
+    """The status says which; when it answers, the lane runs again."""
+    agent.ends({ONE: 0, TWO: 0})
+    assert agent.report().state is LaneState.RUNNING
+    later(agent, 500)
+    agent.ends({})
+    report = agent.report()
+    assert report.state is LaneState.WAITING
+    assert report.last_error == f"cannot be reached: topic {CARS.topic}"
+    agent.ends({ONE: 0, TWO: 0})
+    later(agent, ENDS_FRESH_MS + 1)
+    assert agent.report().state is LaneState.WAITING
+
+
+def test_a_lane_that_just_started_is_not_waiting_yet(agent: Agent) -> None:
+    """Nobody has asked for the ends of its topics so far."""
+    assert agent.report().state is LaneState.RUNNING
+    later(agent, ENDS_FRESH_MS + 1)
+    assert agent.report().state is LaneState.WAITING
+
+
+def test_counts_and_boundary_come_from_the_marker(agent: Agent) -> None:
+    """So they survive every restart."""
+    agent.finished({ONE: 1}, {ONE: 70_000}, boundary_ms=64_999)
+    report = agent.report()
+    assert (report.boundary_ms, report.batch_ms, report.epoch) == (64_999, 40, 1)
+    assert (report.network, report.fragment) == (SPEED.network, SPEED.fragment)
+    assert report.reported_at_ms == START_MS
+
+
+def test_a_fragment_that_is_not_here_has_no_status(agent: Agent) -> None:
+    """Asking for it is a mistake of ours."""
+    agent.want()
+    agent.stopped(None)
+    with pytest.raises(BrokenInvariantError, match="no such lane"):
+        status(agent.state, SPEED, agent.now)
