@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from pipeline import durations
 from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.boxes.catalogue import facts
-from pipeline.planner.boxes.words import Facts, duration
+from pipeline.planner.boxes.words import Facts
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import Fragment, FragmentInput
 
@@ -61,10 +62,10 @@ def _input_facts(stream: FragmentInput) -> Iterator[tuple[str, str]]:
     yield f"topic of {name}", stream.topic
     if isinstance(stream, ExternalStream):
         yield f"event time of {name}", stream.event_time.text
-        yield f"lateness of {name}", duration(stream.lateness_ms)
-        yield f"idle_after of {name}", duration(stream.idle_after_ms)
+        yield f"lateness of {name}", durations.format(stream.lateness_ms)
+        yield f"idle_after of {name}", durations.format(stream.idle_after_ms)
         yield f"silence of {name}", stream.silence.value
-        yield f"ahead of {name}", duration(stream.ahead_ms)
+        yield f"ahead of {name}", durations.format(stream.ahead_ms)
         yield f"start of {name}", start_text(stream.start)
     else:
         yield f"key of {name}", key_text(stream.key)

@@ -5,9 +5,9 @@ The text is for people and for review as a difference between two files; program
 
 from collections.abc import Iterator
 
+from pipeline import durations
 from pipeline.network.model import Box, ExternalStream, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps, order, waits
-from pipeline.planner.boxes.words import duration
 from pipeline.planner.describe import start_text
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
 
@@ -74,11 +74,10 @@ def _input(stream: FragmentInput) -> Iterator[str]:
         yield "      event time: the Kafka timestamp, moved by boundaries; nothing is late"
         return
     yield f"    {stream.name}: topic {stream.topic}, from {start_text(stream.start)}"
-    yield (
-        f"      event time: {stream.event_time.text}, at most {duration(stream.lateness_ms)} late "
-        f"and {duration(stream.ahead_ms)} ahead of the Kafka timestamp"
-    )
-    yield f"      silent for {duration(stream.idle_after_ms)}: {_SILENCE[stream.silence]}"
+    late, ahead = durations.format(stream.lateness_ms), durations.format(stream.ahead_ms)
+    event_time = " ".join(stream.event_time.text.split())
+    yield f"      event time: {event_time}, at most {late} late and {ahead} ahead of Kafka's"
+    yield f"      silent for {durations.format(stream.idle_after_ms)}: {_SILENCE[stream.silence]}"
 
 
 _SILENCE = {

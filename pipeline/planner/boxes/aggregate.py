@@ -1,13 +1,14 @@
 """What the planner says about an aggregate over tumbling windows."""
 
+from pipeline import durations
 from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.planner.boxes.words import Facts, Words, computed_facts, duration
+from pipeline.planner.boxes.words import Facts, Words, computed_facts
 
 
 def _facts(box: Aggregate) -> Facts:
     return (
-        ("window", duration(box.window.size_ms)),
-        ("window offset", f"{duration(box.window.offset_ms)}, UTC"),
+        ("window", durations.format(box.window.size_ms)),
+        ("window offset", f"{durations.format(box.window.offset_ms)}, UTC"),
         *computed_facts("by", box.by),
         *computed_facts("compute", box.compute),
     )
@@ -16,7 +17,7 @@ def _facts(box: Aggregate) -> Facts:
 def _keeps(box: Aggregate) -> str:
     group = f" and ({', '.join(c.name for c in box.by)})" if box.by else ""
     return (
-        f"one row for each window of {duration(box.window.size_ms)}{group}, "
+        f"one row for each window of {durations.format(box.window.size_ms)}{group}, "
         "until event time passes the window's end"
     )
 

@@ -1,7 +1,8 @@
 """What the planner says about an inner join of two streams."""
 
+from pipeline import durations
 from pipeline.network.boxes.join import Join, TimeBound
-from pipeline.planner.boxes.words import Facts, Words, computed_facts, duration
+from pipeline.planner.boxes.words import Facts, Words, computed_facts
 
 
 def _facts(box: Join) -> Facts:
@@ -13,10 +14,9 @@ def _bound(bound: TimeBound) -> str:
     if bound.lower_ms == bound.upper_ms == 0:
         return "left and right at the same time"
     if bound.lower_ms == -bound.upper_ms:
-        return f"left and right at most {duration(bound.upper_ms)} apart"
-    return (
-        f"left time minus right time from {duration(bound.lower_ms)} to {duration(bound.upper_ms)}"
-    )
+        return f"left and right at most {durations.format(bound.upper_ms)} apart"
+    lower, upper = durations.format(bound.lower_ms), durations.format(bound.upper_ms)
+    return f"left time minus right time from {lower} to {upper}"
 
 
 def _keeps(box: Join) -> str:
@@ -29,7 +29,7 @@ def _keeps(box: Join) -> str:
 
 
 def _more(length_ms: int) -> str:
-    return f" by {duration(length_ms)}" if length_ms else ""
+    return f" by {durations.format(length_ms)}" if length_ms else ""
 
 
 WORDS: Words[Join] = Words(facts=_facts, keeps=_keeps, order="", waits=False)

@@ -38,21 +38,3 @@ def computed_facts(what: str, columns: tuple[Computed, ...]) -> Facts:
 def on_one_line(expression: Expression) -> str:
     """An expression as the user wrote it, also where that took several lines."""
     return " ".join(expression.text.split())
-
-
-_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
-
-
-def duration(length_ms: int) -> str:
-    """A length of time as people write it in a document.
-
-    >>> duration(5_400_000), duration(1_500), duration(0), duration(-60_000)
-    ('1h30m', '1s500ms', '0s', '-1m')
-    """
-    if length_ms == 0:
-        return "0s"
-    text, rest = "-" if length_ms < 0 else "", abs(length_ms)
-    for unit, size in _UNITS:
-        count, rest = divmod(rest, size)
-        text += f"{count}{unit}" if count else ""
-    return text

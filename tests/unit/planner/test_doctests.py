@@ -11,7 +11,7 @@ _MODULES = [
     for info in pkgutil.walk_packages(pipeline.planner.__path__, "pipeline.planner.")
     if not info.ispkg
 ]
-_WITH_EXAMPLES = {"rename", "words", "instants"}
+_WITH_EXAMPLES = {"rename", "instants"}
 
 
 @pytest.mark.parametrize("name", _MODULES)
