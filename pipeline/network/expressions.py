@@ -65,22 +65,23 @@ class Checked:
     faults: tuple[Fault, ...]
 
 
-def check(
-    text: str, scope: Scope, *, wants: DataType | None = None, aggregate: Aggregate | None = None
-) -> Checked:
+def check(text: str, scope: Scope, *, wants: DataType | None = None) -> Checked:
     """Check one expression.
 
     Args:
         text: as the user wrote it.
         scope: what its names may mean.
         wants: the type that it must have; None: any that a column can have.
-        aggregate: takes aggregate calls, where they are allowed.
     """
+    return check_with(text, Walk(scope), wants=wants)
+
+
+def check_with(text: str, walk: "Walk", *, wants: DataType | None = None) -> Checked:
+    """Check one expression with a walk that may take aggregate functions."""
     try:
         tree = parsing.parse(text)
     except FaultError as error:
         return Checked(None, (error.fault,))
-    walk = Walk(scope, aggregate)
     term = walk.term(tree)
     if term is not None and not walk.faults:
         fault = _unfit(term, wants)

@@ -178,7 +178,9 @@ def checked(args: Sequence[Term], kinds: Sequence[Kind], *, optional: int = 0) -
         except FaultError as error:
             where = f"argument {position} " if len(kinds) > 1 else ""
             fault = error.fault
-            raise FaultError(where + fault.message, choices=fault.choices, hint=fault.hint) from None
+            raise FaultError(
+                where + fault.message, choices=fault.choices, hint=fault.hint
+            ) from None
     return made
 
 

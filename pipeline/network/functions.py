@@ -121,7 +121,9 @@ def element_at(args: Sequence[Term]) -> Term:
     if isinstance(value.type, MapType):
         return _map_value(value, key)
     value, key = checked(args, [collection, small])
-    outside = f"coalesce({key.sql} = 0 OR abs(CAST({key.sql} AS BIGINT)) > size({value.sql}), false)"
+    outside = (
+        f"coalesce({key.sql} = 0 OR abs(CAST({key.sql} AS BIGINT)) > size({value.sql}), false)"
+    )
     sql = f"try_element_at({value.sql}, nullif({key.sql}, 0))"
     return _array_element(value, key, sql, outside)
 

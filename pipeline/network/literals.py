@@ -184,7 +184,9 @@ def combine(operator: str, left: Term, right: Term) -> Term | None:
     if kinds == (Scalar.INTERVAL, Scalar.INTERVAL) and operator in "+-":
         return _interval_sum(operator, left, right)
     if operator == "*" and Scalar.INTERVAL in kinds and any(is_integral(k) for k in kinds):
-        made = safe.attempt(f"try_multiply({left.sql}, {right.sql})", Scalar.INTERVAL, [left, right])
+        made = safe.attempt(
+            f"try_multiply({left.sql}, {right.sql})", Scalar.INTERVAL, [left, right]
+        )
         return replace(made, millis=left.millis or right.millis)
     raise FaultError(
         f"{left.type} {operator} {right.type} means nothing", hint=_hint(operator, kinds)

@@ -137,9 +137,7 @@ def unify(terms: Sequence[Term], what: str) -> list[Term]:
     for term in terms[1:]:
         wider = common_type(wide, term.type)
         if wider is None:
-            raise FaultError(
-                f"{what} mixes {wide} and {term.type}", hint="CAST them to one type"
-            )
+            raise FaultError(f"{what} mixes {wide} and {term.type}", hint="CAST them to one type")
         wide = wider
     return [convert(term, wide) for term in terms]
 

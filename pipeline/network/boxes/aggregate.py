@@ -1,13 +1,37 @@
 """aggregate: one row per window and group, when event time has passed the window's end."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.ids import BoxName, StreamName
+from pipeline.network.aggregates import Collector
+from pipeline.network.boxes.common import (
+    Defaults,
+    Entry,
+    Header,
+    StreamFacts,
+    columns_of,
+    compute,
+    key_or,
+    read_entries,
+    read_header,
+    window_size,
+)
+from pipeline.network.coercion import is_orderable
+from pipeline.network.expressions import check_with
+from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Computed, Expression
-from pipeline.network.types import Columns, DataType
+from pipeline.network.scope import Scope, Source
+from pipeline.network.types import Column, Columns, DataType, Scalar
+from pipeline.network.yaml_reader import YamlMap
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
+
+_WINDOW_COLUMNS: Columns = tuple(
+    Column(name, Scalar.TIMESTAMP, nullable=False, millis=True)
+    for name in (WINDOW_START, WINDOW_END)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +66,8 @@ class Aggregate:
 
     Output columns: the group columns, `window_start`, `window_end` (TIMESTAMP, not null), then the
     computed ones. `compute` expressions are over the group columns, the two window columns and
-    the placeholders of `aggregations`. Event time is `window_end`; the key is `by` unless declared.
+    the placeholders of `aggregations`. Event time is `window_end`; the key is `by`, or `window_end`
+    where `by` is empty, unless declared.
     """
 
     name: BoxName
@@ -62,3 +87,144 @@ class Aggregate:
     def inputs(self) -> tuple[StreamName, ...]:
         """The one stream it reads."""
         return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateDraft:
+    """An aggregate as written. `window` is None where it was missing or wrong (reported)."""
+
+    header: Header
+    input: Text
+    window: TumblingWindow | None
+    by: tuple[Entry, ...]
+    compute: tuple[Entry, ...]
+
+    @property
+    def name(self) -> BoxName:
+        """The box's name."""
+        return self.header.name
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.header.line
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """The one stream it reads."""
+        return (self.input,)
+
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Aggregate | None:
+        """Check groups and computed columns, and work out what comes out."""
+        (facts,) = inputs
+        rows = Scope((Source(facts.columns, unreadable=facts.unreadable),))
+        by = compute(self.by, rows, report, self.name)
+        fine = by is not None and self._groupable(by, report)
+        groups = _group_columns(self.by, by)
+        collector = Collector(rows)
+        computed = self._computed(collector, _compute_scope(groups, facts), report)
+        columns = (*groups, *_WINDOW_COLUMNS, *columns_of(computed or ()))
+        if by is None or computed is None or not fine or not self._distinct(columns, report):
+            return None
+        default = tuple(c.name for c in by) or (WINDOW_END,)
+        key = key_or(self.header, columns, report, default)
+        if key is None or self.window is None:
+            return None
+        return Aggregate(
+            name=self.name,
+            input=facts.name,
+            window=self.window,
+            by=by,
+            aggregations=tuple(Aggregation(*found) for found in collector.found),
+            compute=computed,
+            columns=columns,
+            event_time_column=WINDOW_END,
+            key=key,
+        )
+
+    def _groupable(self, by: Sequence[Computed], report: Report) -> bool:
+        wrong = [c for c in by if not is_orderable(c.expression.type)]
+        for c in wrong:
+            message = f"{c.name} is {c.expression.type}, and rows cannot be grouped by that"
+            report.add(message, self.line, box=self.name, column=c.name)
+        return not wrong
+
+    def _computed(
+        self, collector: Collector, groups: Scope, report: Report
+    ) -> tuple[Computed, ...] | None:
+        made: list[Computed] = []
+        for entry in self.compute:
+            checked = check_with(entry.text.value, collector.walk(groups))
+            report.faults(checked.faults, entry.text.line, box=self.name, column=entry.name.value)
+            if checked.expression is not None:
+                made.append(Computed(entry.name.value, checked.expression))
+        return tuple(made) if len(made) == len(self.compute) else None
+
+    def _distinct(self, columns: Columns, report: Report) -> bool:
+        names = [column.name.lower() for column in columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        for name in twice:
+            report.add(
+                f"two columns of the output are called {name}",
+                self.line,
+                box=self.name,
+                column=name,
+                hint="the output has the columns of by, window_start, window_end, those of compute",
+            )
+        return not twice
+
+
+def _group_columns(entries: Sequence[Entry], by: Sequence[Computed] | None) -> Columns:
+    """The group columns; where `by` is broken, names alone, so that `compute` can be looked at."""
+    if by is not None:
+        return columns_of(by)
+    return tuple(Column(entry.name.value, Scalar.STRING, nullable=True) for entry in entries)
+
+
+def _compute_scope(groups: Columns, facts: StreamFacts) -> Scope:
+    named = {column.name.lower() for column in groups}
+    reason = "it is neither in by nor inside an aggregate function such as max(…)"
+    hidden = {c.name: reason for c in facts.columns if c.name.lower() not in named}
+    return Scope((Source((*groups, *_WINDOW_COLUMNS), hidden=hidden),))
+
+
+def _read_window(fields: Fields, defaults: Defaults) -> TumblingWindow | None:
+    node = fields.node("window")
+    if node is None:
+        if fields.has("window"):
+            return None
+        if defaults.window_ms is None:
+            fields.problem(
+                f"{fields.what} needs window",
+                fields.line,
+                hint="write window: 1m here, or once at the top of the document",
+            )
+            return None
+        return TumblingWindow(defaults.window_ms, 0)
+    if not isinstance(node, YamlMap):
+        size = window_size(fields, fields.as_text(node, f"window of {fields.what}"), defaults)
+        return None if size is None else TumblingWindow(size, 0)
+    inner = Fields(node, f"window of {fields.what}", fields.report, fields.box)
+    size = window_size(fields, inner.text("size", required=True), defaults)
+    offset = inner.duration("offset", 0)
+    inner.finish()
+    if size is not None and offset >= size:
+        fields.problem("the offset of a window must be shorter than the window", inner.line)
+        return None
+    return None if size is None else TumblingWindow(size, offset)
+
+
+def read(name: BoxName, fields: Fields, defaults: Defaults) -> AggregateDraft | None:
+    """Take an aggregate out of its YAML."""
+    header = read_header(name, fields)
+    stream = fields.text(Aggregate.kind, required=True)
+    window = _read_window(fields, defaults)
+    by = read_entries(fields, "by", plain_list=True) if fields.has("by") else ()
+    fields.known.append("by")
+    fields.required("compute")
+    entries = read_entries(fields, "compute", plain_list=False)
+    if entries is not None and not entries:
+        fields.problem(f"compute of {fields.what} computes nothing", fields.line_of("compute"))
+    if stream is None or by is None or not entries:
+        return None
+    return AggregateDraft(header, stream, window, by, entries)

@@ -1,10 +1,22 @@
 """filter: keeps the rows for which a condition is true; false and null drop a row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.ids import BoxName, StreamName
+from pipeline.network.boxes.common import (
+    Defaults,
+    Header,
+    StreamFacts,
+    key_or,
+    read_header,
+    refuse_unreadable,
+)
+from pipeline.network.expressions import check
+from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Expression
-from pipeline.network.types import Columns
+from pipeline.network.scope import Scope, Source
+from pipeline.network.types import Columns, Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +37,53 @@ class Filter:
     def inputs(self) -> tuple[StreamName, ...]:
         """The one stream it reads."""
         return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterDraft:
+    """A filter as written."""
+
+    header: Header
+    input: Text
+    where: Text
+
+    @property
+    def name(self) -> BoxName:
+        """The box's name."""
+        return self.header.name
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.header.line
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """The one stream it reads."""
+        return (self.input,)
+
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Filter | None:
+        """Check the condition; columns and event time are the input's."""
+        (facts,) = inputs
+        scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
+        checked = check(self.where.value, scope, wants=Scalar.BOOLEAN)
+        report.faults(checked.faults, self.where.line, box=self.name, column="where")
+        key = key_or(self.header, facts.columns, report, ())
+        if refuse_unreadable(facts, self.header, report) or not checked.expression or key is None:
+            return None
+        return Filter(
+            name=self.name,
+            input=facts.name,
+            where=checked.expression,
+            columns=facts.columns,
+            event_time_column=facts.event_time_column,
+            key=key,
+        )
+
+
+def read(name: BoxName, fields: Fields, _defaults: Defaults) -> FilterDraft | None:
+    """Take a filter out of its YAML."""
+    header = read_header(name, fields)
+    stream = fields.text(Filter.kind, required=True)
+    where = fields.text("where", required=True)
+    return FilterDraft(header, stream, where) if stream and where else None

@@ -1,10 +1,31 @@
 """join: pairs of rows of two streams with equal keys whose event times lie close together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.ids import BoxName, StreamName
-from pipeline.network.model import Computed
-from pipeline.network.types import Columns
+from pipeline.network.boxes.common import (
+    Defaults,
+    Entry,
+    Header,
+    StreamFacts,
+    columns_of,
+    compute,
+    key_or,
+    passed_on,
+    read_entries,
+    read_header,
+    refuse_unreadable,
+)
+from pipeline.network.boxes.time_bound import Limits, limits_of, read_within
+from pipeline.network.coercion import is_integral, is_orderable
+from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.model import ColumnRef, Computed
+from pipeline.network.scope import Scope, Source, nearest_first
+from pipeline.network.sql_text import quoted
+from pipeline.network.term import FaultError
+from pipeline.network.types import Column, Columns
+from pipeline.network.yaml_reader import YamlMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +62,239 @@ class Join:
     def inputs(self) -> tuple[StreamName, ...]:
         """Left, then right."""
         return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinDraft:
+    """A join as written. `within` is None where it is missing; `broken` where it was reported."""
+
+    header: Header
+    left: Text
+    right: Text
+    on: tuple[tuple[Text, Text], ...]
+    within: Limits | Text | None
+    select: tuple[Entry, ...] | None
+    broken: bool
+
+    @property
+    def name(self) -> BoxName:
+        """The box's name."""
+        return self.header.name
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.header.line
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """Left, then right."""
+        return (self.left, self.right)
+
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Join | None:
+        """Check `on`, `within` and `select`, and work out columns, event time and key."""
+        left, right = inputs
+        on = self._pairs(left, right, report)
+        bound = self._bound(left, right, on, report)
+        sides = (
+            Source(left.columns, "left", left.unreadable),
+            Source(right.columns, "right", right.unreadable),
+        )
+        equal = frozenset(a.lower() for a, b in on or () if a.lower() == b.lower())
+        entries = self.select or self._all_columns(left, right, on, report)
+        select = compute(entries, Scope(sides, equal), report, self.name) if entries else None
+        if on is None or bound is None or not select or self.broken:
+            return None
+        columns = columns_of(select)
+        key = key_or(self.header, columns, report, _default_key(select, on))
+        if key is None:
+            return None
+        return Join(
+            name=self.name,
+            left=left.name,
+            right=right.name,
+            on=on,
+            bound=bound,
+            select=select,
+            columns=columns,
+            event_time_column=_event_time(select, bound, left, right),
+            key=key,
+        )
+
+    def _pairs(
+        self, left: StreamFacts, right: StreamFacts, report: Report
+    ) -> tuple[tuple[str, str], ...] | None:
+        pairs: list[tuple[str, str]] = []
+        for one, other in self.on:
+            a, b = self._on_column(left, one, report), self._on_column(right, other, report)
+            if a is None or b is None:
+                continue
+            if a.type != b.type and not (is_integral(a.type) and is_integral(b.type)):
+                report.add(
+                    f"on compares {left.name}.{a.name}, {a.type}, with {right.name}.{b.name},"
+                    f" {b.type}",
+                    one.line,
+                    box=self.name,
+                    column=a.name,
+                    hint="CAST one of them in a map box",
+                )
+            elif not is_orderable(a.type):
+                message = f"on compares {a.name}, but values of type {a.type} cannot be compared"
+                report.add(message, one.line, box=self.name, column=a.name)
+            else:
+                pairs.append((a.name, b.name))
+        return tuple(pairs) if pairs and len(pairs) == len(self.on) else None
+
+    def _on_column(self, facts: StreamFacts, name: Text, report: Report) -> Column | None:
+        for column in facts.columns:
+            if column.name.lower() == name.value.lower():
+                return column
+        report.add(
+            f"on names {name.value}, which is no column of {facts.name}",
+            name.line,
+            box=self.name,
+            column=name.value,
+            choices=nearest_first(name.value, tuple(c.name for c in facts.columns)),
+        )
+        return None
+
+    def _bound(
+        self,
+        left: StreamFacts,
+        right: StreamFacts,
+        on: Sequence[tuple[str, str]] | None,
+        report: Report,
+    ) -> TimeBound | None:
+        limits, line = self.within, self.line
+        if isinstance(limits, Text):
+            line = limits.line
+            try:
+                limits = limits_of(limits.value, left, right)
+            except FaultError as error:
+                report.faults((error.fault,), line, box=self.name, column="within")
+                return None
+        times = (left.event_time_column, right.event_time_column)
+        if on is not None and None not in times and times in on:
+            limits = Limits(0, 0) if limits is None else limits.both(Limits(0, 0))
+        if limits is None:
+            if on is not None and not self.broken:
+                self._no_within(times, report)
+            return None
+        return self._closed(limits, line, report)
+
+    def _no_within(self, times: tuple[str | None, str | None], report: Report) -> None:
+        equal = "" if None in times else f", or have {times[0]} and {times[1]} in on"
+        report.add(
+            "a join needs within: how far apart the event times of a pair may lie",
+            self.line,
+            box=self.name,
+            hint=f"write within: 5m{equal}",
+        )
+
+    def _closed(self, limits: Limits, line: int, report: Report) -> TimeBound | None:
+        lower, upper = limits.lower, limits.upper
+        if lower is None or upper is None:
+            report.add(
+                f"within has no {'lower' if lower is None else 'upper'} limit, so rows would have"
+                " to be kept for ever",
+                line,
+                box=self.name,
+                column="within",
+                hint="limit both sides, as BETWEEN does",
+            )
+            return None
+        if lower > upper:
+            report.add("no two event times can satisfy within", line, box=self.name)
+            return None
+        return TimeBound(lower, upper)
+
+    def _all_columns(
+        self,
+        left: StreamFacts,
+        right: StreamFacts,
+        on: Sequence[tuple[str, str]] | None,
+        report: Report,
+    ) -> tuple[Entry, ...] | None:
+        """Every column of both sides, those of `on` once; two with one name need a `select`."""
+        if on is None or self.select is not None or self.broken:
+            return None
+        if any([refuse_unreadable(facts, self.header, report) for facts in (left, right)]):
+            return None
+        joined = {b.lower() for _, b in on}
+        right_names = [c.name for c in right.columns if c.name.lower() not in joined]
+        left_names = [c.name for c in left.columns]
+        taken = {name.lower() for name in left_names}
+        clashes = tuple(name for name in right_names if name.lower() in taken)
+        if clashes:
+            report.add(
+                f"both sides have {', '.join(clashes)}",
+                self.line,
+                box=self.name,
+                hint=f"say what you want: select: {{{clashes[0]}: left.{clashes[0]}, …}}",
+            )
+            return None
+        wanted = [("left", name) for name in left_names] + [("right", n) for n in right_names]
+        return tuple(
+            Entry(Text(name, self.line), Text(f"{side}.{quoted(name)}", self.line))
+            for side, name in wanted
+        )
+
+
+def _default_key(select: Sequence[Computed], on: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    names = (passed_on(select, (ColumnRef(a, "left"), ColumnRef(b, "right"))) for a, b in on)
+    return tuple(name for name in names if name is not None)
+
+
+def _event_time(
+    select: Sequence[Computed], bound: TimeBound, left: StreamFacts, right: StreamFacts
+) -> str | None:
+    """The output column that is the later side's event time, where the bound says which is later."""
+    later: list[ColumnRef] = []
+    if bound.lower_ms >= 0 and left.event_time_column is not None:
+        later.append(ColumnRef(left.event_time_column, "left"))
+    if bound.upper_ms <= 0 and right.event_time_column is not None:
+        later.append(ColumnRef(right.event_time_column, "right"))
+    return passed_on(select, later)
+
+
+def _read_on(fields: Fields) -> tuple[tuple[Text, Text], ...] | None:
+    node = fields.node("on")
+    if node is None:
+        fields.required("on")
+        return None
+    if isinstance(node, YamlMap):
+        pairs: list[tuple[Text, Text]] = []
+        for key, value in node.entries:
+            text = fields.as_text(value, f"on of {fields.what}")
+            if text is None:
+                return None
+            pairs.append((Text(key.text, key.line), text))
+    else:
+        names = fields.as_texts(node, f"on of {fields.what}")
+        if names is None:
+            return None
+        pairs = [(name, name) for name in names]
+    if not pairs:
+        fields.problem(f"on of {fields.what} names no column", node.line)
+    return tuple(pairs) or None
+
+
+def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
+    """Take a join out of its YAML."""
+    header = read_header(name, fields)
+    select = read_entries(fields, "select", plain_list=True)
+    select_broken = fields.has("select") and not select
+    if select is not None and not select:
+        fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
+    node = fields.mapping(Join.kind)
+    if node is None:
+        return None
+    inner = Fields(node, f"join of {fields.what}", fields.report, fields.box)
+    left, right = inner.text("left", required=True), inner.text("right", required=True)
+    on = _read_on(inner)
+    within = read_within(inner, defaults)
+    inner.finish()
+    if left is None or right is None:
+        return None
+    broken = select_broken or on is None or (inner.has("within") and within is None)
+    return JoinDraft(header, left, right, on or (), within, select or None, broken)

@@ -1,9 +1,24 @@
 """map: computes new columns from the columns of each row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.ids import BoxName, StreamName
-from pipeline.network.model import Computed
+from pipeline.network.boxes.common import (
+    Defaults,
+    Entry,
+    Header,
+    StreamFacts,
+    columns_of,
+    compute,
+    key_or,
+    passed_on,
+    read_entries,
+    read_header,
+)
+from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.model import ColumnRef, Computed
+from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Columns
 
 
@@ -25,3 +40,59 @@ class Map:
     def inputs(self) -> tuple[StreamName, ...]:
         """The one stream it reads."""
         return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class MapDraft:
+    """A map as written."""
+
+    header: Header
+    input: Text
+    select: tuple[Entry, ...]
+
+    @property
+    def name(self) -> BoxName:
+        """The box's name."""
+        return self.header.name
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.header.line
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """The one stream it reads."""
+        return (self.input,)
+
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Map | None:
+        """Check the expressions; the event time goes on, under its new name if it is selected."""
+        (facts,) = inputs
+        scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
+        select = compute(self.select, scope, report, self.name)
+        if select is None:
+            return None
+        columns = columns_of(select)
+        key = key_or(self.header, columns, report, ())
+        if key is None:
+            return None
+        event_time = (ColumnRef(facts.event_time_column),) if facts.event_time_column else ()
+        return Map(
+            name=self.name,
+            input=facts.name,
+            select=select,
+            columns=columns,
+            event_time_column=passed_on(select, event_time),
+            key=key,
+        )
+
+
+def read(name: BoxName, fields: Fields, _defaults: Defaults) -> MapDraft | None:
+    """Take a map out of its YAML."""
+    header = read_header(name, fields)
+    stream = fields.text(Map.kind, required=True)
+    fields.required("select")
+    select = read_entries(fields, "select", plain_list=True)
+    if select is not None and not select:
+        fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
+    return MapDraft(header, stream, select) if stream and select else None

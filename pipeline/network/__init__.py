@@ -1,0 +1,1 @@
+"""The network: document, expressions, boxes, graph. Pure; imports only errors, ids and names."""

@@ -1,0 +1,333 @@
+"""Avro schemas as columns, and columns as Avro schemas.
+
+Reading keeps what Spark's Avro reader makes of a schema. A field that has no type here (a union of
+several types) is no column, but it is remembered with the reason: it hurts only who uses it.
+
+Writing is deterministic: the same columns give the same text. A TIMESTAMP known to hold whole
+milliseconds becomes timestamp-millis, which people expect; any other timestamp-micros, so that a
+column passed through never loses digits.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.errors import SchemaError
+from pipeline.network.coercion import MAX_PRECISION
+from pipeline.network.types import (
+    ArrayType,
+    Column,
+    Columns,
+    DataType,
+    DecimalType,
+    MapType,
+    Scalar,
+    StructType,
+)
+
+Json = object
+"""A parsed JSON value."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_DEPTH_MAX = 50
+
+_PRIMITIVES: Mapping[str, Scalar] = {
+    "boolean": Scalar.BOOLEAN,
+    "int": Scalar.INT,
+    "long": Scalar.LONG,
+    "float": Scalar.FLOAT,
+    "double": Scalar.DOUBLE,
+    "bytes": Scalar.BYTES,
+    "string": Scalar.STRING,
+}
+_LOGICAL: Mapping[tuple[str, str], Scalar] = {
+    ("int", "date"): Scalar.DATE,
+    ("long", "timestamp-millis"): Scalar.TIMESTAMP,
+    ("long", "timestamp-micros"): Scalar.TIMESTAMP,
+}
+_NO_COLUMN: Mapping[tuple[str, str], str] = {
+    ("int", "time-millis"): "a time of day without a date",
+    ("long", "time-micros"): "a time of day without a date",
+    ("long", "local-timestamp-millis"): "a local time without a zone",
+    ("long", "local-timestamp-micros"): "a local time without a zone",
+    ("long", "timestamp-nanos"): "a time in nanoseconds",
+    ("long", "local-timestamp-nanos"): "a local time without a zone",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSchema:
+    """An Avro record schema, read.
+
+    Args:
+        columns: its fields that are columns, in order.
+        unreadable: its other fields → what they hold.
+        text: the schema as compact JSON with sorted keys, without documentation; all fields kept.
+    """
+
+    columns: Columns
+    unreadable: tuple[tuple[str, str], ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A type as it was read; `reason` is set instead when it is none."""
+
+    type: DataType
+    nullable: bool = False
+    millis: bool = False
+    reason: str = ""
+
+
+def read(schema: Json) -> ReaderSchema:
+    """The columns of a record schema, given as a parsed JSON value.
+
+    Raises:
+        SchemaError: it is no record, or is malformed; names the path.
+    """
+    reader = _Reader()
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise SchemaError("the schema of a stream must be an Avro record")
+    fields = reader.record_fields(schema, "", "")
+    columns: list[Column] = []
+    unreadable: list[tuple[str, str]] = []
+    for name, made in fields:
+        if made.reason:
+            unreadable.append((name, made.reason))
+        else:
+            columns.append(Column(name, made.type, made.nullable, made.millis))
+    text = json.dumps(_without_docs(schema), sort_keys=True, separators=(",", ":"))
+    return ReaderSchema(tuple(columns), tuple(unreadable), text)
+
+
+class _Reader:
+    """Walks a schema; knows the named types seen so far."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, _Read] = {}
+        self._open: list[str] = []
+
+    def read(self, schema: Json, namespace: str, path: str) -> _Read:
+        if len(path) > _DEPTH_MAX * 20 or len(self._open) > _DEPTH_MAX:
+            raise SchemaError(f"{path}: nested too deeply")
+        if isinstance(schema, list):
+            return self._union(schema, namespace, path)
+        if isinstance(schema, str):
+            return self._name(schema, namespace, path)
+        if not isinstance(schema, dict):
+            raise SchemaError(f"{path}: a type must be a name, a list or an object")
+        kind = schema.get("type")
+        if kind in ("record", "error", "enum", "fixed"):
+            return self._define(schema, str(kind), namespace, path)
+        if kind == "array":
+            return self._array(schema, namespace, path)
+        if kind == "map":
+            return self._map(schema, namespace, path)
+        if isinstance(kind, str) and kind in _PRIMITIVES:
+            return _primitive(kind, schema, path)
+        if isinstance(kind, dict | list | str):
+            return self.read(kind, namespace, path)
+        raise SchemaError(f"{path}: the type is missing")
+
+    def _name(self, name: str, namespace: str, path: str) -> _Read:
+        if name in _PRIMITIVES:
+            return _Read(_PRIMITIVES[name])
+        if name == "null":
+            return _Read(Scalar.NULL, reason="nothing but null")
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        for candidate in (full, name):
+            if candidate in self._open:
+                raise SchemaError(f"{path}: {name} contains itself, which Spark cannot read")
+            if candidate in self._named:
+                return self._named[candidate]
+        raise SchemaError(f"{path}: there is no type {name}")
+
+    def _union(self, branches: Sequence[Json], namespace: str, path: str) -> _Read:
+        given = [b for b in branches if b != "null"]
+        made = [self.read(branch, namespace, path) for branch in given]
+        if len(made) == 1:
+            (one,) = made
+            optional = len(given) < len(branches) or one.nullable
+            return _Read(one.type, optional, one.millis, one.reason)
+        if not made:
+            return _Read(Scalar.NULL, reason="nothing but null")
+        kinds = " and ".join(m.reason or str(m.type) for m in made)
+        return _Read(Scalar.NULL, reason=f"a union of {kinds}")
+
+    def _define(self, schema: Mapping[str, Json], kind: str, namespace: str, path: str) -> _Read:
+        full = _full_name(schema, namespace, path)
+        if full in self._named or full in self._open:
+            raise SchemaError(f"{path}: {full} is defined twice")
+        inner = full.rpartition(".")[0]
+        if kind == "enum":
+            if not isinstance(schema.get("symbols"), list):
+                raise SchemaError(f"{path}: the enum {full} has no symbols")
+            made = _Read(Scalar.STRING)
+        elif kind == "fixed":
+            if not isinstance(schema.get("size"), int):
+                raise SchemaError(f"{path}: the fixed {full} has no size")
+            made = _decimal(schema, path) or _Read(Scalar.BYTES)
+        else:
+            fields = self.record_fields(schema, namespace, path)
+            broken = [f"{name}: {m.reason}" for name, m in fields if m.reason]
+            reason = f"a record with {broken[0]}" if broken else ""
+            columns = tuple(Column(n, m.type, m.nullable, m.millis) for n, m in fields)
+            made = _Read(StructType(full.rpartition(".")[2], columns), reason=reason)
+        self._named[full] = made
+        del inner
+        return made
+
+    def record_fields(
+        self, schema: Mapping[str, Json], namespace: str, path: str
+    ) -> list[tuple[str, _Read]]:
+        """The fields of a record, in order."""
+        full = _full_name(schema, namespace, path)
+        fields = schema.get("fields")
+        if not isinstance(fields, list):
+            raise SchemaError(f"{path or full}: the record {full} has no fields")
+        self._open.append(full)
+        made: list[tuple[str, _Read]] = []
+        seen: set[str] = set()
+        for entry in fields:
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if (
+                not isinstance(entry, dict)
+                or not isinstance(name, str)
+                or not _NAME.fullmatch(name)
+            ):
+                raise SchemaError(f"{path or full}: a field has no proper name")
+            where = f"{path}.{name}" if path else name
+            if name.lower() in seen:
+                raise SchemaError(f"{where}: two fields have this name, regardless of case")
+            seen.add(name.lower())
+            if "type" not in entry:
+                raise SchemaError(f"{where}: the field has no type")
+            made.append((name, self.read(entry["type"], full.rpartition(".")[0], where)))
+        self._open.pop()
+        return made
+
+    def _array(self, schema: Mapping[str, Json], namespace: str, path: str) -> _Read:
+        if "items" not in schema:
+            raise SchemaError(f"{path}: the array has no items")
+        element = self.read(schema["items"], namespace, f"{path}[]")
+        reason = f"an array of {element.reason}" if element.reason else ""
+        return _Read(ArrayType(element.type, element.nullable), reason=reason)
+
+    def _map(self, schema: Mapping[str, Json], namespace: str, path: str) -> _Read:
+        if "values" not in schema:
+            raise SchemaError(f"{path}: the map has no values")
+        value = self.read(schema["values"], namespace, f"{path}{{}}")
+        reason = f"a map of {value.reason}" if value.reason else ""
+        return _Read(MapType(value.type, value.nullable), reason=reason)
+
+
+def _primitive(kind: str, schema: Mapping[str, Json], path: str) -> _Read:
+    logical = schema.get("logicalType")
+    if not isinstance(logical, str):
+        return _Read(_PRIMITIVES[kind])
+    if (kind, logical) in _NO_COLUMN:
+        return _Read(Scalar.NULL, reason=_NO_COLUMN[kind, logical])
+    if kind == "bytes":
+        return _decimal(schema, path) or _Read(Scalar.BYTES)
+    data_type = _LOGICAL.get((kind, logical), _PRIMITIVES[kind])
+    return _Read(data_type, millis=logical == "timestamp-millis" and kind == "long")
+
+
+def _decimal(schema: Mapping[str, Json], path: str) -> _Read | None:
+    if schema.get("logicalType") != "decimal":
+        return None
+    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        return None  # Avro ignores a logical type that is not complete
+    if not 0 <= scale <= precision or precision < 1:
+        return None
+    if precision > MAX_PRECISION:
+        raise SchemaError(f"{path}: a decimal of {precision} digits; {MAX_PRECISION} is the most")
+    return _Read(DecimalType(precision, scale))
+
+
+def _full_name(schema: Mapping[str, Json], namespace: str, path: str) -> str:
+    name = schema.get("name")
+    if not isinstance(name, str) or not _FULL_NAME.fullmatch(name):
+        raise SchemaError(f"{path + ': ' if path else ''}a {schema.get('type')} has no proper name")
+    own = schema.get("namespace", namespace)
+    return name if "." in name or not own else f"{own}.{name}"
+
+
+def _without_docs(schema: Json) -> Json:
+    """The schema without `doc`, which changes nothing; defaults are left alone."""
+    if isinstance(schema, list):
+        return [_without_docs(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value if key in ("default", "symbols", "aliases") else _without_docs(value)
+        for key, value in schema.items()
+        if key != "doc"
+    }
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+_WRITTEN: Mapping[Scalar, Json] = {
+    **{scalar: name for name, scalar in _PRIMITIVES.items()},
+    Scalar.DATE: {"type": "int", "logicalType": "date"},
+}
+
+
+def to_avro(columns: Columns, record_name: str, namespace: str) -> str:
+    """The Avro schema of a derived stream's values or keys, as compact JSON.
+
+    A column that can be null becomes `["null", T]` with default null.
+    """
+    schema: dict[str, Json] = {"type": "record", "name": record_name}
+    if namespace:
+        schema["namespace"] = namespace
+    schema["fields"] = _written_fields(columns, record_name, {record_name})
+    return json.dumps(schema, separators=(",", ":"))
+
+
+def _written_fields(columns: Columns, prefix: str, taken: set[str]) -> list[Json]:
+    fields: list[Json] = []
+    for column in columns:
+        written = _written(column.type, f"{prefix}_{column.name}", taken, millis=column.millis)
+        if column.nullable:
+            fields.append({"name": column.name, "type": ["null", written], "default": None})
+        else:
+            fields.append({"name": column.name, "type": written})
+    return fields
+
+
+def _written(data_type: DataType, name: str, taken: set[str], *, millis: bool = False) -> Json:
+    """One type; records inside are named after their path, since one name means one record."""
+    if isinstance(data_type, DecimalType):
+        return {
+            "type": "bytes",
+            "logicalType": "decimal",
+            "precision": data_type.precision,
+            "scale": data_type.scale,
+        }
+    if isinstance(data_type, ArrayType):
+        element = _written(data_type.element, name, taken)
+        return {
+            "type": "array",
+            "items": ["null", element] if data_type.element_nullable else element,
+        }
+    if isinstance(data_type, MapType):
+        value = _written(data_type.value, name, taken)
+        return {"type": "map", "values": ["null", value] if data_type.value_nullable else value}
+    if isinstance(data_type, StructType):
+        free = name
+        while free in taken:
+            free += "_"
+        taken.add(free)
+        fields = _written_fields(data_type.fields, free, taken)
+        return {"type": "record", "name": free, "fields": fields}
+    if data_type is Scalar.TIMESTAMP:
+        return {"type": "long", "logicalType": f"timestamp-{'millis' if millis else 'micros'}"}
+    if data_type not in _WRITTEN:
+        raise SchemaError(f"a column cannot have the type {data_type}")
+    return _WRITTEN[data_type]

@@ -1,0 +1,234 @@
+"""What the kinds of boxes share: facts about inputs, output columns, keys, `select` entries.
+
+A box comes into being in two steps. `read` takes a draft out of the YAML: names, durations, texts
+of expressions. When the inputs are known, the draft's `build` checks the expressions and works out
+columns, event time and key. A step that finds mistakes reports them and gives None.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pipeline.ids import BoxName, StreamName
+from pipeline.network.coercion import is_orderable
+from pipeline.network.expressions import check
+from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.model import Box, ColumnRef, Computed
+from pipeline.network.scope import Scope, nearest_first
+from pipeline.network.types import Column, Columns
+from pipeline.network.yaml_reader import YamlList, YamlMap
+
+COLUMN_PATTERN = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
+"""Names of columns are names of Avro fields."""
+
+RESERVED_PREFIX = "__"
+"""Column names of Medusa's own begin so."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """What a box needs to know of a stream that it reads."""
+
+    name: StreamName
+    columns: Columns
+    event_time_column: str | None
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the document says for all boxes. `window_ms`: the size of windows, None: not said."""
+
+    window_ms: int | None
+
+
+class Draft(Protocol):
+    """A box as written, before its inputs are known."""
+
+    @property
+    def name(self) -> BoxName:
+        """The box's name."""
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """The streams that it names, in the order of its ports."""
+
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Box | None:
+        """The checked box; None when something is wrong with it (reported)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One column to compute, as written: its name and the text of its expression."""
+
+    name: Text
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What every draft has: name, line, declared key."""
+
+    name: BoxName
+    line: int
+    key: tuple[Text, ...] | None
+
+
+WINDOW_WORD = "window"
+"""Stands for the window at the top of the document, wherever a box takes a duration."""
+
+
+def window_size(fields: Fields, text: Text | None, defaults: Defaults) -> int | None:
+    """A duration of a box in milliseconds: `5m`, or the word `window`; None: reported."""
+    if text is None:
+        return None
+    if text.value.strip() != WINDOW_WORD:
+        return fields.as_duration(text, f"a duration in {fields.what}", low=1)
+    if defaults.window_ms is None:
+        fields.problem(
+            f"{fields.what} says window, but the document has none at its top", text.line
+        )
+    return defaults.window_ms
+
+
+def read_header(name: BoxName, fields: Fields) -> Header:
+    """Take what every kind of box can declare."""
+    return Header(name, fields.line, fields.texts("key"))
+
+
+def read_entries(fields: Fields, key: str, *, plain_list: bool) -> tuple[Entry, ...] | None:
+    """The columns under `select`, `by` or `compute`; None when missing or broken.
+
+    Args:
+        plain_list: whether `[a, b]` is allowed, short for `{a: a, b: b}`.
+    """
+    node = fields.node(key)
+    if node is None:
+        return None
+    if isinstance(node, YamlList) and plain_list:
+        names = fields.as_texts(node, f"{key} of {fields.what}")
+        if names is None:
+            return None
+        entries = [Entry(Text(_last_part(t.value), t.line), t) for t in names]
+    elif isinstance(node, YamlMap):
+        entries = []
+        for written, value in node.entries:
+            text = fields.as_text(value, f"{key}.{written.text} of {fields.what}")
+            if text is None:
+                return None
+            entries.append(Entry(Text(written.text, written.line), text))
+    else:
+        shape = "a list or a mapping" if plain_list else "a mapping"
+        fields.problem(f"{key} of {fields.what} must be {shape} of columns", node.line)
+        return None
+    return tuple(entries) if _names_fit(fields, key, entries) else None
+
+
+def _last_part(text: str) -> str:
+    """`left.car` is selected under the name `car`."""
+    return text.rsplit(".", 1)[-1].strip().strip("`")
+
+
+def _names_fit(fields: Fields, key: str, entries: Sequence[Entry]) -> bool:
+    seen: dict[str, int] = {}
+    fine = True
+    for entry in entries:
+        name, line = entry.name.value, entry.name.line
+        message, hint = "", ""
+        if not re.fullmatch(COLUMN_PATTERN, name):
+            message = f"{name!r} is no name for a column"
+            hint = "letters, digits and _, not beginning with a digit"
+            if entry.text.value.strip("`").endswith(name):
+                hint = "to compute something write {name: expression}"
+        elif name.startswith(RESERVED_PREFIX):
+            message = f"{name} begins with {RESERVED_PREFIX}, which Medusa keeps for itself"
+        elif name.lower() in seen:
+            message = f"{key} has {name} twice, first in line {seen[name.lower()]}"
+        if message:
+            fine = False
+            fields.problem(message, line, column=name, hint=hint)
+        seen.setdefault(name.lower(), line)
+    return fine
+
+
+def compute(
+    entries: Sequence[Entry], scope: Scope, report: Report, box: BoxName
+) -> tuple[Computed, ...] | None:
+    """Check the expressions of several columns; all their mistakes are reported."""
+    made: list[Computed] = []
+    for entry in entries:
+        checked = check(entry.text.value, scope)
+        report.faults(checked.faults, entry.text.line, box=box, column=entry.name.value)
+        if checked.expression is not None:
+            made.append(Computed(entry.name.value, checked.expression))
+    return tuple(made) if len(made) == len(entries) else None
+
+
+def columns_of(computed: Sequence[Computed]) -> Columns:
+    """The columns that computed expressions make."""
+    return tuple(
+        Column(c.name, c.expression.type, c.expression.nullable, c.expression.millis)
+        for c in computed
+    )
+
+
+def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:
+    """The first output column that is just one of some input columns."""
+    return next((c.name for c in computed if c.expression.plain in wanted), None)
+
+
+def check_key(header: Header, columns: Columns, report: Report) -> tuple[str, ...] | None:
+    """The declared key, checked against the output columns; None: not declared, or reported."""
+    if header.key is None:
+        return None
+    by_name = {column.name.lower(): column for column in columns}
+    names: list[str] = []
+    for text in header.key:
+        column = by_name.get(text.value.lower())
+        if column is None:
+            report.add(
+                f"key names {text.value}, which is no column of the output",
+                text.line,
+                box=header.name,
+                column=text.value,
+                choices=nearest_first(text.value, tuple(c.name for c in columns)),
+            )
+        elif not is_orderable(column.type):
+            report.add(
+                f"{column.name} cannot be part of a key: it is {column.type}",
+                text.line,
+                box=header.name,
+                column=column.name,
+            )
+        elif column.name in names:
+            report.add(f"key has {column.name} twice", text.line, box=header.name)
+        else:
+            names.append(column.name)
+    if not header.key:
+        report.add("key is empty", header.line, box=header.name, hint="leave it out")
+    return tuple(names) if names and len(names) == len(header.key) else None
+
+
+def key_or(
+    header: Header, columns: Columns, report: Report, default: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """The declared key, or the default; None when a declared one is wrong (reported)."""
+    return default if header.key is None else check_key(header, columns, report)
+
+
+def refuse_unreadable(facts: StreamFacts, header: Header, report: Report) -> bool:
+    """Report the fields that a box which passes on everything would have to leave out."""
+    for name, reason in facts.unreadable.items():
+        report.add(
+            f"column {name} of {facts.name} cannot be passed on: it holds {reason}",
+            header.line,
+            box=header.name,
+            column=name,
+            hint=f"put a map box in between that selects the columns of {facts.name} you need",
+        )
+    return bool(facts.unreadable)

@@ -1,0 +1,327 @@
+"""From a YAML document to a checked network, with every mistake reported in one pass.
+
+Reading has three steps: the form (YAML, keys, names, durations), the streams with their schemas, and
+the boxes in the order in which data flows. A step goes on after a mistake; what depends on something
+broken stays silent, so that each mistake is told once.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline import durations
+from pipeline.errors import DocumentError, Problem
+from pipeline.ids import BoxName, NetworkName, StreamName, TopicName
+from pipeline.names import NAME_PATTERN
+from pipeline.network import graph, topics, yaml_reader
+from pipeline.network.boxes import KINDS
+from pipeline.network.boxes.common import Defaults, Draft, StreamFacts
+from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.model import Box, ExternalStream, Network, Output
+from pipeline.network.scope import nearest_first
+from pipeline.network.streams import (
+    PARTITIONS,
+    PARTITIONS_MAX,
+    SchemaReference,
+    SchemaText,
+    StreamDraft,
+    build_stream,
+    read_reference,
+    read_stream,
+)
+from pipeline.network.yaml_reader import YamlMap, YamlScalar
+
+__all__ = ["SchemaReference", "SchemaText", "load", "schema_references"]
+
+RETENTION_MS = durations.parse("7d")
+REPLICATION = 1
+REPLICATION_MAX = 100
+_RETENTION_MIN_MS = durations.parse("1m")
+
+_LATER = {
+    "reliability": "leave it out: a failed fragment is rebuilt from the log",
+    "availability": "leave it out: output waits for all its input",
+}
+"""Keys that the design has and this version does not act on."""
+
+
+def schema_references(text: str, file: str) -> tuple[SchemaReference, ...]:
+    """The schemas that a document needs, for the caller to fetch. Never raises.
+
+    What cannot be read yields nothing here; `load` reports it.
+    """
+    tree, _ = yaml_reader.read(text, file)
+    report = Report(file)
+    root = tree if isinstance(tree, YamlMap) else None
+    streams = Fields(root, "document", report).mapping("streams")
+    found = (
+        read_reference(StreamName(key.text), Fields(node, "stream", report))
+        for key, node in (streams.entries if streams else ())
+        if isinstance(node, YamlMap)
+    )
+    return tuple(reference for reference in found if reference is not None)
+
+
+def load(text: str, file: str, schemas: Mapping[SchemaReference, SchemaText | Problem]) -> Network:
+    """The network that a document describes.
+
+    Args:
+        text: the YAML document.
+        file: its name, for messages.
+        schemas: for each of `schema_references`, the schema, or why there is none.
+
+    Raises:
+        DocumentError: with every mistake in the document.
+    """
+    report = Report(file)
+    tree, problems = yaml_reader.read(text, file)
+    report.problems.extend(problems)
+    if tree is not None and not isinstance(tree, YamlMap):
+        report.add("a network document is a mapping that begins with network: NAME", tree.line)
+    network = _Loader(report, schemas).load(tree) if isinstance(tree, YamlMap) else None
+    if network is None or report.problems:
+        ordered = sorted(report.problems, key=lambda problem: problem.line)
+        raise DocumentError(tuple(ordered))
+    return network
+
+
+@dataclass(frozen=True, slots=True)
+class _OutputDraft:
+    """An output as written."""
+
+    stream: Text
+    topic: Text
+    partitions: int
+
+
+class _Loader:
+    """One pass over one document."""
+
+    def __init__(
+        self, report: Report, schemas: Mapping[SchemaReference, SchemaText | Problem]
+    ) -> None:
+        self.report = report
+        self.schemas = schemas
+
+    def load(self, root: YamlMap) -> Network | None:
+        """The network, as far as it can be made; None without a name."""
+        fields = Fields(root, "the document", self.report)
+        name = self._network_name(fields)
+        window = fields.duration("window", 0, low=1)
+        partitions = fields.integer("partitions", PARTITIONS, low=1, high=PARTITIONS_MAX)
+        replication = fields.integer("replication", REPLICATION, low=1, high=REPLICATION_MAX)
+        retention = fields.duration("retention", RETENTION_MS, low=_RETENTION_MIN_MS)
+        auto_create = fields.boolean("auto_create", default=True)
+        streams = self._streams(fields, partitions)
+        drafts, broken = self._drafts(fields, Defaults(window or None), set(streams))
+        outputs = self._outputs(fields, partitions, {*drafts, *broken}, set(streams))
+        fields.finish(_LATER)
+        self._topics(name, streams, outputs, (*drafts, *broken))
+        built = {key: self._stream(draft) for key, draft in streams.items()}
+        boxes = self._boxes(drafts, built, {*drafts, *broken})
+        if name is None:
+            return None
+        return Network(
+            name=name,
+            streams=tuple(s for s in built.values() if s is not None),
+            boxes=boxes,
+            outputs=tuple(
+                Output(StreamName(o.stream.value), TopicName(o.topic.value), o.partitions)
+                for o in outputs
+            ),
+            partitions=partitions,
+            replication=replication,
+            retention_ms=retention,
+            auto_create=auto_create,
+        )
+
+    def _network_name(self, fields: Fields) -> NetworkName | None:
+        found = fields.text("network", required=True)
+        if found is None or not self._named(found, "a network"):
+            return None
+        return NetworkName(found.value)
+
+    def _named(self, name: Text, what: str) -> bool:
+        """Whether a name has the form that all names have; else report it."""
+        fine = re.fullmatch(NAME_PATTERN, name.value) is not None
+        if not fine:
+            self.report.add(
+                f"{name.value!r} is no name for {what}",
+                name.line,
+                hint="small letters, digits and _, beginning with a letter, at most 63",
+            )
+        return fine
+
+    # --- streams --------------------------------------------------------------------------------
+
+    def _streams(self, fields: Fields, partitions: int) -> dict[str, StreamDraft | None]:
+        """External streams by name; None where one is too broken to be looked at."""
+        found: dict[str, StreamDraft | None] = {}
+        fields.required("streams")
+        node = fields.mapping("streams")
+        for key, value in node.entries if node else ():
+            fine = self._named(Text(key.text, key.line), "a stream")
+            what = f"stream {key.text}"
+            if not isinstance(value, YamlMap):
+                self.report.add(f"{what} must be a mapping", value.line)
+                found[key.text] = None
+                continue
+            inner = Fields(value, what, self.report)
+            inner.line = key.line
+            draft = read_stream(StreamName(key.text), inner, partitions)
+            found[key.text] = draft if fine else None
+        if node is not None and not node.entries:
+            self.report.add("streams names no stream", node.line)
+        return found
+
+    def _stream(self, draft: StreamDraft | None) -> ExternalStream | None:
+        return None if draft is None else build_stream(draft, self.schemas, self.report)
+
+    # --- boxes ----------------------------------------------------------------------------------
+
+    def _drafts(
+        self, fields: Fields, defaults: Defaults, streams: set[str]
+    ) -> tuple[dict[str, Draft], set[str]]:
+        """Boxes as written, by name, and the names of those that are too broken to look at."""
+        drafts: dict[str, Draft] = {}
+        broken: set[str] = set()
+        fields.required("boxes")
+        node = fields.mapping("boxes")
+        for key, value in node.entries if node else ():
+            fine = self._named(Text(key.text, key.line), "a box")
+            if key.text in streams:
+                fine = False
+                message = f"{key.text} is both a stream and a box"
+                self.report.add(message, key.line, box=key.text)
+            draft = self._draft(key, value, defaults)
+            if draft is not None and fine:
+                drafts[key.text] = draft
+            else:
+                broken.add(key.text)
+        if node is not None and not node.entries:
+            self.report.add("boxes names no box", node.line)
+        return drafts, broken
+
+    def _draft(
+        self, key: YamlScalar, value: yaml_reader.YamlNode, defaults: Defaults
+    ) -> Draft | None:
+        if not isinstance(value, YamlMap):
+            self.report.add(f"box {key.text} must be a mapping", value.line, box=key.text)
+            return None
+        fields = Fields(value, f"box {key.text}", self.report, key.text)
+        fields.line = key.line
+        kinds = [kind for kind in KINDS if fields.has(kind)]
+        if len(kinds) != 1:
+            written = [word.text for word, _ in value.entries]
+            message = (
+                f"box {key.text} is both {' and '.join(kinds)}"
+                if kinds
+                else f"box {key.text} does not say what it is"
+            )
+            near = nearest_first(written[0] if written else "", tuple(KINDS))
+            choices = () if kinds else near
+            self.report.add(message, key.line, box=key.text, choices=choices)
+            return None
+        draft = KINDS[kinds[0]](BoxName(key.text), fields, defaults)
+        fields.finish()
+        return draft
+
+    def _boxes(
+        self,
+        drafts: Mapping[str, Draft],
+        streams: Mapping[str, ExternalStream | None],
+        names: set[str],
+    ) -> tuple[Box, ...]:
+        """The checked boxes, inputs before readers."""
+        known = self._known_inputs(drafts, {*streams, *names})
+        order, loops = graph.in_order(
+            {name: [text.value for text in draft.inputs] for name, draft in drafts.items()}
+        )
+        for loop in loops:
+            way = " → ".join((*loop, loop[0]))
+            self.report.add(f"a loop: {way}", drafts[loop[0]].line, box=loop[0])
+        facts = {name: _facts(s) for name, s in streams.items() if s is not None}
+        boxes: list[Box] = []
+        for name in order:
+            draft = drafts[name]
+            inputs = [facts.get(text.value) for text in draft.inputs]
+            given = [f for f in inputs if f is not None]
+            if name not in known or len(given) != len(inputs):
+                continue
+            box = draft.build(given, self.report)
+            if box is not None:
+                boxes.append(box)
+                facts[name] = StreamFacts(StreamName(name), box.columns, box.event_time_column)
+        return tuple(boxes)
+
+    def _known_inputs(self, drafts: Mapping[str, Draft], names: set[str]) -> set[str]:
+        """The boxes all of whose inputs exist; the others are reported."""
+        known = set(drafts)
+        for name, draft in drafts.items():
+            for text in draft.inputs:
+                if text.value in names:
+                    continue
+                known.discard(name)
+                self.report.add(
+                    f"there is no stream or box {text.value}",
+                    text.line,
+                    box=name,
+                    choices=nearest_first(text.value, tuple(sorted(names - {name}))),
+                )
+        return known
+
+    # --- outputs and topics ---------------------------------------------------------------------
+
+    def _outputs(
+        self, fields: Fields, partitions: int, boxes: set[str], streams: set[str]
+    ) -> tuple[_OutputDraft, ...]:
+        found: list[_OutputDraft] = []
+        node = fields.mapping("outputs")
+        for key, value in node.entries if node else ():
+            what = f"output {key.text}"
+            if key.text not in boxes:
+                message = (
+                    f"{what} is a stream from outside: it has a topic already"
+                    if key.text in streams
+                    else f"{what} names no box"
+                )
+                self.report.add(message, key.line, choices=nearest_first(key.text, sorted(boxes)))
+            if not isinstance(value, YamlMap):
+                self.report.add(f"{what} must be a mapping", value.line, hint="write {topic: NAME}")
+                continue
+            inner = Fields(value, what, self.report)
+            inner.line = key.line
+            topic = inner.text("topic", required=True)
+            number = inner.integer("partitions", partitions, low=1, high=PARTITIONS_MAX)
+            inner.finish()
+            if topic is not None and key.text in boxes:
+                found.append(_OutputDraft(Text(key.text, key.line), topic, number))
+        return tuple(found)
+
+    def _topics(
+        self,
+        network: NetworkName | None,
+        streams: Mapping[str, StreamDraft | None],
+        outputs: tuple[_OutputDraft, ...],
+        boxes: tuple[str, ...],
+    ) -> None:
+        external = {name: d.topic for name, d in streams.items() if d is not None and d.topic}
+        chosen = {o.stream.value: o.topic for o in outputs}
+        external = {
+            name: topic
+            for name, topic in external.items()
+            if topics.check_name(topic, f"stream {name}", self.report, derived=False)
+        }
+        chosen = {
+            name: topic
+            for name, topic in chosen.items()
+            if topics.check_name(topic, f"output {name}", self.report, derived=True)
+        }
+        if network is not None:
+            topics.check_collisions(network, external, chosen, boxes, self.report)
+
+
+def _facts(stream: ExternalStream) -> StreamFacts:
+    return StreamFacts(
+        stream.name, stream.columns, stream.event_time_column, dict(stream.unreadable)
+    )

@@ -1,0 +1,199 @@
+"""`streams`: the topics that come from outside, with schema, event time and start."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pipeline import durations
+from pipeline.errors import Problem, SchemaError
+from pipeline.ids import Millis, StreamName, Subject, TopicName
+from pipeline.names import value_subject
+from pipeline.network import avro_types
+from pipeline.network.expressions import check
+from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.model import ExternalStream, Silence, StartAt
+from pipeline.network.scope import Scope, Source
+from pipeline.network.types import Scalar
+
+LATENESS_MS = durations.parse("5s")
+"""Default: producers on a network are a few seconds apart."""
+IDLE_AFTER_MS = durations.parse("10s")
+AHEAD_MS = durations.parse("1h")
+PARTITIONS = 4
+PARTITIONS_MAX = 10_000
+
+_ZONE = re.compile(r"(Z|z|[+-]\d\d:\d\d)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaReference:
+    """Where a stream's schema is to be found.
+
+    `kind` is `path` (a file, relative to the document) or `subject` (in the registry).
+    """
+
+    stream: StreamName
+    kind: str
+    value: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaText:
+    """A schema that was found: JSON text, and from where, for messages."""
+
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDraft:
+    """A stream as written. `reference` and `event_time` are None where missing (reported)."""
+
+    name: StreamName
+    line: int
+    topic: Text | None
+    reference: SchemaReference | None
+    event_time: Text | None
+    lateness_ms: int
+    idle_after_ms: int
+    silence: Silence
+    start: StartAt
+    ahead_ms: int
+    partitions: int
+
+
+def read_stream(name: StreamName, fields: Fields, partitions: int) -> StreamDraft:
+    """Take a stream out of its YAML."""
+    topic = fields.text("topic", required=True)
+    reference = read_reference(name, fields)
+    draft = StreamDraft(
+        name=name,
+        line=fields.line,
+        topic=topic,
+        reference=reference,
+        event_time=fields.text("event_time", required=True),
+        lateness_ms=fields.duration("lateness", LATENESS_MS),
+        idle_after_ms=fields.duration("idle_after", IDLE_AFTER_MS, low=1),
+        silence=Silence(
+            fields.choice("silence", tuple(s.value for s in Silence), Silence.IDLE.value)
+        ),
+        start=_read_start(fields),
+        ahead_ms=fields.duration("ahead", AHEAD_MS),
+        partitions=fields.integer("partitions", partitions, low=1, high=PARTITIONS_MAX),
+    )
+    fields.finish()
+    return draft
+
+
+def read_reference(name: StreamName, fields: Fields) -> SchemaReference | None:
+    """`schema: FILE` or `subject: NAME`; one of the two."""
+    path, subject = fields.text("schema"), fields.text("subject")
+    if path is not None and subject is not None:
+        fields.problem(f"{fields.what} has both schema and subject", subject.line, hint="keep one")
+        return None
+    if path is None and subject is None:
+        if not fields.has("schema") and not fields.has("subject"):
+            fields.problem(
+                f"{fields.what} needs schema",
+                fields.line,
+                hint="schema: a file with the Avro schema, or subject: its name in the registry",
+            )
+        return None
+    kind, found = ("path", path) if path is not None else ("subject", subject)
+    if found is None or not found.value.strip():
+        return None
+    return SchemaReference(name, kind, found.value.strip(), found.line)
+
+
+def _read_start(fields: Fields) -> StartAt:
+    found = fields.text("start")
+    if found is None or found.value in ("earliest", "latest"):
+        return StartAt(found.value if found else "earliest")
+    try:
+        instant = datetime.fromisoformat(found.value.strip())
+        if not _ZONE.search(found.value.strip()):
+            raise ValueError("no zone")
+        return StartAt("time", Millis(int(instant.timestamp() * 1000)))
+    except (ValueError, OverflowError):
+        fields.problem(
+            f"start of {fields.what} cannot be {found.value!r}",
+            found.line,
+            choices=("earliest", "latest", "a time such as 2024-01-31T12:00:00Z"),
+        )
+        return StartAt("earliest")
+
+
+def build_stream(
+    draft: StreamDraft,
+    schemas: Mapping[SchemaReference, SchemaText | Problem],
+    report: Report,
+) -> ExternalStream | None:
+    """Check a stream against its schema; None when something is wrong (reported)."""
+    schema = _schema(draft, schemas, report)
+    if schema is None or draft.event_time is None:
+        return None
+    scope = Scope((Source(schema.columns, unreadable=dict(schema.unreadable)),))
+    checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP)
+    for fault in checked.faults:
+        report.add(
+            f"event_time of stream {draft.name}: {fault.message}",
+            draft.event_time.line,
+            choices=fault.choices,
+            hint=fault.hint,
+        )
+    if checked.expression is None or draft.topic is None or draft.reference is None:
+        return None
+    topic = TopicName(draft.topic.value)
+    by_subject = draft.reference.kind == "subject"
+    return ExternalStream(
+        name=draft.name,
+        topic=topic,
+        subject=Subject(draft.reference.value) if by_subject else value_subject(topic),
+        schema_json=schema.text,
+        columns=schema.columns,
+        event_time=checked.expression,
+        lateness_ms=draft.lateness_ms,
+        idle_after_ms=draft.idle_after_ms,
+        silence=draft.silence,
+        start=draft.start,
+        ahead_ms=draft.ahead_ms,
+        partitions=draft.partitions,
+        unreadable=schema.unreadable,
+    )
+
+
+def _schema(
+    draft: StreamDraft,
+    schemas: Mapping[SchemaReference, SchemaText | Problem],
+    report: Report,
+) -> avro_types.ReaderSchema | None:
+    reference = draft.reference
+    if reference is None:
+        return None
+    what = f"schema of stream {draft.name}"
+    found = schemas.get(reference)
+    if found is None:
+        report.add(f"{what} is missing: {reference.value}", reference.line)
+        return None
+    if isinstance(found, Problem):
+        report.add(
+            found.message,
+            found.line or reference.line,
+            column=found.column,
+            choices=found.choices,
+            hint=found.hint,
+        )
+        return None
+    try:
+        return avro_types.read(json.loads(found.text))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        report.add(f"{what}, {found.origin}, is not JSON: {error.msg} ({where})", reference.line)
+    except RecursionError:
+        report.add(f"{what}, {found.origin}, is nested too deeply", reference.line)
+    except SchemaError as error:
+        report.add(f"{what}, {found.origin}: {error.message}", reference.line, hint=error.hint)
+    return None

@@ -1,0 +1,86 @@
+"""Topic names: what Kafka accepts, and no two streams of a network in one topic."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from pipeline.ids import BoxName, FragmentName, NetworkName, ParticipantId, TopicName
+from pipeline.names import FragmentNames, boundaries_topic, derived_topic, tentative_topic
+from pipeline.network.fields import Report, Text
+
+NAME_MAX = 249
+"""Kafka's limit."""
+
+_PATTERN = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def check_name(topic: Text, what: str, report: Report, *, derived: bool) -> bool:
+    """Whether a topic name that the document chose can be used; else report it.
+
+    Args:
+        topic: the name.
+        what: whose topic, for the message.
+        report: where mistakes go.
+        derived: whether Medusa writes it, so that names with suffixes must be possible as well.
+    """
+    name = TopicName(topic.value)
+    longest = max(len(boundaries_topic(name)), len(tentative_topic(name))) if derived else len(name)
+    message = ""
+    if not _PATTERN.fullmatch(name) or name in (".", ".."):
+        message = f"{topic.value!r} is no name for a topic"
+    elif longest > NAME_MAX:
+        message = f"the name of a topic is too long by {longest - NAME_MAX} characters"
+    if message:
+        hint = "letters, digits, '.', '_' and '-'"
+        report.add(f"{what}: {message}", topic.line, hint=hint)
+    return not message
+
+
+def check_collisions(
+    network: NetworkName,
+    external: Mapping[str, Text],
+    outputs: Mapping[str, Text],
+    boxes: Sequence[str],
+    report: Report,
+) -> None:
+    """Report chosen topics that two streams share, or that Medusa needs for itself.
+
+    Kafka takes `.` and `_` for the same in names, so they are compared as if they were.
+
+    Args:
+        network: the network's name.
+        external: external stream → its topic.
+        outputs: box → the topic chosen for its stream.
+        boxes: every box.
+        report: where mistakes go.
+    """
+    owners = {
+        _folded(topic): owner
+        for box in boxes
+        for topic, owner in _own_topics(network, box, outputs.get(box))
+    }
+    for streams, word in ((external, "stream"), (outputs, "output")):
+        for name, topic in streams.items():
+            folded = _folded(topic.value)
+            if folded in owners:
+                report.add(
+                    f"topic {topic.value} of {word} {name} is already {owners[folded]}", topic.line
+                )
+            else:
+                owners[folded] = f"the topic of {word} {name}"
+
+
+def _own_topics(network: NetworkName, box: str, chosen: Text | None) -> Iterable[tuple[str, str]]:
+    """The topics that Medusa itself makes for a box, and what each is."""
+    name = derived_topic(network, BoxName(box))
+    if chosen is None:
+        yield name, f"the topic of box {box}"
+    base = TopicName(chosen.value) if chosen is not None else name
+    yield boundaries_topic(base), f"the boundaries of box {box}"
+    yield tentative_topic(base), f"the tentative topic of box {box}"
+    names = FragmentNames(ParticipantId(""), network, FragmentName(box))
+    for topic in (names.dead_letters, names.redrive, names.advances, names.markers):
+        yield topic, f"a topic that Medusa keeps for box {box}"
+
+
+def _folded(topic: str) -> str:
+    return topic.replace(".", "_")
