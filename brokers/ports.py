@@ -22,12 +22,12 @@ def free_port() -> int:
 
 
 def holder_of_port(port: int) -> str | None:
-    """The process that listens on a TCP port, as `java (process 4711)`.
+    """The process that listens on a TCP port, as `java, process 4711`.
 
     None if nobody listens, or if the system does not tell (another user's process).
     """
     pid = _pid_from_proc(port) if sys.platform.startswith("linux") else _pid_from_lsof(port)
-    return None if pid is None else f"{_name(pid)} (process {pid})"
+    return None if pid is None else f"{_name(pid)}process {pid}"
 
 
 def listening_inodes(table: str, port: int) -> frozenset[str]:
@@ -85,6 +85,6 @@ def _pid_from_lsof(port: int) -> int | None:
 def _name(pid: int) -> str:
     comm = Path(f"/proc/{pid}/comm")
     try:
-        return comm.read_text(encoding="utf-8", errors="replace").strip()
+        return f"{comm.read_text(encoding='utf-8', errors='replace').strip()}, "
     except OSError:
-        return "a process"
+        return ""

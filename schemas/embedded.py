@@ -1,4 +1,4 @@
-"""The registry of an embedded stack: in the process that runs the stack, its schemas in ZooKeeper."""
+"""The registry of an embedded stack: in the process of the stack, its schemas in ZooKeeper."""
 
 from dataclasses import dataclass
 

@@ -173,23 +173,22 @@ def _watch(child: Child, log: Path, fetch: Fetch) -> None:
     """Tell the progress until Ivy ends; raises when it says nothing for too long."""
     started_at = changed_at = time.monotonic()
     before = sum(any((fetch.ivy / "cache").glob(f"*/*/*/{jar.name}")) for jar in fetch.jars)
-    last = None
-    size = 0
-    while child.running:
-        time.sleep(_POLL_S)
+    told, size = None, -1
+    running = True
+    while running:
+        running = child.running  # asked before the log is read, so that its end is read too
         now = time.monotonic()
         if log.stat().st_size != size:
             size, changed_at = log.stat().st_size, now
             step = _step(log.read_text(errors="replace"), before, len(fetch.jars))
-            if step != last:
+            if step != told:
                 fetch.progress(step)
-                last = step
+                told = step
         if now - changed_at > SILENCE_S_MAX or now - started_at > FETCH_S_MAX:
             raise UnavailableError(
-                "the repository stopped answering",
-                place="fetching jars",
-                hint=_GO_ON,
+                "the repository stopped answering", place="fetching jars", hint=_GO_ON
             )
+        time.sleep(_POLL_S)
 
 
 def _step(log: str, before: int, total: int) -> Step:

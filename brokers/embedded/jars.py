@@ -203,7 +203,7 @@ def _look(path: Path) -> tuple[int, ...]:
     """Size and time of change; what the stamp cannot hold if there is no such file."""
     try:
         status = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return (-1,)
     return (status.st_size, status.st_mtime_ns)
 
@@ -212,7 +212,7 @@ def _read_stamp(folder: Path) -> dict[str, tuple[int, ...]]:
     """What was hashed and found right; empty when there is no stamp that can be read."""
     try:
         stamp = json.loads((folder / "checked.json").read_text())
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return {}
     if not isinstance(stamp, dict) or stamp.get("format") != STAMP_FORMAT:
         return {}

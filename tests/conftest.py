@@ -1,0 +1,61 @@
+"""What tests share: bounded waits, and one embedded stack for everything that needs servers."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from brokers.embedded.stack import EmbeddedStack, StackSettings
+from brokers.ports import free_port
+from pipeline.cli.project import load_project
+from schemas.embedded import start_registry
+
+
+class WaitFor(Protocol):
+    """Waits until a condition holds."""
+
+    def __call__(
+        self, condition: Callable[[], object], what: str, *, within_s: float = 30.0
+    ) -> None:
+        """Return once the condition is true; fail, with `what` was awaited, at the deadline."""
+
+
+@pytest.fixture(scope="session")
+def wait_for() -> WaitFor:
+    """Waits for a condition, with a deadline: tests never sleep and hope."""
+
+    def wait(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:
+        ends_at = time.monotonic() + within_s
+        while not condition():
+            if time.monotonic() > ends_at:
+                pytest.fail(f"{what}: not within {within_s:g} s")
+            time.sleep(0.02)
+
+    return wait
+
+
+@pytest.fixture(scope="session")
+def jar_cache() -> Path:
+    """The cache of jars that this machine uses anyway."""
+    return Path(load_project({}, os.environ, Path.cwd()).settings.cache)
+
+
+def stack_settings(data: Path, cache: Path) -> StackSettings:
+    """Settings of a stack of a test's own, on ports that are free."""
+    return StackSettings(data, cache, free_port(), free_port(), free_port())
+
+
+@pytest.fixture(scope="session")
+def embedded_stack(
+    tmp_path_factory: pytest.TempPathFactory, jar_cache: Path
+) -> Iterator[EmbeddedStack]:
+    """Kafka, ZooKeeper and the registry, running; for tests marked `system`.
+
+    All tests share it: use names that no other test uses.
+    """
+    settings = stack_settings(tmp_path_factory.mktemp("stack"), jar_cache)
+    with EmbeddedStack(settings, start_registry) as stack:
+        yield stack
