@@ -10,7 +10,7 @@ import json
 from dataclasses import MISSING, fields
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Final, NewType, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pipeline.catalog.records import (
     FORMAT_VERSION,
@@ -108,7 +108,7 @@ def _typed(hint: Any, value: object) -> object:
     while isinstance(hint, NewType):
         hint = hint.__supertype__
     origin = get_origin(hint)
-    if origin is UnionType:
+    if origin in {Union, UnionType}:
         inner = next(option for option in get_args(hint) if option is not NoneType)
         return None if value is None else _typed(inner, value)
     if origin is tuple:

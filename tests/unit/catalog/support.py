@@ -1,0 +1,74 @@
+"""Records for tests of the catalog."""
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    FragmentStatus,
+    LaneState,
+    NetworkRecord,
+    NetworkVersionRecord,
+    NodeRecord,
+)
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.names import Znodes
+
+TOLLS = NetworkName("tolls")
+ME = ParticipantId("local")
+MOVING = FragmentName("moving")
+SPEED = FragmentName("average_speed")
+NODE1 = NodeId("node1")
+NODE2 = NodeId("node2")
+NOW = Millis(1_700_000_000_000)
+
+
+def session(tree: MemoryTree) -> tuple[MemoryStore, Catalog]:
+    """A session on a tree, and a catalog on it."""
+    store = MemoryStore(tree)
+    return store, Catalog(store, Znodes())
+
+
+def network(version: int = 1) -> NetworkRecord:
+    """The network `tolls`."""
+    return NetworkRecord(TOLLS, ME, NetworkVersion(version), (TopicName("tolls.moving"),))
+
+
+def network_version(version: int = 1) -> NetworkVersionRecord:
+    """A version of the network `tolls`."""
+    return NetworkVersionRecord(
+        TOLLS, NetworkVersion(version), "network: tolls\n", (), f"digest{version}", NOW
+    )
+
+
+def fragment(name: FragmentName = MOVING, version: int = 1, digest: str = "d1") -> FragmentRecord:
+    """A fragment of it that should run."""
+    return FragmentRecord(TOLLS, name, NetworkVersion(version), DesiredState.RUNNING, digest, ())
+
+
+def node(name: NodeId = NODE1, pid: int = 7) -> NodeRecord:
+    """A node that is up."""
+    return NodeRecord(name, ME, "host", pid, NOW, "0.1.0")
+
+
+def report(epoch: int, records_in: int = 0, name: FragmentName = MOVING) -> FragmentStatus:
+    """What an owner reports."""
+    return FragmentStatus(
+        TOLLS, name, NODE1, Epoch(epoch), LaneState.RUNNING, NOW, records_in=records_in
+    )
+
+
+def deployed(catalog: Catalog, *names: FragmentName) -> None:
+    """Set the catalog up and deploy version 1 with these fragments."""
+    catalog.ensure_format()
+    records = tuple(fragment(name) for name in names or (MOVING,))
+    catalog.deploy(network(), network_version(), records, None)

@@ -1,0 +1,265 @@
+"""Deploying, changing and removing networks in the catalog."""
+
+from dataclasses import replace
+
+import pytest
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import Create, Operation
+from pipeline.catalog.catalog import ATTEMPTS_MAX, VERSIONS_PER_STEP_MAX, Catalog
+from pipeline.catalog.records import DesiredState
+from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, UnavailableError
+from pipeline.ids import FragmentName, NetworkName, NetworkVersion
+from pipeline.names import Znodes
+from tests.unit.catalog.support import (
+    ME,
+    MOVING,
+    NODE1,
+    NOW,
+    SPEED,
+    TOLLS,
+    deployed,
+    fragment,
+    network,
+    network_version,
+    report,
+    session,
+)
+
+
+class RacingStore(MemoryStore):
+    """A session in which somebody else does something just before each of our steps."""
+
+    def __init__(self, tree: MemoryTree, races: int, other: Catalog) -> None:
+        super().__init__(tree)
+        self.races = races
+        self.other = other
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """Do the step, after the other party changed the revision."""
+        if self.races > 0:
+            self.races -= 1
+            wanted = self.other.fragments(TOLLS)[0].desired
+            other = DesiredState.STOPPED if wanted is DesiredState.RUNNING else DesiredState.RUNNING
+            self.other.set_desired(TOLLS, other)
+        super().apply(operations)
+
+
+def test_a_fresh_catalog_is_empty() -> None:
+    """Before anything was deployed, reading finds nothing and does not fail."""
+    _, catalog = session(MemoryTree())
+    catalog.ensure_format()
+    assert catalog.networks() == ()
+    assert catalog.fragments(TOLLS) == ()
+    assert catalog.statuses(TOLLS) == ()
+    assert catalog.network(TOLLS) is None
+    assert catalog.version(TOLLS, NetworkVersion(1)) is None
+    assert catalog.revision() == 0
+    assert catalog.remove_network(TOLLS) is False
+
+
+def test_setting_up_twice_changes_nothing() -> None:
+    """Every process makes sure of the format; only the first one writes."""
+    tree = MemoryTree()
+    _, first = session(tree)
+    deployed(first)
+    _, second = session(tree)
+    second.ensure_format()
+    assert second.networks() == (network(),)
+
+
+def test_a_catalog_of_a_newer_format_is_refused() -> None:
+    """An old version of Medusa does not touch what a newer one set up."""
+    store, catalog = session(MemoryTree())
+    store.make_parents("/medusa")
+    store.apply((Create("/medusa/format", b'{"format": 2}'),))
+    with pytest.raises(RefusedError, match="format 2"):
+        catalog.ensure_format()
+
+
+def test_deploy_without_a_set_up_catalog_is_refused() -> None:
+    """The error says what is missing, not a missing path."""
+    _, catalog = session(MemoryTree())
+    with pytest.raises(RefusedError, match="not set up"):
+        catalog.deploy(network(), network_version(), (fragment(),), None)
+
+
+def test_an_empty_root_puts_the_catalog_at_the_top() -> None:
+    """With a chroot that is ours alone the catalog needs no folder of its own."""
+    store = MemoryStore(MemoryTree())
+    catalog = Catalog(store, Znodes(""))
+    deployed(catalog)
+    assert "networks" in store.children("/")
+    assert catalog.networks() == (network(),)
+
+
+def test_what_was_deployed_can_be_read() -> None:
+    """A deploy keeps the network, its version and its fragments, and counts as one change."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog, SPEED, MOVING)
+    assert catalog.networks() == (network(),)
+    assert catalog.version(TOLLS, NetworkVersion(1)) == network_version()
+    assert catalog.fragments(TOLLS) == (fragment(SPEED), fragment(MOVING))
+    assert catalog.fragment(TOLLS, MOVING) == fragment(MOVING)
+    assert catalog.revision() == 1
+
+
+def test_a_second_deploy_changes_adds_and_removes_fragments() -> None:
+    """After a deploy the fragments are those of the plan, and old versions can still be read."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog, MOVING, SPEED)
+    catalog.claim(TOLLS, SPEED, NODE1, ME, NOW)
+    catalog.report(report(1, name=SPEED))
+    stopped = FragmentName("stopped")
+    plan = (fragment(MOVING, 2, "d2"), fragment(stopped, 2))
+    catalog.deploy(network(2), network_version(2), plan, NetworkVersion(1))
+    assert catalog.fragments(TOLLS) == plan
+    assert catalog.network(TOLLS) == network(2)
+    assert catalog.version(TOLLS, NetworkVersion(1)) == network_version(1)
+    assert catalog.owner(TOLLS, SPEED) is None
+    assert catalog.revision() == 2
+
+
+def test_an_unchanged_fragment_keeps_its_owner_and_its_znode() -> None:
+    """A deploy does not touch fragments whose record is the same."""
+    store, catalog = session(MemoryTree())
+    deployed(catalog, MOVING, SPEED)
+    epoch = catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    before = store.get(Znodes().fragment(TOLLS, MOVING))
+    plan = (fragment(MOVING), fragment(SPEED, 2, "d2"))
+    catalog.deploy(network(2), network_version(2), plan, NetworkVersion(1))
+    owner = catalog.owner(TOLLS, MOVING)
+    assert owner is not None
+    assert owner.epoch == epoch
+    assert store.get(Znodes().fragment(TOLLS, MOVING)) == before
+
+
+@pytest.mark.parametrize("expected", [None, NetworkVersion(2)])
+def test_a_plan_against_another_version_is_not_deployed(expected: NetworkVersion | None) -> None:
+    """Who planned against an older state plans again; nothing is changed."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    with pytest.raises(RetryError, match="is at version 1"):
+        catalog.deploy(network(3), network_version(3), (), expected)
+    assert catalog.networks() == (network(),)
+    assert catalog.revision() == 1
+
+
+def test_a_plan_against_a_removed_network_is_not_deployed() -> None:
+    """A network that was removed meanwhile does not come back by a deploy of a change."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.remove_network(TOLLS)
+    with pytest.raises(RetryError, match="is not deployed"):
+        catalog.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
+
+
+def test_a_version_that_the_network_does_not_name_is_a_bug() -> None:
+    """The two records of a deploy have to agree."""
+    _, catalog = session(MemoryTree())
+    catalog.ensure_format()
+    with pytest.raises(BrokenInvariantError):
+        catalog.deploy(network(1), network_version(2), (fragment(),), None)
+
+
+def test_a_deploy_goes_on_when_another_network_changes_meanwhile() -> None:
+    """A race about the revision alone is run again, unseen by the user."""
+    tree = MemoryTree()
+    _, other = session(tree)
+    deployed(other)
+    catalog = Catalog(RacingStore(tree, ATTEMPTS_MAX - 1, other), Znodes())
+    name = NetworkName("traffic")
+    record = replace(network(), network=name)
+    version = replace(network_version(), network=name)
+    catalog.deploy(record, version, (replace(fragment(), network=name),), None)
+    assert catalog.network(name) == record
+    assert catalog.revision() == 1 + (ATTEMPTS_MAX - 1) + 1
+
+
+def test_a_deploy_gives_up_after_many_races() -> None:
+    """Retries have a bound; the error asks to run it again."""
+    tree = MemoryTree()
+    _, other = session(tree)
+    deployed(other)
+    catalog = Catalog(RacingStore(tree, 1_000, other), Znodes())
+    name = NetworkName("traffic")
+    record, version = replace(network(), network=name), replace(network_version(), network=name)
+    with pytest.raises(RetryError, match=f"{ATTEMPTS_MAX} times"):
+        catalog.deploy(record, version, (), None)
+    assert catalog.network(name) is None
+
+
+def test_a_network_that_is_too_large_is_refused_before_it_is_sent() -> None:
+    """The limit of a step is a clear message, not a lost connection."""
+    _, catalog = session(MemoryTree())
+    catalog.ensure_format()
+    huge = replace(network_version(), document="x" * 1_000_000)
+    with pytest.raises(RefusedError, match="bytes in one step"):
+        catalog.deploy(network(), huge, (fragment(),), None)
+    assert catalog.networks() == ()
+
+
+def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
+    """An undeploy removes all records of the network and counts as one change."""
+    store, catalog = session(MemoryTree())
+    deployed(catalog, MOVING, SPEED)
+    catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    catalog.report(report(1))
+    assert catalog.remove_network(TOLLS) is True
+    assert catalog.networks() == ()
+    assert store.children(Znodes().networks()) == ()
+    assert store.children(Znodes().epochs()) == ("tolls.moving",)
+    assert catalog.revision() == 2
+
+
+def test_a_long_history_is_removed_in_bounded_steps() -> None:
+    """However many versions there are, no step is larger than its bound."""
+    store, catalog = session(MemoryTree())
+    deployed(catalog)
+    last = 2 * VERSIONS_PER_STEP_MAX + 5
+    for number in range(2, last + 1):
+        path = Znodes().version(TOLLS, number)
+        store.apply((Create(path, b"{}"),))
+    assert catalog.remove_network(TOLLS) is True
+    assert store.children(Znodes().networks()) == ()
+
+
+def test_fragments_can_be_stopped_and_started() -> None:
+    """What is desired changes for the named fragments, or for all, in one counted change."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog, MOVING, SPEED)
+    catalog.set_desired(TOLLS, DesiredState.STOPPED, (MOVING,))
+    assert [f.desired for f in catalog.fragments(TOLLS)] == [
+        DesiredState.RUNNING,
+        DesiredState.STOPPED,
+    ]
+    catalog.set_desired(TOLLS, DesiredState.STOPPED)
+    assert {f.desired for f in catalog.fragments(TOLLS)} == {DesiredState.STOPPED}
+    assert catalog.revision() == 3
+    catalog.set_desired(TOLLS, DesiredState.STOPPED)
+    assert catalog.revision() == 3
+
+
+def test_what_is_not_there_cannot_be_stopped() -> None:
+    """The error lists what there is."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    with pytest.raises(RefusedError, match="not deployed") as caught:
+        catalog.set_desired(NetworkName("other"), DesiredState.STOPPED)
+    assert "tolls" in caught.value.hint
+    with pytest.raises(RefusedError, match="no fragment average_speed") as caught:
+        catalog.set_desired(TOLLS, DesiredState.STOPPED, (SPEED,))
+    assert "moving" in caught.value.hint
+
+
+def test_a_suspended_session_is_shown_and_refuses() -> None:
+    """While the session is in doubt nothing is read or written."""
+    store, catalog = session(MemoryTree())
+    deployed(catalog)
+    store.suspend()
+    assert catalog.suspended
+    with pytest.raises(UnavailableError):
+        catalog.revision()
+    store.resume()
+    assert not catalog.suspended
+    assert catalog.revision() == 1
