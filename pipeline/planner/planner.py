@@ -12,12 +12,14 @@ from pipeline.planner.passes.list_topics import list_topics
 from pipeline.planner.passes.merge_aggregates import merge_aggregates
 from pipeline.planner.passes.name_outputs import name_outputs
 from pipeline.planner.passes.push_filters import push_filters
+from pipeline.planner.passes.settle_keys import settle_keys
 from pipeline.planner.plan import Plan
 
 Pass = Callable[[Draft], Draft]
-"""A pass is pure. The first three change the network and keep the meaning of all its outputs."""
+"""A pass is pure. The first four change the network and keep the meaning of all its outputs."""
 
 PASSES: tuple[Pass, ...] = (
+    settle_keys,
     merge_aggregates,
     push_filters,
     name_outputs,

@@ -1,8 +1,9 @@
 """The one catalogue of what the planner knows about kinds of boxes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from pipeline.network.model import Box
 from pipeline.planner.boxes import aggregate, join
@@ -39,3 +40,14 @@ def waits(box: Box) -> bool:
 def order(box: Box) -> str:
     """What can be said about the order of a box's output; empty when nothing is promised."""
     return KINDS[box.kind].order
+
+
+def passes_on(box: Box) -> Mapping[str, str]:
+    """Input column → output column that repeats it; empty for a stateful box."""
+    find = KINDS[box.kind].passes_on
+    return {} if find is None else find(box)
+
+
+def with_key(box: Box, key: tuple[str, ...]) -> Box:
+    """The same box with a declared key; every box is a dataclass with a field `key`."""
+    return cast("Box", replace(cast("Any", box), key=key))

@@ -1,6 +1,6 @@
 """The form in which a kind of box tells the planner about itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,7 +14,7 @@ _BoxT_contra = TypeVar("_BoxT_contra", bound=Box, contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Words(Generic[_BoxT_contra]):
-    """What explain and diff say about one kind of box.
+    """What the planner knows and says about one kind of box.
 
     Args:
         facts: everything that decides what a box computes, in the user's words.
@@ -22,12 +22,15 @@ class Words(Generic[_BoxT_contra]):
         order: what can be said about the order of its output; empty: nothing is promised.
         waits: whether it has to know that nothing more will come, so that an input that is missing
             holds it up or makes its output tentative. Other boxes only ever add correct rows.
+        passes_on: input column → output column that repeats it, for a stateless kind with one
+            input.
     """
 
     facts: Callable[[_BoxT_contra], Facts]
     keeps: Callable[[_BoxT_contra], str] | None
     order: str
     waits: bool
+    passes_on: Callable[[_BoxT_contra], Mapping[str, str]] | None = None
 
 
 def computed_facts(what: str, columns: tuple[Computed, ...]) -> Facts:

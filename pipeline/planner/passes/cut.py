@@ -7,6 +7,7 @@ A query has at most one stateful box, since one event time steers all of it. So 
   as long as what comes next is read by nobody else, it costs nothing to do it before writing;
 - every other stateless box is copied into each fragment that needs it: computing a filter twice is
   cheaper than a topic between;
+- a box that passes on the key bytes of a derived stream reads that from a topic, where they are;
 - a box reads from a topic whatever has one, and computes the rest itself.
 
     moving ──┐                                  fragment tolls: tolls_windows, tolls
@@ -14,6 +15,7 @@ A query has at most one stateful box, since one event time steers all of it. So 
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from pipeline.ids import FragmentName, StreamName
@@ -52,7 +54,7 @@ def cut(draft: Draft) -> Draft:
 
 def _ends(network: Network) -> frozenset[StreamName]:
     """The streams that get a topic."""
-    outputs, readers = outputs_of(network), readers_of(network)
+    outputs, readers = {*outputs_of(network), *_passed_keys(network)}, readers_of(network)
     ends = set(outputs)
     for box in network.boxes:
         if box.stateful:
@@ -60,9 +62,21 @@ def _ends(network: Network) -> frozenset[StreamName]:
     return frozenset(ends)
 
 
+def _passed_keys(network: Network) -> frozenset[StreamName]:
+    """The derived streams whose key bytes a box passes on, since it lacks a column of the key."""
+    keys = {stream_of_box(box.name): box.key for box in network.boxes}
+    return frozenset(
+        stream
+        for box in network.boxes
+        if not box.stateful and not box.key
+        for stream in box.inputs
+        if keys.get(stream)
+    )
+
+
 def _end_of_chain(
     box: Box,
-    outputs: Mapping[StreamName, object],
+    outputs: AbstractSet[StreamName],
     readers: Mapping[StreamName, tuple[Box, ...]],
 ) -> StreamName:
     """How far the fragment of a stateful box reaches."""

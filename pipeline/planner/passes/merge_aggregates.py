@@ -105,6 +105,8 @@ def _merge(draft: Draft, match: _Match) -> Draft:
     join, left, right = match.join, match.left, match.right
     keyed = _filter_of_null_groups(network, match)
     merged, right_names = _one_aggregate(network, match)
+    if not join.key:
+        merged = replace(merged, key=())
     if keyed is not None:
         merged = replace(merged, input=stream_of_box(keyed.name))
     selected = Map(

@@ -6,8 +6,8 @@ Only for the expressions that `networks.py` and `generated.py` write: columns, `
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from pipeline.network.boxes.aggregate import Aggregate, Aggregation
 from pipeline.network.boxes.filter import Filter
@@ -20,21 +20,29 @@ Value = int | str | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row and its event time."""
+    """A row, its event time and its key: whatever an external record has, or key columns."""
 
     at: int
     values: Mapping[str, Value]
+    key: Hashable = None
 
     def __hash__(self) -> int:
-        return hash((self.at, frozenset(self.values.items())))
+        return hash((self.at, self.key, frozenset(self.values.items())))
 
 
 def run(boxes: Iterable[Box], rows: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
     """All rows of all streams, once no more rows will come."""
     streams = {name: list(stream) for name, stream in rows.items()}
     for box in boxes:
-        streams[box.name] = list(_box(box, streams))
+        streams[box.name] = [_keyed(box, row) for row in _box(box, streams)]
     return streams
+
+
+def _keyed(box: Box, row: Row) -> Row:
+    """The row with the box's key; without one a stateless box keeps what its input had."""
+    if not box.key:
+        return replace(row, key=None) if box.stateful else row
+    return replace(row, key=tuple(row.values[name] for name in box.key))
 
 
 def same_rows(one: list[Row], other: list[Row]) -> bool:
@@ -63,7 +71,7 @@ def _box(box: Box, streams: Mapping[str, list[Row]]) -> Iterator[Row]:
         case Map():
             for row in streams[box.input]:
                 new = {c.name: value_of(c.expression, row=row.values) for c in box.select}
-                yield Row(row.at, new)
+                yield Row(row.at, new, row.key)
         case Aggregate():
             yield from _aggregate(box, streams[box.input])
         case Join():

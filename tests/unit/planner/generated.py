@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
 from pipeline.network.model import Box, ExternalStream, Network
+from pipeline.planner.boxes.catalogue import with_key
 from tests.unit.planner.evaluate import Row
 from tests.unit.planner.networks import (
     aggregated,
@@ -30,7 +31,10 @@ def networks(draw: st.DrawFn) -> Network:
     for _ in range(draw(st.integers(1, 8))):
         streams: tuple[Stream, ...] = (*sources, *boxes)
         kind = draw(st.sampled_from(("filter", "filter", "map", "aggregate", "join", "twins")))
-        boxes.extend(_boxes(draw, kind, f"b{len(boxes)}", streams))
+        *others, last = _boxes(draw, kind, f"b{len(boxes)}", streams)
+        names = [column.name for column in last.columns]
+        key = draw(st.just(last.key) | st.lists(st.sampled_from(names), max_size=2, unique=True))
+        boxes.extend((*others, with_key(last, tuple(key))))
     outputs = draw(st.sets(st.sampled_from([box.name for box in boxes]), max_size=3))
     return network(sources, tuple(boxes), tuple(sorted(outputs)))
 
@@ -44,7 +48,8 @@ def rows(draw: st.DrawFn, of: Network) -> dict[str, list[Row]]:
         times = draw(st.lists(st.integers(0, 25), max_size=4))
         names = [c.name for c in stream.columns if c.name != "at"]
         found[stream.name] = [
-            Row(at, {**{name: draw(number) for name in names}, "at": at}) for at in times
+            Row(at, {**{name: draw(number) for name in names}, "at": at}, f"key {i}")
+            for i, at in enumerate(times)
         ]
     return found
 
