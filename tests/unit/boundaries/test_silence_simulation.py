@@ -1,0 +1,177 @@
+"""Silence of an external stream, against a model that looks through the whole history each time.
+
+Producers append, a lane reads in batches, an agent asks for the ends, sometimes without an answer,
+sometimes not at all. Whatever happens, the boundary is what the rules say of the whole history, and
+what the lane is told only rises.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from pipeline.boundaries.external import StreamBoundary
+from pipeline.boundaries.lane_time import (
+    ENDS_FRESH_MS,
+    Ends,
+    advance,
+    batch_finished,
+    begin,
+    ends_read,
+    stream_boundary,
+)
+from pipeline.boundaries.profile import ExternalInput
+from pipeline.ids import Millis, Offset
+from pipeline.network.model import Silence
+from tests.unit.boundaries.support import CARS, START_MS, at, lane, marker, positions
+
+BASE_MS = 50_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The agent asked for the ends; None: no answer."""
+
+    at_ms: int
+    ends: tuple[int, int] | None
+    position: tuple[int, int]
+    """What was finished by then."""
+
+
+@dataclass
+class History:
+    """Everything that happened, as a list to look through."""
+
+    stream: ExternalInput
+    asked: list[Asked] = field(default_factory=list)
+    heard: list[list[tuple[int, int]]] = field(
+        default_factory=lambda: [[(0, START_MS)], [(0, START_MS)]]
+    )
+    """Per partition: (step, wall time) of everything that was heard from it."""
+    bounds: list[tuple[int, int]] = field(default_factory=list)
+    """(step, boundary) of every look."""
+    position: tuple[int, int] = (0, 0)
+    progress: list[int | None] = field(default_factory=lambda: [None, None])
+
+    def batch(self, step: int, now: int, position: tuple[int, int]) -> None:
+        """A batch finished."""
+        for p in (0, 1):
+            if position[p] > self.position[p]:
+                self.heard[p].append((step, now))
+        self.position = position
+
+    def ask(self, step: int, now: int, ends: tuple[int, int] | None) -> None:
+        """The ends were asked for."""
+        before = self.asked[-1] if self.asked else None
+        for p in (0, 1):
+            if ends is None:
+                continue
+            hole = before is None or before.ends is None or now - before.at_ms > ENDS_FRESH_MS
+            grew = before is not None and before.ends is not None and before.ends[p] != ends[p]
+            if hole or grew or ends[p] > self.position[p]:
+                self.heard[p].append((step, now))
+        self.asked.append(Asked(now, ends, self.position))
+
+    def idle(self, p: int, now: int) -> bool:
+        """Reachable, finished up to the end, and silent for long enough while it was watched."""
+        last = self.asked[-1] if self.asked else None
+        if last is None or last.ends is None or now - last.at_ms > ENDS_FRESH_MS:
+            return False
+        silent_ms = last.at_ms - max(wall for _, wall in self.heard[p])
+        at_end = self.position[p] >= last.ends[p]
+        return self.stream.silence is Silence.IDLE and at_end and silent_ms >= 10_000
+
+    def boundary(self, step: int, now: int) -> StreamBoundary | None:
+        """What the rules say of all this."""
+        found = self._boundary(now)
+        if found is not None:
+            self.bounds.append((step, found.at_ms))
+        return found
+
+    def _boundary(self, now: int) -> StreamBoundary | None:
+        active = [p for p in (0, 1) if not self.idle(p, now)]
+        behind = [None if t is None else t - 5_000 - 1 for t in self.progress]
+        if active:
+            least = [behind[p] for p in active]
+            known = [t for t in least if t is not None]
+            return StreamBoundary(Millis(min(known))) if len(known) == len(least) else None
+        spoken = [t for t in behind if t is not None]
+        if not spoken:
+            return None
+        last_step, last_wall = max(heard for p in (0, 1) for heard in self.heard[p])
+        stood = [bound for step, bound in self.bounds if step < last_step]
+        silent_ms = self.asked[-1].at_ms - last_wall
+        return StreamBoundary(Millis(max(*spoken, *stood, -(2**60)) + silent_ms), by_clock=True)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), st.integers(0, 1), st.integers(0, 40_000)),
+        st.tuples(st.just("batch"), st.integers(0, 2), st.integers(0, 2)),
+        st.tuples(st.just("wait"), st.sampled_from([0, 1, 500, 2_000, 4_000, 6_000]), st.just(0)),
+        st.tuples(st.just("ask"), st.just(1), st.just(0)),
+        st.tuples(st.just("no answer"), st.just(0), st.just(0)),
+        # A quiet quarter of a minute under a watchful agent: what makes a stream idle.
+        st.tuples(st.just("watch"), st.integers(1, 8), st.just(0)),
+        # Records that are read at once, as most of the time.
+        st.tuples(st.just("traffic"), st.integers(0, 1), st.integers(0, 40_000)),
+    ),
+    min_size=3,
+    max_size=40,
+)
+
+
+def spelled_out(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    """The steps with every watch and all traffic as single ones."""
+    found: list[tuple[str, int, int]] = []
+    for step in steps:
+        if step[0] == "watch":
+            found.extend([("wait", 2_000, 0), ("ask", 1, 0)] * step[1])
+        elif step[0] == "traffic":
+            found.extend([("write", step[1], step[2]), ("batch", 9, 9), ("ask", 1, 0)])
+        else:
+            found.append(step)
+    return found
+
+
+@given(STEPS, st.sampled_from([CARS, replace(CARS, silence=Silence.MISSING)]))
+@settings(max_examples=400, deadline=None)
+def test_the_boundary_is_what_the_rules_say_of_the_whole_history(
+    steps: list[tuple[str, int, int]], stream: ExternalInput
+) -> None:
+    """Idle and unreachable are told apart; what a lane is told only rises."""
+    log: tuple[list[int], list[int]] = ([], [])
+    history, now = History(stream), START_MS
+    last, ends = marker(positions(stream, 0, 0)), None
+    time = begin(lane(stream), last, {}, now)
+    told: list[int] = []
+    for number, (what, one, two) in enumerate(spelled_out(steps), start=1):
+        if what == "write":
+            log[one].append(BASE_MS + two)
+        elif what == "wait":
+            now = Millis(now + one)
+        elif what == "batch":
+            start = history.position
+            end = (min(len(log[0]), start[0] + one), min(len(log[1]), start[1] + two))
+            for p in (0, 1):
+                history.progress[p] = max(log[p][: end[p]], default=None)
+            progress = {at(stream, p): t for p, t in enumerate(history.progress) if t is not None}
+            last = marker(positions(stream, *end), batch=number, progress=progress)
+            time = batch_finished(time, last, 0, now)
+            history.batch(number, now, end)
+        else:
+            answer = (len(log[0]), len(log[1])) if what == "ask" else None
+            found = {0: Offset(len(log[0])), 1: Offset(len(log[1]))}
+            before, ends = ends, Ends(now, {stream.topic: found} if answer else {})
+            time = ends_read(time, before, ends)
+            history.ask(number, now, answer)
+        expected = history.boundary(number, now)
+        fresh = ends if ends is not None and ends.fresh(now) else None
+        assert stream_boundary(time, stream, fresh) == expected
+        time, value = advance(time, ends, now)
+        if value is not None:
+            assert expected is not None
+            assert value == expected.at_ms
+            assert not told or value > told[-1]
+            told.append(value)
+            event("by clock" if expected.by_clock else "by progress")
