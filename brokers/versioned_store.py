@@ -93,10 +93,11 @@ def check_path(path: str) -> None:
     Raises:
         BrokenInvariantError: names in paths are checked long before they come here.
     """
-    parts = path.split("/")
     if path == "/":
         return
-    if parts[0] or any(part in {"", ".", ".."} for part in parts[1:]) or "\x00" in path:
+    first, *parts = path.split("/")
+    bad = not parts or any(part in {"", ".", ".."} for part in parts)
+    if first or bad or "\x00" in path:
         raise BrokenInvariantError(f"{path!r} is not a path of the catalog")
 
 

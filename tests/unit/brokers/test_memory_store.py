@@ -1,0 +1,210 @@
+"""The in-memory store, run beside a naive model of what a tree of versioned values is."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import (
+    Check,
+    Create,
+    Delete,
+    NoSuchPathError,
+    NotEmptyError,
+    Operation,
+    PathExistsError,
+    Set,
+    VersionConflictError,
+    Versioned,
+    check_path,
+    check_step,
+)
+from pipeline.errors import (
+    BrokenInvariantError,
+    MedusaError,
+    RefusedError,
+    UnavailableError,
+)
+
+PATHS = ("/a", "/b", "/a/x", "/a/y", "/a/x/z")
+VALUES = st.sampled_from((b"", b"1", b"22"))
+VERSIONS = st.integers(0, 3)
+OPERATIONS = st.one_of(
+    st.builds(Create, st.sampled_from(PATHS), VALUES, st.booleans()),
+    st.builds(Set, st.sampled_from(PATHS), VALUES, VERSIONS),
+    st.builds(Check, st.sampled_from(PATHS), VERSIONS),
+    st.builds(Delete, st.sampled_from(PATHS), VERSIONS),
+)
+
+
+class Model:
+    """Values, versions and owners in three plain dictionaries; a failed step restores them."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.versions: dict[str, int] = {}
+        self.owners: dict[str, int] = {}
+
+    def apply(self, operations: tuple[Operation, ...], session: int) -> type[MedusaError] | None:
+        """Do all or nothing; returns the error that is expected."""
+        saved = dict(self.values), dict(self.versions), dict(self.owners)
+        for operation in operations:
+            error = self.one(operation, session)
+            if error is not None:
+                self.values, self.versions, self.owners = saved
+                return error
+        return None
+
+    def one(self, operation: Operation, session: int) -> type[MedusaError] | None:
+        """Do one operation, or say why not."""
+        path = operation.path
+        if isinstance(operation, Create):
+            return self.create(operation, session)
+        if path not in self.values:
+            return NoSuchPathError
+        if self.versions[path] != operation.version:
+            return VersionConflictError
+        if isinstance(operation, Set):
+            self.values[path] = operation.value
+            self.versions[path] += 1
+        if isinstance(operation, Delete):
+            if any(other.startswith(path + "/") for other in self.values):
+                return NotEmptyError
+            for facts in (self.values, self.versions, self.owners):
+                facts.pop(path, None)
+        return None
+
+    def create(self, operation: Create, session: int) -> type[MedusaError] | None:
+        """Create a path, or say why not."""
+        path = operation.path
+        parent = path[: path.rindex("/")]
+        if path in self.values:
+            return PathExistsError
+        if parent and parent not in self.values:
+            return NoSuchPathError
+        if parent in self.owners:
+            return BrokenInvariantError
+        self.values[path], self.versions[path] = operation.value, 0
+        if operation.ephemeral:
+            self.owners[path] = session
+        return None
+
+    def end(self, session: int) -> None:
+        """Forget what lives only as long as a session."""
+        for path in [path for path, owner in self.owners.items() if owner == session]:
+            for facts in (self.values, self.versions, self.owners):
+                facts.pop(path, None)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Several sessions do random steps; tree and model must agree after each."""
+
+    sessions = Bundle("sessions")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tree = MemoryTree()
+        self.observer = MemoryStore(self.tree)
+        self.model = Model()
+
+    @rule(target=sessions)
+    def open(self) -> MemoryStore:
+        """Open a session."""
+        return MemoryStore(self.tree)
+
+    @rule(store=sessions, operations=st.lists(OPERATIONS, max_size=4))
+    def apply(self, store: MemoryStore, operations: list[Operation]) -> None:
+        """Do a step; it fails as the model says, or is done as the model says."""
+        step = tuple(operations)
+        expected = self.model.apply(step, store.session)
+        if expected is None:
+            store.apply(step)
+            return
+        with pytest.raises(expected):
+            store.apply(step)
+
+    @rule(store=sessions)
+    def expire(self, store: MemoryStore) -> None:
+        """Lose a session; the store goes on with a new one."""
+        before = store.session
+        self.model.end(before)
+        store.expire()
+        assert store.session != before
+
+    @rule(store=sessions, path=st.sampled_from(PATHS))
+    def make_parents(self, store: MemoryStore, path: str) -> None:
+        """Make a path with its parents, unless one of them is ephemeral."""
+        parts = path.split("/")[1:]
+        prefixes = ["/" + "/".join(parts[: n + 1]) for n in range(len(parts))]
+        missing = [prefix for prefix in prefixes if prefix not in self.model.values]
+        creates: tuple[Operation, ...] = tuple(Create(prefix, b"") for prefix in missing)
+        expected = self.model.apply(creates, store.session)
+        if expected is None:
+            store.make_parents(path)
+            return
+        with pytest.raises(expected):
+            store.make_parents(path)
+
+    @invariant()
+    def agrees(self) -> None:
+        """Any session sees exactly what the model holds."""
+        for path in PATHS:
+            expected = (
+                Versioned(self.model.values[path], self.model.versions[path])
+                if path in self.model.values
+                else None
+            )
+            assert self.observer.get(path) == expected
+            below = {other[len(path) + 1 :] for other in self.model.values if path + "/" in other}
+            assert self.observer.children(path) == tuple(
+                sorted(name for name in below if "/" not in name)
+            )
+
+
+TestStoreMachine = StoreMachine.TestCase
+TestStoreMachine.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+def test_a_closed_session_is_unavailable() -> None:
+    """After closing, every call says so; closing again does nothing."""
+    store = MemoryStore(MemoryTree())
+    store.close()
+    store.close()
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: store.get("/a"),
+        lambda: store.children("/a"),
+        lambda: store.make_parents("/a"),
+        lambda: store.apply(()),
+    )
+    for call in calls:
+        with pytest.raises(UnavailableError, match="closed"):
+            call()
+
+
+def test_a_suspended_session_refuses_until_it_resumes() -> None:
+    """While the connection is lost nothing hangs and nothing is done."""
+    store = MemoryStore(MemoryTree())
+    store.suspend()
+    assert store.suspended
+    with pytest.raises(UnavailableError, match="suspended"):
+        store.apply((Create("/a", b""),))
+    store.resume()
+    assert store.get("/a") is None
+
+
+@pytest.mark.parametrize("path", ["", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a\0"])
+def test_what_is_not_a_path_is_a_bug(path: str) -> None:
+    """Names are checked before they become paths, so a bad path is a broken invariant."""
+    with pytest.raises(BrokenInvariantError, match="not a path"):
+        check_path(path)
+
+
+def test_the_size_of_a_step_is_limited() -> None:
+    """Many values that are small each can be too much together."""
+    step = tuple(Create(f"/a{n}", b"x" * 100_000) for n in range(10))
+    check_step(step[:9])
+    with pytest.raises(RefusedError, match="1000000 bytes"):
+        check_step(step)
