@@ -1,0 +1,32 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.ids import SchemaId
+from schemas.wire import Framed, WireFault, join, split
+
+
+@given(st.integers(0, 2**32 - 1), st.binary())
+def test_what_is_joined_splits_the_same(schema_id: int, body: bytes) -> None:
+    """Id and body survive, an empty body too."""
+    assert split(join(SchemaId(schema_id), body)) == Framed(SchemaId(schema_id), body)
+
+
+def test_layout_is_zero_byte_and_big_endian_id() -> None:
+    """The bytes are those that Confluent's clients write."""
+    assert join(SchemaId(258), b"x") == b"\x00\x00\x00\x01\x02x"
+
+
+def test_faults_are_told_apart() -> None:
+    """Nothing, something else, and too little are three different facts."""
+    assert split(None) is WireFault.EMPTY
+    assert split(b"") is WireFault.EMPTY
+    assert split(b'{"a":1}') is WireFault.NOT_MAGIC
+    assert split(b"\x01\x00\x00\x00\x01") is WireFault.NOT_MAGIC
+    assert split(b"\x00\x00\x00\x01") is WireFault.TOO_SHORT
+
+
+@given(st.binary())
+def test_any_bytes_have_an_answer(value: bytes) -> None:
+    """Splitting never raises."""
+    found = split(value)
+    assert isinstance(found, WireFault) or join(found.schema_id, found.body) == value
