@@ -12,7 +12,6 @@ from sqlglot import exp
 from pipeline.network import logic, safe, sql_text
 from pipeline.network.coercion import (
     MAX_PRECISION,
-    is_floating,
     is_integral,
     is_numeric,
     is_orderable,
@@ -122,23 +121,24 @@ def _typed(function: str, arg: Term | None) -> tuple[Term | None, DataType, bool
         return None, Scalar.LONG, False
     if arg.type in (Scalar.NULL, Scalar.INTERVAL):
         raise FaultError(f"{function} of {arg.type} means nothing")
-    if function in ("count", "count_distinct"):
-        if function == "count_distinct" and not is_orderable(arg.type):
-            raise FaultError(f"values of type {arg.type} cannot be compared")
+    if function == "count":
         return arg, Scalar.LONG, False
-    if function in ("min", "max"):
+    if function in ("count_distinct", "min", "max"):
         if not is_orderable(arg.type):
-            raise FaultError(f"values of type {arg.type} have no order")
-        return arg, arg.type, arg.nullable
+            raise FaultError(f"{function}: values of type {arg.type} cannot be compared")
+        counts = function == "count_distinct"
+        return arg, Scalar.LONG if counts else arg.type, arg.nullable and not counts
     if not is_numeric(arg.type):
         raise FaultError(f"{function} needs numbers, not {arg.type}")
-    result: DataType = Scalar.DOUBLE
-    if is_integral(arg.type):
-        summed, whole = safe.cast(arg, WHOLE_SUM), Scalar.LONG
-        return summed, (whole if function == "sum" else result), arg.nullable
-    if is_floating(arg.type):
-        return safe.cast(arg, FLOATING_SUM), result, arg.nullable
-    if isinstance(arg.type, DecimalType) and function == "sum":
-        digits = min(arg.type.precision + _SUM_DIGITS, MAX_PRECISION)
-        result = DecimalType(digits, arg.type.scale)
-    return arg, result, arg.nullable
+    result, exact = _summed(arg.type)
+    return safe.cast(arg, exact), result if function == "sum" else Scalar.DOUBLE, arg.nullable
+
+
+def _summed(data_type: DataType) -> tuple[DataType, DataType]:
+    """The type of a sum, and the exact type in which its parts are added."""
+    if is_integral(data_type):
+        return Scalar.LONG, WHOLE_SUM
+    if isinstance(data_type, DecimalType):
+        digits = min(data_type.precision + _SUM_DIGITS, MAX_PRECISION)
+        return DecimalType(digits, data_type.scale), data_type
+    return Scalar.DOUBLE, FLOATING_SUM

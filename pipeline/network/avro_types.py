@@ -31,7 +31,6 @@ Json = object
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
-_DEPTH_MAX = 50
 
 _PRIMITIVES: Mapping[str, Scalar] = {
     "boolean": Scalar.BOOLEAN,
@@ -111,14 +110,16 @@ class _Reader:
         self._open: list[str] = []
 
     def read(self, schema: Json, namespace: str, path: str) -> _Read:
-        if len(path) > _DEPTH_MAX * 20 or len(self._open) > _DEPTH_MAX:
-            raise SchemaError(f"{path}: nested too deeply")
+        """Any type."""
         if isinstance(schema, list):
             return self._union(schema, namespace, path)
         if isinstance(schema, str):
             return self._name(schema, namespace, path)
-        if not isinstance(schema, dict):
-            raise SchemaError(f"{path}: a type must be a name, a list or an object")
+        if isinstance(schema, dict):
+            return self._object(schema, namespace, path)
+        raise SchemaError(f"{path}: a type must be a name, a list or an object")
+
+    def _object(self, schema: Mapping[str, Json], namespace: str, path: str) -> _Read:
         kind = schema.get("type")
         if kind in ("record", "error", "enum", "fixed"):
             return self._define(schema, str(kind), namespace, path)
@@ -161,7 +162,6 @@ class _Reader:
         full = _full_name(schema, namespace, path)
         if full in self._named or full in self._open:
             raise SchemaError(f"{path}: {full} is defined twice")
-        inner = full.rpartition(".")[0]
         if kind == "enum":
             if not isinstance(schema.get("symbols"), list):
                 raise SchemaError(f"{path}: the enum {full} has no symbols")
@@ -177,7 +177,6 @@ class _Reader:
             columns = tuple(Column(n, m.type, m.nullable, m.millis) for n, m in fields)
             made = _Read(StructType(full.rpartition(".")[2], columns), reason=reason)
         self._named[full] = made
-        del inner
         return made
 
     def record_fields(

@@ -1,4 +1,4 @@
-"""Which type an operation has: the rules of Spark 4.2 in ANSI mode, without strings turning to numbers.
+"""Which type an operation has: the rules of Spark 4.2 in ANSI mode, less strings as numbers.
 
 Spark would compare a string with a number by casting the string, which fails on the first row that
 is no number. Here the two do not go together; a CAST in the expression says what is meant.

@@ -1,8 +1,8 @@
 """From a YAML document to a checked network, with every mistake reported in one pass.
 
-Reading has three steps: the form (YAML, keys, names, durations), the streams with their schemas, and
-the boxes in the order in which data flows. A step goes on after a mistake; what depends on something
-broken stays silent, so that each mistake is told once.
+Reading has three steps: the form (YAML, keys, names, durations), the streams with their schemas,
+and the boxes in the order in which data flows. A step goes on after a mistake; what depends on
+something broken stays silent, so that each mistake is told once.
 """
 
 import re

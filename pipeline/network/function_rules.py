@@ -1,4 +1,4 @@
-"""How a row of the function table is written: what arguments it takes, and what it makes of them."""
+"""How a row of the function table is written: which arguments it takes, what it makes of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -121,9 +121,8 @@ def element_at(args: Sequence[Term]) -> Term:
     if isinstance(value.type, MapType):
         return _map_value(value, key)
     value, key = checked(args, [collection, small])
-    outside = (
-        f"coalesce({key.sql} = 0 OR abs(CAST({key.sql} AS BIGINT)) > size({value.sql}), false)"
-    )
+    wide = f"CAST({key.sql} AS BIGINT)"
+    outside = f"({key.sql} = 0 OR {wide} > size({value.sql}) OR {wide} < - size({value.sql}))"
     sql = f"try_element_at({value.sql}, nullif({key.sql}, 0))"
     return _array_element(value, key, sql, outside)
 
@@ -134,7 +133,7 @@ def item(value: Term, key: Term) -> Term:
     if isinstance(value.type, MapType):
         return _map_value(value, key)
     value, key = checked([value, key], [collection, small])
-    outside = f"coalesce({key.sql} < 0 OR {key.sql} >= size({value.sql}), false)"
+    outside = f"({key.sql} < 0 OR {key.sql} >= size({value.sql}))"
     return _array_element(value, key, f"get({value.sql}, {key.sql})", outside)
 
 
@@ -142,7 +141,8 @@ def _array_element(value: Term, key: Term, sql: str, outside: str) -> Term:
     if not isinstance(value.type, ArrayType):
         raise FaultError(f"needs an array, not {value.type}")
     nullable = value.type.element_nullable or value.nullable or key.nullable
-    return safe.strict(sql, value.type.element, [value, key], own=outside, nullable=nullable)
+    own = f"coalesce({value.sql} IS NOT NULL AND {outside}, false)"
+    return safe.strict(sql, value.type.element, [value, key], own=own, nullable=nullable)
 
 
 def _map_value(value: Term, key: Term) -> Term:
@@ -210,7 +210,7 @@ _PARTS: tuple[Function, ...] = (
         "element_at",
         "element_at(array, n) or element_at(map, key)",
         "the element's type",
-        "element n, counted from 1, or from the end when negative; null for a key that is not there",
+        "element n, from 1, or from the end when negative; null for a key that is not there",
         element_at,
         fails="n is 0 or outside the array",
     ),

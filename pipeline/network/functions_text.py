@@ -1,7 +1,6 @@
 """Functions of text."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pipeline.network import safe, sql_text
 from pipeline.network.function_rules import (
@@ -58,14 +57,9 @@ def _split_part(args: Sequence[Term]) -> Term:
     value, separator, part = checked(args, [text, text, small])
     sql = f"split_part({value.sql}, {separator.sql}, nullif({part.sql}, 0))"
     given = [value, separator, part]
-    zero = f"({part.sql} <=> 0)"
-    if isinstance(part.constant, int) or isinstance(args[2].constant, int):
-        literal_int(args[2], "argument 3", -1_000_000, 1_000_000)
-        if args[2].constant == 0:
-            raise FaultError("argument 3 is 0, and parts are counted from 1")
-        return safe.strict(
-            f"split_part({value.sql}, {separator.sql}, {part.sql})", Scalar.STRING, given
-        )
+    if part.constant == 0:
+        raise FaultError("argument 3 is 0, and parts are counted from 1")
+    zero = None if part.constant else safe.lost(sql, given)
     return safe.strict(sql, Scalar.STRING, given, own=zero)
 
 
@@ -103,8 +97,7 @@ def _regexp_like(args: Sequence[Term]) -> Term:
 def _slice(name: str) -> Function:
     def rule(args: Sequence[Term]) -> Term:
         given = checked(args, [text, small])
-        made = safe.strict(f"{name}({given[0].sql}, {given[1].sql})", Scalar.STRING, given)
-        return replace(made, nullable=made.nullable)
+        return safe.strict(f"{name}({given[0].sql}, {given[1].sql})", Scalar.STRING, given)
 
     side = "first" if name == "left" else "last"
     return Function(name, f"{name}(text, n)", "STRING", f"the {side} n characters", rule)

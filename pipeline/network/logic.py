@@ -1,4 +1,4 @@
-"""Conditions and choices: AND, OR, comparisons, CASE, COALESCE, with failures where Spark has them."""
+"""Conditions and choices: AND, OR, comparisons, CASE, COALESCE, failing where Spark's do."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -168,7 +168,7 @@ def case(branches: Sequence[tuple[Term, Term]], otherwise: Term | None) -> Term:
 
 
 def _case_failed(conditions: Sequence[Term], values: Sequence[Term]) -> str:
-    """The same CASE over the conditions: a failing WHEN fails, and so does a taken failing branch."""
+    """The same CASE: a failing WHEN fails, and so does a failing branch that is taken."""
     steps = []
     for when, then in zip(conditions, values, strict=False):
         if when.failed:

@@ -36,14 +36,7 @@ class _PlainParser(SparkParser):
     FUNCTIONS_WITH_ALIASED_ARGS: ClassVar = set()
 
 
-class _PlainSpark(Spark):
-    """The dialect with that grammar."""
-
-    Parser = _PlainParser
-    parser_class = _PlainParser
-
-
-_DIALECT = _PlainSpark()
+_SPARK = Spark()
 
 
 def parse(text: str) -> exp.Expr:
@@ -57,8 +50,8 @@ def parse(text: str) -> exp.Expr:
     if len(text) > TEXT_MAX:
         raise FaultError(f"the expression has more than {TEXT_MAX} characters")
     try:
-        tokens = _DIALECT.tokenize(text)
-        trees = _DIALECT.parser().parse_into(exp.Condition, tokens, text)
+        tokens = _SPARK.tokenize(text)
+        trees = _PlainParser(dialect=_SPARK).parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         raise _not_sql(text, error) from error
     except (SqlglotError, ValueError) as error:

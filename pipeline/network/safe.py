@@ -16,12 +16,13 @@ itself believes that it can be null (`try_cast` of a date to a timestamp it beli
 functions whose `try_` form still raises (index 0 in `try_element_at`) are guarded.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from pipeline.network import sql_text
 from pipeline.network.coercion import (
+    MAX_PRECISION,
     as_decimal,
     common_type,
     decimal_of,
@@ -36,6 +37,29 @@ from pipeline.network.term import FaultError, Term
 from pipeline.network.types import DataType, DecimalType, Scalar
 
 _INT_DIGITS, _LONG_DIGITS = 10, 19
+_DIGITS: Mapping[DataType, int] = {
+    Scalar.INT: _INT_DIGITS,
+    Scalar.LONG: _LONG_DIGITS,
+    Scalar.BOOLEAN: 1,
+}
+"""How many digits before the point hold every value of a type."""
+
+_ANY_NUMBER_TO = (Scalar.STRING, Scalar.BOOLEAN, Scalar.FLOAT, Scalar.DOUBLE)
+"""Types to which any number can be cast."""
+
+_NEVER_FAILING: Mapping[DataType, tuple[DataType, ...]] = {
+    Scalar.STRING: (Scalar.BYTES,),
+    Scalar.BYTES: (Scalar.STRING,),
+    Scalar.DATE: (Scalar.STRING,),
+    Scalar.BOOLEAN: (Scalar.STRING, Scalar.INT, Scalar.LONG, Scalar.FLOAT, Scalar.DOUBLE),
+    Scalar.TIMESTAMP: (Scalar.STRING, Scalar.LONG, Scalar.DATE, Scalar.FLOAT, Scalar.DOUBLE),
+    Scalar.INT: (*_ANY_NUMBER_TO, Scalar.LONG, Scalar.TIMESTAMP),
+    Scalar.LONG: (*_ANY_NUMBER_TO, Scalar.TIMESTAMP),
+    Scalar.FLOAT: _ANY_NUMBER_TO,
+    Scalar.DOUBLE: _ANY_NUMBER_TO,
+}
+"""Casts between types without parameters for which no value fails."""
+
 _SAFE_DAYS = 100_000_000
 """Days from 1970 within which a date is a timestamp for sure: some 270,000 years either way."""
 
@@ -147,37 +171,28 @@ def try_cast(term: Term, to: DataType) -> Term:
 
 
 def _castable(source: DataType, to: DataType) -> bool:
-    if not isinstance(to, Scalar | DecimalType) or not isinstance(source, Scalar | DecimalType):
+    if not (isinstance(to, Scalar | DecimalType) and isinstance(source, Scalar | DecimalType)):
         return False
     if to in (Scalar.INTERVAL, Scalar.NULL) or source is Scalar.INTERVAL:
         return False
-    if source is Scalar.NULL or to is Scalar.STRING or source is Scalar.STRING:
+    if source is Scalar.NULL or Scalar.STRING in (source, to):
         return True
+    if is_numeric(to):
+        return is_numeric(source) or source in (Scalar.BOOLEAN, Scalar.TIMESTAMP)
     if is_numeric(source):
-        return is_numeric(to) or to in (Scalar.BOOLEAN, Scalar.TIMESTAMP)
-    if source is Scalar.BOOLEAN:
-        return is_numeric(to)
-    if source is Scalar.TIMESTAMP:
-        return is_numeric(to) or to is Scalar.DATE
-    return source is Scalar.DATE and to is Scalar.TIMESTAMP
+        return to in (Scalar.BOOLEAN, Scalar.TIMESTAMP)
+    return {source, to} == {Scalar.DATE, Scalar.TIMESTAMP}
 
 
 def _cast_holds(source: DataType, to: DataType) -> bool:
     """Whether no value of the source type fails."""
-    if source is Scalar.NULL or to in (Scalar.STRING, Scalar.BYTES, Scalar.DOUBLE, Scalar.FLOAT):
-        return source is not Scalar.STRING or to is Scalar.BYTES
-    if source is Scalar.BOOLEAN:
-        return not isinstance(to, DecimalType) or to.precision > to.scale
-    if source is Scalar.TIMESTAMP:
-        return to in (Scalar.LONG, Scalar.DATE)
-    if to is Scalar.BOOLEAN:
-        return is_numeric(source)
-    if is_integral(source):
-        if isinstance(to, DecimalType):
-            digits = _INT_DIGITS if source is Scalar.INT else _LONG_DIGITS
-            return to.precision - to.scale >= digits
-        return to in (Scalar.LONG, Scalar.TIMESTAMP) or source is to
-    return isinstance(source, DecimalType) and _decimal_cast_holds(source, to)
+    if source is Scalar.NULL:
+        return True
+    if isinstance(source, DecimalType):
+        return to in _ANY_NUMBER_TO or _decimal_cast_holds(source, to)
+    if isinstance(to, DecimalType):
+        return to.precision - to.scale >= _DIGITS.get(source, MAX_PRECISION + 1)
+    return to in _NEVER_FAILING.get(source, ())
 
 
 def _decimal_cast_holds(source: DecimalType, to: DataType) -> bool:
@@ -232,7 +247,7 @@ def _numbers(operator: str, left: Term, right: Term) -> tuple[Term, Term, DataTy
 
 
 def _exact(term: Term, other: Term) -> Term:
-    """A side of decimal arithmetic as a decimal; a whole literal takes no more digits than it has."""
+    """A side of decimal arithmetic as a decimal; a whole literal with just its own digits."""
     if isinstance(term.type, DecimalType):
         return term
     if term.type is Scalar.NULL:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from pipeline import durations
 from pipeline.errors import Problem, SchemaError
@@ -112,18 +112,26 @@ def _read_start(fields: Fields) -> StartAt:
     found = fields.text("start")
     if found is None or found.value in ("earliest", "latest"):
         return StartAt(found.value if found else "earliest")
+    instant = _instant_ms(found.value.strip())
+    if instant is not None:
+        return StartAt("time", instant)
+    fields.problem(
+        f"start of {fields.what} cannot be {found.value!r}",
+        found.line,
+        choices=("earliest", "latest", "a time such as 2024-01-31T12:00:00Z"),
+    )
+    return StartAt("earliest")
+
+
+def _instant_ms(text: str) -> Millis | None:
+    """A time in RFC 3339 with its offset from UTC; None: it is none, or lies before 1970."""
+    if not _ZONE.search(text):
+        return None
     try:
-        instant = datetime.fromisoformat(found.value.strip())
-        if not _ZONE.search(found.value.strip()):
-            raise ValueError("no zone")
-        return StartAt("time", Millis(int(instant.timestamp() * 1000)))
+        since = datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)
     except (ValueError, OverflowError):
-        fields.problem(
-            f"start of {fields.what} cannot be {found.value!r}",
-            found.line,
-            choices=("earliest", "latest", "a time such as 2024-01-31T12:00:00Z"),
-        )
-        return StartAt("earliest")
+        return None
+    return Millis(since // timedelta(milliseconds=1)) if since >= timedelta(0) else None
 
 
 def build_stream(

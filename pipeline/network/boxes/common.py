@@ -105,6 +105,8 @@ def read_entries(fields: Fields, key: str, *, plain_list: bool) -> tuple[Entry, 
     """The columns under `select`, `by` or `compute`; None when missing or broken.
 
     Args:
+        fields: the box.
+        key: where the columns are.
         plain_list: whether `[a, b]` is allowed, short for `{a: a, b: b}`.
     """
     node = fields.node(key)

@@ -218,7 +218,8 @@ class JoinDraft:
         """Every column of both sides, those of `on` once; two with one name need a `select`."""
         if on is None or self.select is not None or self.broken:
             return None
-        if any([refuse_unreadable(facts, self.header, report) for facts in (left, right)]):
+        refused = [refuse_unreadable(facts, self.header, report) for facts in (left, right)]
+        if any(refused):
             return None
         joined = {b.lower() for _, b in on}
         right_names = [c.name for c in right.columns if c.name.lower() not in joined]
@@ -248,7 +249,7 @@ def _default_key(select: Sequence[Computed], on: Sequence[tuple[str, str]]) -> t
 def _event_time(
     select: Sequence[Computed], bound: TimeBound, left: StreamFacts, right: StreamFacts
 ) -> str | None:
-    """The output column that is the later side's event time, where the bound says which is later."""
+    """The output column that is the later side's event time, where `bound` says which it is."""
     later: list[ColumnRef] = []
     if bound.lower_ms >= 0 and left.event_time_column is not None:
         later.append(ColumnRef(left.event_time_column, "left"))
