@@ -6,6 +6,20 @@ from pathlib import Path
 _PROC = Path("/proc")
 
 
+class Peak:
+    """The most memory that a process and its descendants took, of all measurements."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self.bytes: int | None = None
+
+    def measure(self) -> None:
+        """Measure once."""
+        now = resident_bytes(self._root)
+        if now is not None:
+            self.bytes = max(now, self.bytes or 0)
+
+
 def resident_bytes(root: int, proc: Path = _PROC) -> int | None:
     """Resident memory of a process and its descendants; None where `/proc` does not tell.
 

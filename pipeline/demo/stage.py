@@ -1,0 +1,266 @@
+"""Sets the stage for the demo: a project in a folder of its own, a stack, a node, the producer.
+
+Every process is started through the command line or, the producer, as a user would start it, and
+stands behind a guard: none outlives this process, however it ends.
+"""
+
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from brokers.embedded.control import running_stack
+from brokers.embedded.processes import Child, ChildSpec, start_child
+from brokers.embedded.servers import LOOPBACK
+from brokers.embedded.stack import StackSettings
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.reader import TopicReader
+from brokers.records import KafkaRecord
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.catalog.catalog import Catalog
+from pipeline.clock import Clock, Deadline
+from pipeline.demo.document import with_short_windows
+from pipeline.errors import BrokenInvariantError, EnvironmentProblem
+from pipeline.names import Znodes
+from schemas.client import RegistryClient
+from schemas.codec import decode
+from schemas.wire import WireFault, split
+
+DOCUMENT = "network.yaml"
+UP_WITHIN_S = 180.0
+DEPLOYED_WITHIN_S = 120.0
+ANSWERS_WITHIN_S = 15.0
+UP_ENDS_WITHIN_S = 45.0
+"""It stops a node with its lanes, a broker and ZooKeeper, each in order."""
+_PRODUCER_ENDS_WITHIN_S = 5.0
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the demo lives: its folder, its ports on loopback, and the cache of jars."""
+
+    folder: Path
+    stack: StackSettings
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What every command is told, so that no setting of the user's own project counts."""
+        return {
+            "cache": str(self.stack.cache),
+            "checkpoints": str(self.stack.data / "checkpoints"),
+            "data": str(self.stack.data),
+            "kafka.bootstrap_servers": self.stack.kafka_bootstrap_servers,
+            "registry.url": self.stack.registry_url,
+            "zookeeper.connect": self.stack.zookeeper_connect,
+        }
+
+    @property
+    def logs(self) -> Path:
+        """Where all processes write."""
+        return self.stack.data / "logs"
+
+    @property
+    def record(self) -> Path:
+        """Where the producer writes what it delivered."""
+        return self.folder / "delivered.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What is fed."""
+
+    rate: float
+    seconds: float
+    seed: int
+
+
+def choose_place(folder: Path, cache: Path) -> Place:
+    """A place in a folder, with three ports that are free now."""
+    sockets = [socket.socket() for _ in range(3)]
+    try:
+        for one in sockets:
+            one.bind((LOOPBACK, 0))
+        kafka, zookeeper, registry = (int(one.getsockname()[1]) for one in sockets)
+    finally:
+        for one in sockets:
+            one.close()
+    return Place(folder, StackSettings(folder / ".medusa", cache, kafka, zookeeper, registry))
+
+
+def write_project(place: Place, files: Mapping[str, bytes]) -> None:
+    """Write the toll project with short windows.
+
+    Args:
+        place: where.
+        files: the project as `medusa init` writes it, by relative path.
+
+    Raises:
+        EnvironmentProblem: the folder cannot be written.
+        BrokenInvariantError: the document has changed so that its window is not found.
+    """
+    try:
+        for name, content in files.items():
+            path = place.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        document = place.folder / DOCUMENT
+        document.write_text(with_short_windows(document.read_text("utf-8")), encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the project cannot be written: {error.strerror}",
+            place=str(place.folder),
+            hint="choose a folder for temporary files with TMPDIR.",
+        ) from error
+
+
+class Stage:
+    """The running stack with what talks to it. Leave it with `with`, and all of it ends.
+
+    Args:
+        place: with the project in it.
+        medusa: gives the command line of one call of `medusa`.
+        clock: for deadlines.
+    """
+
+    def __init__(self, place: Place, medusa: Callable[..., tuple[str, ...]], clock: Clock) -> None:
+        self.place = place
+        self._medusa = medusa
+        self._clock = clock
+        self._undo = ExitStack()
+        self._up: Child | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._undo.close()
+
+    def up(self) -> Catalog:
+        """Run `medusa up` until its node is in the catalog; the catalog.
+
+        Raises:
+            EnvironmentProblem: it ended, with its last words.
+            RetryError: it took too long.
+        """
+        ports = self.place.stack
+        spec = self._spec(
+            "medusa up",
+            "up",
+            f"--kafka-port={ports.kafka_port}",
+            f"--zookeeper-port={ports.zookeeper_port}",
+            f"--registry-port={ports.registry_port}",
+            grace_s=UP_ENDS_WITHIN_S,
+        )
+        self._up = self._start(spec)
+        deadline = Deadline.after(self._clock, UP_WITHIN_S, "medusa up")
+        catalog: Catalog | None = None
+        while catalog is None or not catalog.nodes():
+            self.check()
+            deadline.check(f"logs are in {self.place.logs}.")
+            self._clock.sleep(_POLL_S)
+            control = running_stack(ports.data)
+            # The node is started last, so ZooKeeper answers by now.
+            if catalog is None and control and any("node" in m.name for m in control.members):
+                store = ZooKeeperStore.connect(ports.zookeeper_connect, ANSWERS_WITHIN_S)
+                self._undo.callback(store.close)
+                # The chroot stands in the connect string already.
+                catalog = Catalog(store, Znodes(""))
+        return catalog
+
+    def check(self) -> None:
+        """Raise if `medusa up` has ended by itself; it ends when one of its servers does.
+
+        Raises:
+            EnvironmentProblem: with its last words.
+        """
+        if self._up is not None and not self._up.running:
+            raise self._up.failure(f"it ended with exit code {self._up.exit_code}")
+
+    def deploy(self) -> None:
+        """Run `medusa deploy`.
+
+        Raises:
+            EnvironmentProblem: it failed, with its last words.
+            RetryError: it took too long.
+        """
+        spec = self._spec("medusa deploy", "deploy", f"--file={DOCUMENT}", grace_s=5.0)
+        child = self._start(spec)
+        deadline = Deadline.after(self._clock, DEPLOYED_WITHIN_S, "medusa deploy")
+        while child.running:
+            self.check()
+            deadline.check(f"logs are in {self.place.logs}.")
+            self._clock.sleep(_POLL_S)
+        if child.exit_code != 0:
+            raise child.failure(f"it ended with exit code {child.exit_code}")
+
+    def feed(self, traffic: Traffic) -> Child:
+        """Start the project's own producer."""
+        stack = self.place.stack
+        command = (
+            sys.executable,
+            "producer.py",
+            f"--bootstrap-servers={stack.kafka_bootstrap_servers}",
+            f"--registry={stack.registry_url}",
+            f"--rate={traffic.rate:g}",
+            f"--seconds={traffic.seconds:g}",
+            f"--seed={traffic.seed}",
+            f"--record={self.place.record}",
+        )
+        return self._start(
+            ChildSpec(
+                "producer.py",
+                command,
+                self.place.logs / "producer.out",
+                self.place.folder,
+                grace_s=_PRODUCER_ENDS_WITHIN_S,
+            )
+        )
+
+    def topics(self) -> KafkaAdmin:
+        """A look at Kafka's topics."""
+        return KafkaAdmin(self.place.stack.kafka_bootstrap_servers, ANSWERS_WITHIN_S, self._clock)
+
+    def records(self) -> TopicReader:
+        """A reader of what the network writes."""
+        reader = TopicReader(self.place.stack.kafka_bootstrap_servers, ANSWERS_WITHIN_S)
+        self._undo.callback(reader.close)
+        return reader
+
+    def decoder(self) -> Callable[[KafkaRecord], Mapping[str, Any]]:
+        """Decodes values with the schemas of the registry."""
+        registry = RegistryClient(self.place.stack.registry_url, ANSWERS_WITHIN_S)
+        self._undo.callback(registry.close)
+
+        def fields(record: KafkaRecord) -> Mapping[str, Any]:
+            where = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+            framed = split(record.value)
+            if isinstance(framed, WireFault):
+                raise BrokenInvariantError(f"a result cannot be read: {framed.value}", place=where)
+            schema = registry.schema_by_id(framed.schema_id)
+            if schema is None:
+                raise BrokenInvariantError(f"no schema {framed.schema_id}", place=where)
+            value: Mapping[str, Any] = decode(schema, schema, framed.body)
+            return value
+
+        return fields
+
+    def _spec(self, name: str, *arguments: str, grace_s: float) -> ChildSpec:
+        settings = tuple(f"--set={name}={value}" for name, value in self.place.settings.items())
+        log = self.place.logs / f"{name.replace(' ', '-')}.out"
+        command = (*self._medusa(*arguments), *settings)
+        return ChildSpec(name, command, log, self.place.folder, grace_s=grace_s)
+
+    def _start(self, spec: ChildSpec) -> Child:
+        child = start_child(spec)
+        self._undo.callback(child.stop)
+        return child
