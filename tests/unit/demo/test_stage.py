@@ -1,0 +1,73 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.demo.stage import Place, Stage, choose_place, write_project
+from pipeline.errors import BrokenInvariantError, EnvironmentProblem
+
+SAYS = "import sys; sys.stderr.write('error: no room left\\n'); sys.exit(int(sys.argv[1]))"
+
+
+def place(folder: Path) -> Place:
+    """A place in the test's folder; nothing listens on its ports."""
+    return choose_place(folder, folder / "cache")
+
+
+def test_two_demos_get_ports_of_their_own(tmp_path: Path) -> None:
+    """Every server has a free port, and no command takes the user's addresses instead."""
+    one = place(tmp_path)
+    stack = one.stack
+    assert len({stack.kafka_port, stack.zookeeper_port, stack.registry_port}) == 3
+    assert one.settings["kafka.bootstrap_servers"] == f"127.0.0.1:{stack.kafka_port}"
+    assert one.settings["zookeeper.connect"] == f"127.0.0.1:{stack.zookeeper_port}/medusa"
+    assert one.settings["registry.url"] == f"http://127.0.0.1:{stack.registry_port}"
+    assert one.settings["data"].startswith(str(tmp_path))
+
+
+def test_the_project_is_written_with_short_windows(tmp_path: Path) -> None:
+    """All files arrive, in their folders; only the window is another."""
+    files = {"network.yaml": b"network: tolls\nwindow: 1m\n", "schemas/sighting.avsc": b"{}"}
+    write_project(place(tmp_path), files)
+    assert (tmp_path / "network.yaml").read_text() == "network: tolls\nwindow: 10s\n"
+    assert (tmp_path / "schemas" / "sighting.avsc").read_bytes() == b"{}"
+
+
+def test_a_document_without_a_window_stops_before_anything_starts(tmp_path: Path) -> None:
+    """The demo's assumption about the document is checked, not taken for granted."""
+    with pytest.raises(BrokenInvariantError):
+        write_project(place(tmp_path), {"network.yaml": b"network: tolls\n"})
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """A file in the way of a folder is an error about this machine, with the place."""
+    (tmp_path / "schemas").write_text("in the way")
+    with pytest.raises(EnvironmentProblem, match="the project cannot be written"):
+        write_project(place(tmp_path), {"schemas/sighting.avsc": b"{}"})
+
+
+def command(code: int) -> tuple[str, ...]:
+    """A program that says why it ends and ends, whatever it is asked."""
+    return (sys.executable, "-c", SAYS, str(code))
+
+
+def test_an_up_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
+    """What `medusa up` complained about reaches the user of the demo."""
+    stage = Stage(place(tmp_path), lambda *_: command(69), SystemClock())
+    with stage, pytest.raises(EnvironmentProblem, match=r"exit code 69[\s\S]*no room left"):
+        stage.up()
+
+
+def test_a_deploy_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    """An exit code other than zero ends the demo."""
+    stage = Stage(place(tmp_path), lambda *_: command(65), SystemClock())
+    with stage, pytest.raises(EnvironmentProblem, match=r"exit code 65[\s\S]*no room left"):
+        stage.deploy()
+
+
+def test_a_deploy_that_is_done_goes_on(tmp_path: Path) -> None:
+    """Exit code zero is all that is needed, and the process is gone by then."""
+    with Stage(place(tmp_path), lambda *_: command(0), SystemClock()) as stage:
+        stage.deploy()
+    assert "no room left" in (tmp_path / ".medusa" / "logs" / "medusa-deploy.out").read_text()
