@@ -17,7 +17,7 @@ from pipeline.network import graph, topics, yaml_reader
 from pipeline.network.boxes import KINDS
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Box, ExternalStream, Network, Output
+from pipeline.network.model import Box, Network, Output
 from pipeline.network.scope import nearest_first
 from pipeline.network.streams import (
     PARTITIONS,
@@ -107,23 +107,31 @@ class _Loader:
         """The network, as far as it can be made; None without a name."""
         fields = Fields(root, "the document", self.report)
         name = self._network_name(fields)
-        window = fields.duration("window", 0, low=1)
+        # A wrong window was reported; any size will do to look at the rest.
+        window = fields.duration("window", _RETENTION_MIN_MS, low=1)
         partitions = fields.integer("partitions", PARTITIONS, low=1, high=PARTITIONS_MAX)
         replication = fields.integer("replication", REPLICATION, low=1, high=REPLICATION_MAX)
         retention = fields.duration("retention", RETENTION_MS, low=_RETENTION_MIN_MS)
         auto_create = fields.boolean("auto_create", default=True)
         streams = self._streams(fields, partitions)
-        drafts, broken = self._drafts(fields, Defaults(window or None), set(streams))
+        drafts, broken = self._drafts(
+            fields, Defaults(window if fields.has("window") else None), set(streams)
+        )
         outputs = self._outputs(fields, partitions, {*drafts, *broken}, set(streams))
         fields.finish(_LATER)
         self._topics(name, streams, outputs, (*drafts, *broken))
-        built = {key: self._stream(draft) for key, draft in streams.items()}
-        boxes = self._boxes(drafts, built, {*drafts, *broken})
+        built = {
+            key: build_stream(draft, self.schemas, self.report)
+            for key, draft in streams.items()
+            if draft is not None
+        }
+        facts = {key: made.facts for key, made in built.items() if made.facts is not None}
+        boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
         if name is None:
             return None
         return Network(
             name=name,
-            streams=tuple(s for s in built.values() if s is not None),
+            streams=tuple(s.stream for s in built.values() if s.stream is not None),
             boxes=boxes,
             outputs=tuple(
                 Output(StreamName(o.stream.value), TopicName(o.topic.value), o.partitions)
@@ -173,9 +181,6 @@ class _Loader:
         if node is not None and not node.entries:
             self.report.add("streams names no stream", node.line)
         return found
-
-    def _stream(self, draft: StreamDraft | None) -> ExternalStream | None:
-        return None if draft is None else build_stream(draft, self.schemas, self.report)
 
     # --- boxes ----------------------------------------------------------------------------------
 
@@ -229,18 +234,18 @@ class _Loader:
     def _boxes(
         self,
         drafts: Mapping[str, Draft],
-        streams: Mapping[str, ExternalStream | None],
+        streams: Mapping[str, StreamFacts],
         names: set[str],
     ) -> tuple[Box, ...]:
-        """The checked boxes, inputs before readers."""
-        known = self._known_inputs(drafts, {*streams, *names})
+        """The checked boxes, inputs before readers; `names` are all streams and boxes."""
+        known = self._known_inputs(drafts, names)
         order, loops = graph.in_order(
             {name: [text.value for text in draft.inputs] for name, draft in drafts.items()}
         )
         for loop in loops:
             way = " → ".join((*loop, loop[0]))
             self.report.add(f"a loop: {way}", drafts[loop[0]].line, box=loop[0])
-        facts = {name: _facts(s) for name, s in streams.items() if s is not None}
+        facts = dict(streams)
         boxes: list[Box] = []
         for name in order:
             draft = drafts[name]
@@ -251,7 +256,10 @@ class _Loader:
             box = draft.build(given, self.report)
             if box is not None:
                 boxes.append(box)
-                facts[name] = StreamFacts(StreamName(name), box.columns, box.event_time_column)
+                sound = all(f.sound for f in given)
+                facts[name] = StreamFacts(
+                    StreamName(name), box.columns, box.event_time_column, sound=sound
+                )
         return tuple(boxes)
 
     def _known_inputs(self, drafts: Mapping[str, Draft], names: set[str]) -> set[str]:
@@ -319,9 +327,3 @@ class _Loader:
         }
         if network is not None:
             topics.check_collisions(network, external, chosen, boxes, self.report)
-
-
-def _facts(stream: ExternalStream) -> StreamFacts:
-    return StreamFacts(
-        stream.name, stream.columns, stream.event_time_column, dict(stream.unreadable)
-    )

@@ -11,9 +11,10 @@ from pipeline.errors import Problem, SchemaError
 from pipeline.ids import Millis, StreamName, Subject, TopicName
 from pipeline.names import value_subject
 from pipeline.network import avro_types
+from pipeline.network.boxes.common import StreamFacts
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import ExternalStream, Silence, StartAt
+from pipeline.network.model import Expression, ExternalStream, Silence, StartAt
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Scalar
 
@@ -134,14 +135,57 @@ def _instant_ms(text: str) -> Millis | None:
     return Millis(since // timedelta(milliseconds=1)) if since >= timedelta(0) else None
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltStream:
+    """A stream after checking: `stream` when all is well, `facts` when its columns are known."""
+
+    stream: ExternalStream | None
+    facts: StreamFacts | None
+
+
 def build_stream(
     draft: StreamDraft,
     schemas: Mapping[SchemaReference, SchemaText | Problem],
     report: Report,
-) -> ExternalStream | None:
-    """Check a stream against its schema; None when something is wrong (reported)."""
+) -> BuiltStream:
+    """Check a stream against its schema; what is wrong is reported."""
     schema = _schema(draft, schemas, report)
-    if schema is None or draft.event_time is None:
+    if schema is None:
+        return BuiltStream(None, None)
+    event_time = _event_time(draft, schema, report)
+    facts = StreamFacts(
+        name=draft.name,
+        columns=schema.columns,
+        event_time_column=event_time.plain.name if event_time and event_time.plain else None,
+        unreadable=dict(schema.unreadable),
+        sound=event_time is not None,
+    )
+    if event_time is None or draft.topic is None or draft.reference is None:
+        return BuiltStream(None, facts)
+    topic = TopicName(draft.topic.value)
+    by_subject = draft.reference.kind == "subject"
+    stream = ExternalStream(
+        name=draft.name,
+        topic=topic,
+        subject=Subject(draft.reference.value) if by_subject else value_subject(topic),
+        schema_json=schema.text,
+        columns=schema.columns,
+        event_time=event_time,
+        lateness_ms=draft.lateness_ms,
+        idle_after_ms=draft.idle_after_ms,
+        silence=draft.silence,
+        start=draft.start,
+        ahead_ms=draft.ahead_ms,
+        partitions=draft.partitions,
+        unreadable=schema.unreadable,
+    )
+    return BuiltStream(stream, facts)
+
+
+def _event_time(
+    draft: StreamDraft, schema: avro_types.ReaderSchema, report: Report
+) -> Expression | None:
+    if draft.event_time is None:
         return None
     scope = Scope((Source(schema.columns, unreadable=dict(schema.unreadable)),))
     checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP)
@@ -152,25 +196,7 @@ def build_stream(
             choices=fault.choices,
             hint=fault.hint,
         )
-    if checked.expression is None or draft.topic is None or draft.reference is None:
-        return None
-    topic = TopicName(draft.topic.value)
-    by_subject = draft.reference.kind == "subject"
-    return ExternalStream(
-        name=draft.name,
-        topic=topic,
-        subject=Subject(draft.reference.value) if by_subject else value_subject(topic),
-        schema_json=schema.text,
-        columns=schema.columns,
-        event_time=checked.expression,
-        lateness_ms=draft.lateness_ms,
-        idle_after_ms=draft.idle_after_ms,
-        silence=draft.silence,
-        start=draft.start,
-        ahead_ms=draft.ahead_ms,
-        partitions=draft.partitions,
-        unreadable=schema.unreadable,
-    )
+    return checked.expression
 
 
 def _schema(

@@ -28,12 +28,16 @@ RESERVED_PREFIX = "__"
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """What a box needs to know of a stream that it reads."""
+    """What a box needs to know of a stream that it reads.
+
+    `sound`: False when its event time is broken (reported); then only expressions are looked at.
+    """
 
     name: StreamName
     columns: Columns
     event_time_column: str | None
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    sound: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ class JoinDraft:
         """Check `on`, `within` and `select`, and work out columns, event time and key."""
         left, right = inputs
         on = self._pairs(left, right, report)
-        bound = self._bound(left, right, on, report)
+        sound = left.sound and right.sound
+        bound = self._bound(left, right, on, report) if sound else None
         sides = (
             Source(left.columns, "left", left.unreadable),
             Source(right.columns, "right", right.unreadable),
