@@ -2,7 +2,8 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
@@ -33,6 +34,11 @@ def with_session(function: Callable[Concatenate[Session, P], None]) -> Callable[
         metavar="NAME=VALUE",
         help="Set one setting for this call; may be repeated. `medusa config show` lists them.",
     )
+    @click.option(
+        "--data",
+        metavar="FOLDER",
+        help="Where logs, checkpoints and the embedded stack are; like --set data=FOLDER.",
+    )
     @click.option("--no-color", is_flag=True, help="No colour; NO_COLOR does the same.")
     @click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
     @click.pass_context
@@ -43,13 +49,18 @@ def with_session(function: Callable[Concatenate[Session, P], None]) -> Callable[
                 Format(values.pop("output")),
                 color=not (values.pop("no_color") or os.environ.get("NO_COLOR")),
             ),
-            flags=from_assignments(values.pop("assignments")),
+            flags=_flags(values.pop("assignments"), values.pop("data")),
             verbose=values.pop("verbose"),
             opener=ctx.obj,
         )
         function(session, **values)  # type: ignore[call-arg] # click passes what it parsed
 
     return wrapper
+
+
+def _flags(assignments: tuple[str, ...], data: str | None) -> Mapping[str, str]:
+    found = from_assignments(assignments)
+    return {**found, "data": str(Path(data).absolute())} if data else found
 
 
 def document_option(function: F) -> F:

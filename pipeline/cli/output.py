@@ -106,6 +106,11 @@ class Printer:
         """Whether a person sees stdout directly."""
         return self._out.isatty()
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person is there to answer a question."""
+        return sys.stdin.isatty() and self._err.isatty()
+
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
         """Say that something takes a while: a spinner on a terminal, one line elsewhere."""

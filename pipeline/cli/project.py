@@ -12,6 +12,7 @@ from pathlib import Path
 
 import yaml
 
+from brokers.embedded.control import running_stack
 from pipeline.errors import DocumentError, InputError, Problem, UsageError
 from pipeline.settings import SETTINGS, Settings, combine
 
@@ -71,14 +72,13 @@ def load_project(
     """
     file = find_project_file(folder)
     base = file.parent if file else folder
-    layers = (
-        (_FLAG, flags),
-        ("environment", from_environment(environment)),
+    above = ((_FLAG, flags), ("environment", from_environment(environment)))
+    below = (
         (f"project file {file}", read_settings_file(file) if file else {}),
         _user_layer(environment),
     )
-    settings = combine(layers)
-    data = _absolute(settings.data, base)
+    data = _absolute(combine((*above, *below)).data, base)
+    settings = combine((*above, ("running stack", _running(data)), *below))
     settings = replace(
         settings,
         data=str(data),
@@ -160,6 +160,18 @@ def _flatten(
             case _:
                 found[name] = str(value)
     return problems
+
+
+def _running(data: Path) -> Mapping[str, str]:
+    """The addresses of the embedded stack that runs in a data folder, if one does."""
+    stack = running_stack(data)
+    if stack is None:
+        return {}
+    return {
+        "kafka.bootstrap_servers": stack.kafka_bootstrap_servers,
+        "zookeeper.connect": stack.zookeeper_connect,
+        "registry.url": stack.registry_url,
+    }
 
 
 def _user_layer(environment: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:

@@ -8,9 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from brokers.embedded.control import running_stack
 from pipeline.cli.output import Printer
 from pipeline.cli.project import Project, load_project
 from pipeline.clock import Clock, SystemClock
+from pipeline.errors import UnavailableError
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,8 +56,23 @@ class Session:
         connections = opener(self.settings, self.clock)
         try:
             yield connections
+        except UnavailableError as error:
+            error.hint = self._with_way_out(error.hint)
+            raise
         finally:
             connections.close()
+
+    def read_subject(self, subject: str) -> str | None:
+        """The newest schema of a subject; asks the registry only when it is called."""
+        with self.connect() as connections:
+            found = connections.registry.latest(subject)
+        return found.text if found else None
+
+    def _with_way_out(self, hint: str) -> str:
+        """The hint with `medusa up`, unless a stack of this project runs."""
+        if running_stack(self.project.data) is not None:
+            return hint
+        return f"{hint} Nothing runs for this project here; `medusa up` starts it.".strip()
 
 
 def _open_real(settings: Settings, clock: Clock) -> "Connections":

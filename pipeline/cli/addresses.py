@@ -1,0 +1,34 @@
+"""Addresses of the embedded stack: which ports the settings mean. Pure."""
+
+from urllib.parse import urlsplit
+
+from pipeline.errors import RefusedError
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def port_of(setting: str, address: str) -> int:
+    """The port of a single loopback address.
+
+    Args:
+        setting: the setting's name, for the message.
+        address: `host:port`, with a scheme before or a path behind it, or both.
+
+    Raises:
+        RefusedError: it is not one address on this machine.
+
+    >>> port_of("zookeeper.connect", "127.0.0.1:2181/medusa")
+    2181
+    """
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host not in _LOOPBACK or port is None:
+        raise RefusedError(
+            f"`up` starts servers on this machine only, and {setting} is {address}",
+            place="settings",
+            hint="those servers are not ours to start; `medusa node start` runs a node on them.",
+        )
+    return port

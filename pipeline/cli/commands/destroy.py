@@ -1,0 +1,74 @@
+"""`medusa destroy`: removes a network and what it made."""
+
+import shutil
+from pathlib import Path
+
+import click
+
+from pipeline.cli.commands.deploy import confirm
+from pipeline.cli.options import timeout_option, with_session
+from pipeline.cli.session import Session
+from pipeline.clock import Deadline
+from pipeline.deploy.remove import Doomed, destroy, doomed
+from pipeline.ids import NetworkName
+
+
+@click.command("destroy")
+@click.argument("network")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@timeout_option(120)
+@with_session
+def command(session: Session, network: str, timeout: float, *, yes: bool, dry_run: bool) -> None:
+    """Stop NETWORK and remove the topics that it made, its groups, checkpoints and history.
+
+    Topics that Medusa did not create stay, inputs above all; so do registered schemas. What is
+    removed cannot be brought back.
+
+    \b
+    Examples:
+      medusa destroy tolls --dry-run
+      medusa destroy tolls --yes
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    name = NetworkName(network)
+    with session.connect() as connections:
+        what = doomed(name, connections.servers)
+        checkpoints = _checkpoints(session, name)
+        if not dry_run:
+            if not yes:
+                session.printer.note(_words(what, checkpoints, "this removes"))
+                confirm(session, f"destroy {name}?")
+            deadline = Deadline.after(session.clock, timeout, f"destroying {name}")
+            destroy(what, connections.servers, deadline, session.printer.note)
+            if checkpoints is not None:
+                shutil.rmtree(checkpoints, ignore_errors=True)
+    session.printer.show(
+        {
+            "network": name,
+            "dry_run": dry_run,
+            "removed_topics": list(what.topics),
+            "removed_groups": list(what.groups),
+            "removed_checkpoints": str(checkpoints) if checkpoints else None,
+            "kept_topics": list(what.kept_topics),
+        },
+        _words(what, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"),
+    )
+
+
+def _checkpoints(session: Session, network: NetworkName) -> Path | None:
+    """The network's checkpoints, as far as they are on this machine."""
+    root = session.settings.checkpoints
+    folder = Path(root) / network
+    return folder if "://" not in root and folder.is_dir() else None
+
+
+def _words(what: Doomed, checkpoints: Path | None, before: str) -> str:
+    lines = [before, f"  {len(what.topics)} topics: {', '.join(what.topics) or 'none'}"]
+    lines.append(f"  {len(what.groups)} consumer groups")
+    if checkpoints:
+        lines.append(f"  checkpoints in {checkpoints}")
+    lines.append(
+        f"  kept: {', '.join(what.kept_topics) or 'no topics'}; registered schemas; checkpoints on "
+        "other machines"
+    )
+    return "\n".join(lines)

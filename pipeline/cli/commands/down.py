@@ -1,0 +1,29 @@
+"""`medusa down`: ends the stack that `medusa up` started."""
+
+import click
+
+from brokers.embedded.control import Stopped, stop_running
+from pipeline.cli.options import timeout_option, with_session
+from pipeline.cli.session import Session
+
+_WORDS = {
+    Stopped.NOTHING_RAN: "nothing runs here",
+    Stopped.ENDED: "stopped; data and progress stay",
+    Stopped.KILLED: "stopped by force: it did not end when asked; data and progress stay",
+}
+
+
+@click.command("down")
+@timeout_option(60)
+@with_session
+def command(session: Session, timeout: float) -> None:
+    """Stop the servers and the node that `up` started for this project. All data stay.
+
+    \b
+    Example:
+      medusa down
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    data = session.project.data
+    with session.printer.waiting("stopping…"):
+        ended = stop_running(data, timeout, session.clock)
+    session.printer.show({"data": str(data), "result": ended.value}, _WORDS[ended])

@@ -1,0 +1,57 @@
+"""`medusa explain`: how a network would run."""
+
+import click
+
+from pipeline.cli.options import document_option, with_session
+from pipeline.cli.session import Session
+from pipeline.deploy.documents import read_document
+from pipeline.ids import ParticipantId
+from pipeline.planner import explain, planner
+from pipeline.planner.digest import fragment_digest
+
+
+@click.command("explain")
+@document_option
+@with_session
+def command(session: Session, file: str | None) -> None:
+    """Say how a network would run: its fragments, topics, groups, state and guarantees.
+
+    Needs no server. The text is the same for the same document.
+
+    \b
+    Examples:
+      medusa explain
+      medusa explain -f other.yaml > explain.txt
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    document = read_document(session.project.document(file), session.read_subject)
+    plan = planner.plan(document.network, ParticipantId(session.settings.participant))
+    session.printer.show(
+        {
+            "network": plan.network,
+            "owner": plan.owner,
+            "notes": list(plan.notes),
+            "fragments": [
+                {
+                    "name": fragment.name,
+                    "digest": fragment_digest(fragment),
+                    "boxes": [box.name for box in fragment.boxes],
+                    "inputs": [stream.topic for stream in fragment.inputs],
+                    "output": fragment.output.topic,
+                    "stateful": fragment.stateful_box is not None,
+                    "group": fragment.names.group,
+                }
+                for fragment in plan.fragments
+            ],
+            "topics": [
+                {
+                    "name": topic.name,
+                    "partitions": topic.partitions,
+                    "replication": topic.replication,
+                    "config": dict(topic.config),
+                    "external": topic.external,
+                }
+                for topic in plan.topics
+            ],
+        },
+        explain.explain(plan).rstrip("\n"),
+    )

@@ -1,0 +1,19 @@
+"""The `medusa node` group."""
+
+import click
+
+from pipeline.cli.lazy import Entry, LazyGroup
+
+_HERE = "pipeline.cli.commands.node"
+
+
+@click.group(
+    "node",
+    cls=LazyGroup,
+    entries={
+        "start": Entry(f"{_HERE}.start", "Run a node until it is asked to end."),
+        "list": Entry(f"{_HERE}.list", "Show the nodes that are up."),
+    },
+)
+def command() -> None:
+    """Nodes: agent processes, each with its own Spark session, that run fragments."""

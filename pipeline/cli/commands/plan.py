@@ -1,0 +1,53 @@
+"""`medusa plan`: what a deploy would change."""
+
+import click
+
+from pipeline.cli.options import document_option, with_session
+from pipeline.cli.session import Session
+from pipeline.deploy.apply import compare
+from pipeline.deploy.documents import read_document
+from pipeline.errors import ExitCode
+from pipeline.ids import ParticipantId
+from pipeline.planner.changes import Changes
+from pipeline.planner.explain import explain
+from pipeline.planner.render import changes_as_data, render_changes
+
+_OWN_VERSION = "format_version"
+"""The printer gives every document its version; one is enough."""
+
+
+@click.command("plan")
+@document_option
+@click.option(
+    "--detailed-exitcode",
+    is_flag=True,
+    help="Exit with 2 when a deploy would change something, 0 when nothing.",
+)
+@click.option("--explain", "explained", is_flag=True, help="Say first how the network would run.")
+@with_session
+def command(
+    session: Session, file: str | None, *, detailed_exitcode: bool, explained: bool
+) -> None:
+    """Say what a deploy would create, change and why, restart or remove. Changes nothing.
+
+    \b
+    Examples:
+      medusa plan
+      medusa plan --detailed-exitcode -o json    # for CI
+      medusa plan -f other.yaml --explain
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    document = read_document(session.project.document(file), session.read_subject)
+    with session.connect() as connections:
+        owner = ParticipantId(session.settings.participant)
+        found = compare(document, owner, connections.servers)
+    found.check()
+    show_changes(session, found.changes, explain(found.plan) if explained else "")
+    if detailed_exitcode and found.changes.pending:
+        raise click.exceptions.Exit(ExitCode.CHANGES_PENDING)
+
+
+def show_changes(session: Session, changes: Changes, before: str = "") -> None:
+    """Print changes, with a text before them for people."""
+    text = render_changes(changes).rstrip("\n")
+    data = {name: part for name, part in changes_as_data(changes).items() if name != _OWN_VERSION}
+    session.printer.show(data, f"{before}\n{text}" if before else text)

@@ -1,0 +1,151 @@
+"""`medusa produce`: JSON lines in, Avro records out."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from pipeline.cli.connections import Connections
+from pipeline.cli.encoding import BadLine, Encoded, Target, encode_lines
+from pipeline.cli.options import with_session
+from pipeline.cli.session import Session
+from pipeline.cli.streams import topic_of
+from pipeline.errors import ExitCode, InputError, SchemaError
+from pipeline.ids import TopicName
+from pipeline.names import value_subject
+from schemas.avro import parse
+from schemas.types import RecordType
+
+_FLUSH_WITHIN_S = 30.0
+_SHOWN_MAX = 20
+"""Bad lines that are told one by one; the rest are only counted."""
+_KEPT_MAX = 1_000
+"""Bad lines that -o json lists."""
+
+
+@dataclass(slots=True)
+class _Count:
+    """How many lines were sent, and which were not; of those the first are kept."""
+
+    sent: int = 0
+    bad: int = 0
+    kept: list[BadLine] = field(default_factory=list)
+
+    def note(self, bad: BadLine) -> None:
+        """Count a bad line."""
+        self.bad += 1
+        if self.bad <= _KEPT_MAX:
+            self.kept.append(bad)
+
+
+@click.command("produce")
+@click.argument("stream")
+@click.option("-f", "--file", default="-", show_default=True, help="JSON lines; - is stdin.")
+@click.option("--key", "key_field", metavar="FIELD", help="Use this field's text as record key.")
+@click.option("--strict", is_flag=True, help="Send nothing if any line is bad.")
+@click.option("--dry-run", is_flag=True, help="Check the lines and send nothing.")
+@with_session
+def command(
+    session: Session,
+    stream: str,
+    file: str,
+    key_field: str | None,
+    *,
+    strict: bool,
+    dry_run: bool,
+) -> None:
+    """Send JSON lines to STREAM as Avro, with the newest schema of its topic.
+
+    STREAM is a stream of a deployed network, network.stream, or a topic. Bad lines are told with
+    number, path and reason; the good ones are sent all the same, unless --strict. Exit code 65
+    if any line was bad.
+
+    \b
+    Examples:
+      medusa produce sightings -f sightings.jsonl --key car
+      echo '{"car":"a",…}' | medusa produce car-sightings
+      medusa produce sightings -f sightings.jsonl --dry-run
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    count = _Count()
+    with session.connect() as connections, _lines(file) as lines:
+        topic = topic_of(stream, connections)
+        target = _target(topic, key_field, connections)
+        encoded = _told(encode_lines(lines, target), count, session)
+        if strict:
+            encoded = iter(list(encoded))
+        if not dry_run and not (strict and count.bad):
+            _send(topic, encoded, count, connections)
+        else:
+            for _ in encoded:
+                pass
+    session.printer.show(
+        {
+            "topic": topic,
+            "sent": count.sent,
+            "bad_lines": count.bad,
+            "bad": [{"line": b.line, "path": b.path, "message": b.message} for b in count.kept],
+        },
+        f"{count.sent} records sent to {topic}"
+        + (f", {count.bad} lines were bad" if count.bad else ""),
+    )
+    if count.bad:
+        raise click.exceptions.Exit(ExitCode.BAD_INPUT)
+
+
+def _target(topic: TopicName, key_field: str | None, connections: Connections) -> Target:
+    """The schema to write with."""
+    subject = value_subject(topic)
+    latest = connections.registry.latest(subject)
+    if latest is None:
+        raise SchemaError(
+            f"topic {topic} has no registered schema",
+            place=f"subject {subject}",
+            hint=f"`medusa schema register {subject} FILE`, or deploy the network that reads it.",
+        )
+    schema = parse(latest.text)
+    names = [f.name for f in schema.root.fields] if isinstance(schema.root, RecordType) else []
+    if key_field is not None and key_field not in names:
+        raise InputError(
+            f"{schema.full_name} has no field {key_field} for the key",
+            hint=f"there is: {', '.join(names) or 'no field'}.",
+        )
+    return Target(schema, latest.id, key_field)
+
+
+def _told(
+    encoded: Iterable[Encoded | BadLine], count: _Count, session: Session
+) -> Iterator[Encoded]:
+    """The good lines; the bad ones are told and counted."""
+    for one in encoded:
+        if isinstance(one, Encoded):
+            yield one
+            continue
+        count.note(one)
+        if count.bad <= _SHOWN_MAX:
+            session.printer.note(str(one))
+
+
+def _send(
+    topic: TopicName, encoded: Iterable[Encoded], count: _Count, connections: Connections
+) -> None:
+    producer = connections.producer()
+    for one in encoded:
+        producer.send(topic, one.key, one.value)
+        count.sent += 1
+    producer.flush(_FLUSH_WITHIN_S)
+
+
+@contextmanager
+def _lines(file: str) -> Iterator[Iterable[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(Path(file).open("rb"))
+        except OSError as error:
+            raise InputError(f"the file cannot be read: {error.strerror}", place=file) from error
+        yield stream

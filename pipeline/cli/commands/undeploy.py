@@ -1,0 +1,35 @@
+"""`medusa undeploy`: stops a network."""
+
+import click
+
+from pipeline.cli.options import timeout_option, with_session
+from pipeline.cli.session import Session
+from pipeline.clock import Deadline
+from pipeline.deploy.remove import await_stopped, deployed, stop
+from pipeline.ids import NetworkName
+
+
+@click.command("undeploy")
+@click.argument("network")
+@click.option("--wait/--no-wait", default=True, help="Wait until every fragment stopped (default).")
+@timeout_option(60)
+@with_session
+def command(session: Session, network: str, timeout: float, *, wait: bool) -> None:
+    """Stop the fragments of NETWORK. Topics, records and progress stay.
+
+    `medusa deploy` lets it go on exactly where it stopped.
+
+    \b
+    Example:
+      medusa undeploy tolls
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    name = NetworkName(network)
+    with session.connect() as connections:
+        deployed(name, connections.catalog)
+        changed = stop(name, connections.catalog)
+        if wait:
+            deadline = Deadline.after(session.clock, timeout, f"stopping {name}")
+            with session.printer.waiting(f"stopping {name}…"):
+                await_stopped(name, connections.servers, deadline)
+    text = f"{name} is stopped" if changed else f"{name} was stopped already; nothing changed"
+    session.printer.show({"network": name, "changed": changed, "stopped": wait}, text)

@@ -1,0 +1,182 @@
+"""`medusa up`: Kafka, ZooKeeper, a schema registry and one node on this machine."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from brokers.embedded.processes import ChildSpec
+from brokers.embedded.progress import Step
+from brokers.embedded.stack import EmbeddedStack, StackSettings
+from pipeline.cli.addresses import port_of
+from pipeline.cli.detached import Teller, medusa_command, start_detached
+from pipeline.cli.options import with_session
+from pipeline.cli.progress import StepPrinter
+from pipeline.cli.session import Session
+from pipeline.clock import Deadline
+from schemas.embedded import start_registry
+
+_NODE_READY_WITHIN_S = 90.0
+_NODE_ENDS_WITHIN_S = 40.0
+"""A node stops its lanes at batch boundaries, within half a minute."""
+_POLL_S = 0.1
+_WATCH_S = 0.5
+_PORT = click.IntRange(1, 65535)
+
+
+@click.command("up")
+@click.option(
+    "--detach", is_flag=True, help="Return when all of it is ready; `medusa down` ends it."
+)
+@click.option("--no-node", is_flag=True, help="Start the servers only.")
+@click.option("--kafka-port", type=_PORT, help="Default: the port of kafka.bootstrap_servers.")
+@click.option("--zookeeper-port", type=_PORT, help="Default: the port of zookeeper.connect.")
+@click.option("--registry-port", type=_PORT, help="Default: the port of registry.url.")
+@click.option("--tell-fd", type=int, hidden=True, help="Where to tell the starter how far it is.")
+@with_session
+def command(
+    session: Session,
+    *,
+    detach: bool,
+    no_node: bool,
+    kafka_port: int | None,
+    zookeeper_port: int | None,
+    registry_port: int | None,
+    tell_fd: int | None,
+) -> None:
+    """Start Kafka, ZooKeeper, a schema registry and one node on this machine.
+
+    Stays until Ctrl-C, or returns when ready with --detach. Data are kept in the data folder across
+    restarts. The first start fetches jars into a cache; later ones need no network. Commands
+    of this project use the ports that were chosen here as long as the stack runs.
+
+    \b
+    Examples:
+      medusa up
+      medusa up --detach
+      medusa up --kafka-port 19092 --zookeeper-port 12181 --registry-port 18081
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    settings = session.settings
+    wanted = StackSettings(
+        session.project.data,
+        Path(settings.cache),
+        kafka_port or port_of("kafka.bootstrap_servers", settings.kafka_bootstrap_servers),
+        zookeeper_port or port_of("zookeeper.connect", settings.zookeeper_connect),
+        registry_port or port_of("registry.url", settings.registry_url),
+    )
+    if detach:
+        arguments = [
+            *(f"--set={name}={value}" for name, value in session.flags.items()),
+            f"--kafka-port={wanted.kafka_port}",
+            f"--zookeeper-port={wanted.zookeeper_port}",
+            f"--registry-port={wanted.registry_port}",
+            *(["--no-node"] if no_node else []),
+        ]
+        start_detached(arguments, session.project, StepPrinter(session.printer), session.clock)
+        _show(session, wanted, node=not no_node)
+        return
+    with Teller(tell_fd, StepPrinter(session.printer)) as teller:
+        _run(session, wanted, teller, node=not no_node)
+
+
+def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool) -> None:
+    """Run the stack until it is asked to end; asked while it is up, that is no error."""
+    stack = EmbeddedStack(wanted, start_registry, teller.step, clock=session.clock)
+    with _sigterm_interrupts():
+        try:
+            stack.start()
+            if node:
+                teller.step(Step("starting the node"))
+                _start_node(stack, session)
+            _show(session, wanted, node=node)
+            teller.ready()
+            _watch(stack, session)
+        finally:
+            stack.stop()
+
+
+def _watch(stack: EmbeddedStack, session: Session) -> None:
+    try:
+        while True:
+            stack.check()
+            session.clock.sleep(_WATCH_S)
+    except KeyboardInterrupt:
+        session.printer.note("stopping…")
+
+
+def _start_node(stack: EmbeddedStack, session: Session) -> None:
+    """Start the node as a child of the stack and wait until it takes up fragments."""
+    ready_file = session.project.data / "node-ready"
+    ready_file.unlink(missing_ok=True)
+    child = stack.add_child(_node(session, stack.settings, ready_file))
+    deadline = Deadline.after(session.clock, _NODE_READY_WITHIN_S, "starting the node")
+    while not ready_file.exists():
+        stack.check()
+        deadline.check(f"its log is {child.spec.logs[0]}.")
+        session.clock.sleep(_POLL_S)
+    ready_file.unlink(missing_ok=True)
+
+
+def _node(session: Session, wanted: StackSettings, ready_file: Path) -> ChildSpec:
+    """What to run; the node gets its addresses as flags."""
+    settings, logs = session.settings, session.project.logs
+    flags = {**session.flags, "data": settings.data, **stack_addresses(wanted)}
+    return ChildSpec(
+        name=f"node {settings.node}",
+        command=medusa_command(
+            "node",
+            "start",
+            f"--ready-file={ready_file}",
+            *(f"--set={name}={value}" for name, value in sorted(flags.items())),
+        ),
+        output=logs / f"{settings.node}.out",
+        folder=session.project.folder,
+        logs=(logs / f"node-{settings.node}.log",),
+        grace_s=_NODE_ENDS_WITHIN_S,
+    )
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM (from `medusa down`) ends the stack as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        del number, frame
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show(session: Session, wanted: StackSettings, *, node: bool) -> None:
+    addresses = stack_addresses(wanted)
+    logs = str(session.project.logs)
+    lines = [
+        "Medusa is up.",
+        f"  Kafka            {addresses['kafka.bootstrap_servers']}",
+        f"  ZooKeeper        {addresses['zookeeper.connect']}",
+        f"  Schema registry  {addresses['registry.url']}",
+        f"  Node             {session.settings.node if node else 'none'}",
+        f"  Data             {session.settings.data}",
+        f"  Logs             {logs}",
+    ]
+    session.printer.show(
+        {**addresses, "node": session.settings.node if node else None, "logs": logs},
+        "\n".join(lines),
+    )
+
+
+def stack_addresses(wanted: StackSettings) -> dict[str, str]:
+    """The settings under which others reach the stack."""
+    return {
+        "kafka.bootstrap_servers": wanted.kafka_bootstrap_servers,
+        "zookeeper.connect": wanted.zookeeper_connect,
+        "registry.url": wanted.registry_url,
+    }

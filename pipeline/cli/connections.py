@@ -1,0 +1,82 @@
+"""The servers that the settings name, each connected to at first use."""
+
+from contextlib import ExitStack
+from functools import cached_property
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import TopicReader
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.catalog.catalog import Catalog
+from pipeline.clock import Clock
+from pipeline.deploy.apply import Servers
+from pipeline.names import Znodes
+from pipeline.settings import Settings
+from schemas.client import RegistryClient
+
+CONNECT_TIMEOUT_S = 5.0
+CALL_TIMEOUT_S = 20.0
+"""For calls that make a server work, such as creating many topics."""
+
+
+class Connections:
+    """Connections of one command; `close` ends all of them.
+
+    Each property raises `UnavailableError` when its server does not answer.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._undo = ExitStack()
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog in ZooKeeper; set up if it is new."""
+        store = ZooKeeperStore.connect(self._settings.zookeeper_connect, CONNECT_TIMEOUT_S)
+        self._undo.callback(store.close)
+        # The chroot stands in the connect string already.
+        catalog = Catalog(store, Znodes(""))
+        catalog.ensure_format()
+        return catalog
+
+    @cached_property
+    def topics(self) -> KafkaAdmin:
+        """Kafka's topics and groups."""
+        bootstrap = self._settings.kafka_bootstrap_servers
+        # A broker that is down is found out in the time for connecting, not in that for working.
+        KafkaAdmin(bootstrap, CONNECT_TIMEOUT_S).cluster_id()
+        return KafkaAdmin(bootstrap, CALL_TIMEOUT_S, self._clock)
+
+    @cached_property
+    def registry(self) -> RegistryClient:
+        """The schema registry."""
+        client = RegistryClient(self._settings.registry_url, CONNECT_TIMEOUT_S)
+        self._undo.callback(client.close)
+        return client
+
+    @cached_property
+    def servers(self) -> Servers:
+        """All that a deploy talks to."""
+        return Servers(self.catalog, self.topics, self.registry, self._clock)
+
+    def reader(self) -> TopicReader:
+        """A reader of committed records."""
+        reader = TopicReader(self._settings.kafka_bootstrap_servers, CONNECT_TIMEOUT_S)
+        self._undo.callback(reader.close)
+        return reader
+
+    def producer(self) -> PlainProducer:
+        """A producer of single records."""
+        producer = PlainProducer(self._settings.kafka_bootstrap_servers, CALL_TIMEOUT_S)
+        self._undo.callback(producer.close)
+        return producer
+
+    def close(self) -> None:
+        """End every connection."""
+        self._undo.close()
+
+
+def open_connections(settings: Settings, clock: Clock) -> Connections:
+    """Connections to the real servers."""
+    return Connections(settings, clock)

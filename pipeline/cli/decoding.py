@@ -1,0 +1,87 @@
+"""Records as data for people: Avro by the registry's schemas, what is not Avro as far as it goes.
+
+A value that cannot be decoded does not end a `tail`: it is shown as base64 with the reason.
+"""
+
+import base64
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from brokers.records import KafkaRecord
+from pipeline.cli.times import rfc3339
+from pipeline.errors import SchemaError
+from pipeline.ids import SchemaId
+from schemas.avro import AvroSchema
+from schemas.codec import decode, to_json
+from schemas.wire import Framed, split
+
+
+class SchemaFinder(Protocol):
+    """What decoding needs of a registry client."""
+
+    def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
+        """The schema of an id; None if the registry has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A record for printing: plain data; `problem` says why a value is shown as base64."""
+
+    data: dict[str, Any]
+    problem: str
+
+
+def decoded(record: KafkaRecord, registry: SchemaFinder) -> Decoded:
+    """Decode key and value of a record.
+
+    Raises:
+        UnavailableError: the registry does not answer.
+    """
+    key, key_problem = _content(record.key, registry, text=True)
+    value, value_problem = _content(record.value, registry, text=False)
+    problem = value_problem or key_problem
+    data = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": rfc3339(record.timestamp_ms) if record.timestamp_ms >= 0 else None,
+        "key": key,
+        "value": value,
+    }
+    headers = {name: _text(part) for name, part in record.headers}
+    if headers:
+        data["headers"] = headers
+    if problem:
+        data["problem"] = problem
+    return Decoded(data, problem)
+
+
+def _content(content: bytes | None, registry: SchemaFinder, *, text: bool) -> tuple[Any, str]:
+    """A key or value, and why it could not be decoded; keys may be plain text as well."""
+    if content is None:
+        return None, ""
+    framed = split(content)
+    if isinstance(framed, Framed):
+        schema = registry.schema_by_id(framed.schema_id)
+        if schema is None:
+            return _base64(content), f"the registry has no schema with id {framed.schema_id}"
+        try:
+            return to_json(schema, decode(schema, schema, framed.body)), ""
+        except SchemaError as error:
+            return _base64(content), error.message
+    if text:
+        return _text(content), ""
+    return _base64(content), framed.value
+
+
+def _text(content: bytes | None) -> str | None:
+    if content is None:
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return _base64(content)
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")

@@ -1,0 +1,33 @@
+"""Shows the steps of something slow: a line for each step, and a line for every tenth of it."""
+
+from brokers.embedded.progress import Step
+from pipeline.cli.output import Printer
+
+_PARTS = 10
+
+
+class StepPrinter:
+    """A `Progress` that writes to stderr."""
+
+    def __init__(self, printer: Printer) -> None:
+        self._printer = printer
+        self._last = ""
+
+    def __call__(self, step: Step) -> None:
+        """Show a step, unless the same was shown last."""
+        text = words(step)
+        if text != self._last:
+            self._last = text
+            self._printer.note(text)
+
+
+def words(step: Step) -> str:
+    """A step in words; its number is rounded down to tenths of the total.
+
+    >>> words(Step("fetching jars", 17, 57)), words(Step("starting"))
+    ('fetching jars: 20 %', 'starting')
+    """
+    if not step.total:
+        return step.what
+    tenths = _PARTS * min(step.done, step.total) // step.total
+    return f"{step.what}: {tenths * 100 // _PARTS} %"

@@ -1,0 +1,129 @@
+"""The state of fragments as people and programs see it: desired and observed put together. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, LaneState
+from pipeline.cli.output import Table
+from pipeline.cli.times import rfc3339, span
+from pipeline.ids import NodeId
+
+LOST = "lost"
+"""The node that ran it is gone, and no other has taken it up."""
+STOPPING = "stopping"
+_COLUMNS = (
+    "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
+)  # fmt: skip
+_NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
+_ERROR_WIDTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One fragment: what is wanted, what was last reported, and whether the reporter lives."""
+
+    record: FragmentRecord
+    status: FragmentStatus | None
+    node_up: bool
+
+    @property
+    def state(self) -> str:
+        """The word for its state."""
+        reported = self.status.state if self.status else LaneState.PENDING
+        if self.record.desired is DesiredState.STOPPED:
+            at_rest = reported in {LaneState.STOPPED, LaneState.PENDING} or not self.node_up
+            return LaneState.STOPPED.value if at_rest else STOPPING
+        if self.status is not None and not self.node_up:
+            return LOST
+        return reported.value
+
+    @property
+    def name(self) -> str:
+        """Its name across networks."""
+        return f"{self.record.network}.{self.record.fragment}"
+
+
+def see(
+    records: Sequence[FragmentRecord],
+    statuses: Sequence[FragmentStatus],
+    nodes: Sequence[NodeId],
+) -> tuple[Seen, ...]:
+    """Put records and reports together, in the order of the records."""
+    reported = {(status.network, status.fragment): status for status in statuses}
+    up = set(nodes)
+    return tuple(
+        Seen(record, status, status is not None and status.node in up)
+        for record in records
+        for status in (reported.get((record.network, record.fragment)),)
+    )
+
+
+def settled(seen: Sequence[Seen]) -> bool:
+    """Whether everything that should run does."""
+    return all(
+        one.state == LaneState.RUNNING.value
+        for one in seen
+        if one.record.desired is DesiredState.RUNNING
+    )
+
+
+def failed(seen: Sequence[Seen]) -> tuple[Seen, ...]:
+    """The fragments that will not run without help."""
+    return tuple(one for one in seen if one.state == LaneState.FAILED.value)
+
+
+def as_table(seen: Sequence[Seen]) -> Table:
+    """For people."""
+    return Table(_COLUMNS, tuple(_row(one) for one in seen), "no network is deployed", _NUMBERS)
+
+
+def as_data(one: Seen) -> dict[str, Any]:
+    """For programs; times are RFC 3339, lengths of time milliseconds."""
+    status = one.status
+    data: dict[str, Any] = {
+        "network": one.record.network,
+        "fragment": one.record.fragment,
+        "version": one.record.version,
+        "desired": one.record.desired.value,
+        "state": one.state,
+        "node": status.node if status else None,
+    }
+    if status is None:
+        return data
+    boundary = status.boundary_ms
+    return data | {
+        "epoch": status.epoch,
+        "reported_at": rfc3339(status.reported_at_ms),
+        "records_in": status.records_in,
+        "records_out": status.records_out,
+        "lag_records": status.lag_records,
+        "lag_ms": status.lag_ms,
+        "lag_by_topic": dict(status.inputs),
+        "boundary": rfc3339(boundary) if boundary is not None else None,
+        "dead_letters": status.dead_letters,
+        "late_dropped": status.late_dropped,
+        "restarts": status.restarts,
+        "batch_ms": status.batch_ms,
+        "last_error": status.last_error,
+    }
+
+
+def _row(one: Seen) -> tuple[str, ...]:
+    status = one.status
+    if status is None:
+        return (one.name, one.state, "-", *("-" for _ in _COLUMNS[3:-1]), "")
+    error = " ".join(status.last_error.split())
+    return (
+        one.name,
+        one.state,
+        status.node,
+        str(status.records_in),
+        str(status.records_out),
+        str(status.lag_records),
+        span(status.lag_ms),
+        str(status.late_dropped),
+        str(status.dead_letters),
+        str(status.restarts),
+        error if len(error) <= _ERROR_WIDTH else f"{error[: _ERROR_WIDTH - 1]}…",
+    )

@@ -1,0 +1,41 @@
+"""What `tail` and `produce` share: the topic of a stream by any of its names."""
+
+from pipeline.cli.connections import Connections
+from pipeline.deploy.documents import replan
+from pipeline.deploy.streams import choices, find
+from pipeline.errors import DocumentError, RefusedError
+from pipeline.ids import TopicName
+from pipeline.planner.plan import Plan
+
+
+def topic_of(name: str, connections: Connections) -> TopicName:
+    """The topic that a name means: a stream of a deployed network, or any topic.
+
+    Raises:
+        RefusedError: nothing has this name, and the streams that there are; or it is ambiguous.
+    """
+    plans = deployed_plans(connections)
+    arrow = find(name, plans)
+    topic = arrow.topic if arrow else TopicName(name)
+    if topic in connections.topics.describe([topic]):
+        return topic
+    known = choices(plans, name)
+    raise RefusedError(
+        f"there is no stream or topic {name}",
+        hint=f"there is: {', '.join(known)}." if known else "no network is deployed.",
+    )
+
+
+def deployed_plans(connections: Connections) -> tuple[Plan, ...]:
+    """The plan of every deployed network that this program understands."""
+    catalog = connections.catalog
+    plans: list[Plan] = []
+    for record in catalog.networks():
+        version = catalog.version(record.network, record.version)
+        if version is None:
+            continue
+        try:
+            plans.append(replan(version, record.owner))
+        except DocumentError:
+            continue  # deployed by another version of this program; its topics are still topics
+    return tuple(plans)

@@ -1,0 +1,217 @@
+"""Deploys: compares, checks everything, then acts in an order in which each step may be repeated.
+
+1. Schemas, inputs first. Registering one that is registered changes nothing.
+2. Topics. Creating one that exists changes nothing.
+3. The catalog, in one compare-and-set: only now does any node see the new version.
+
+A deploy that dies between two steps has made schemas and topics that nobody uses; running it again
+finds them and goes on. Of two deploys at once, the one that loses the compare-and-set changes
+nothing more and is told to try again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from brokers.records import NewTopicSpec
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
+from pipeline.clock import Clock
+from pipeline.deploy.desired import desired_fragments
+from pipeline.deploy.documents import Document, replan
+from pipeline.deploy.gather import Recorded, gather
+from pipeline.deploy.ports import Registry, Topics
+from pipeline.deploy.review import review
+from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
+from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
+from pipeline.planner import planner
+from pipeline.planner.changes import Changes
+from pipeline.planner.diff import changes
+from pipeline.planner.digest import plan_digest
+from pipeline.planner.plan import NewTopic, Plan
+
+Tell = Callable[[str], None]
+"""Hears of every step, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a deploy talks to."""
+
+    catalog: Catalog
+    topics: Topics
+    registry: Registry
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A planned document beside what is there."""
+
+    document: Document
+    plan: Plan
+    recorded: Recorded
+    changes: Changes
+
+    def check(self) -> None:
+        """Raise if anything stands against deploying this.
+
+        Raises:
+            DeployError: with every reason.
+        """
+        problems = self.changes.problems
+        if problems:
+            raise DeployError(tuple(_in_file(problem, self.document.file) for problem in problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a deploy did.
+
+    Args:
+        version: the version that is wanted now.
+        changed: whether the catalog was changed; if not, nothing starts, stops or restarts.
+        fragments: what the catalog holds now.
+        created: the topics that this call created.
+        registered: the subjects that this call registered a schema under.
+    """
+
+    network: NetworkName
+    version: NetworkVersion
+    changed: bool
+    fragments: tuple[FragmentRecord, ...]
+    created: tuple[TopicName, ...]
+    registered: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`network@version`."""
+        return f"{self.network}@{self.version}"
+
+
+def compare(document: Document, owner: ParticipantId, servers: Servers) -> Comparison:
+    """Plan a document and compare it with what is there; changes nothing.
+
+    Raises:
+        RefusedError: another participant owns the network.
+        UnavailableError: a server does not answer.
+    """
+    plan = planner.plan(document.network, owner)
+    recorded, version = _recorded(plan.network, servers.catalog)
+    if recorded.network is not None and recorded.network.owner != owner:
+        raise RefusedError(
+            f"network {plan.network} belongs to participant {recorded.network.owner}",
+            hint="give your network another name.",
+        )
+    around = gather(plan, recorded, servers.topics, servers.registry)
+    old = _old_plan(version, owner)
+    found = changes(plan, old, around.current)
+    return Comparison(document, plan, recorded, review(plan, found, around, document.schemas))
+
+
+def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
+    """Do what a comparison says.
+
+    Raises:
+        DeployError: something stands against it; nothing was changed.
+        RetryError: somebody else changed the network meanwhile.
+        UnavailableError: a server does not answer. Running it again goes on from there.
+    """
+    comparison.check()
+    found = comparison.changes
+    for schema in found.register:
+        tell(f"registering schema {schema.subject}")
+        servers.registry.register(schema.subject, schema.schema_json)
+    created: tuple[TopicName, ...] = ()
+    if found.create_topics:
+        tell(f"creating {len(found.create_topics)} topics")
+        created = servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
+    return _commit(comparison, servers, created)
+
+
+def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, ...]) -> Deployed:
+    """Write the new version into the catalog, unless it holds just that already."""
+    plan, recorded = comparison.plan, comparison.recorded
+    before = recorded.network
+    last = before.version if before else NetworkVersion(0)
+    ids = _topic_ids(plan, servers.topics)
+    version = NetworkVersion(last + 1)
+    fragments = desired_fragments(plan, recorded.fragments, ids, version)
+    network = NetworkRecord(plan.network, plan.owner, version, _made(plan, before, created))
+    registered = tuple(schema.subject for schema in comparison.changes.register)
+    if before is not None and _same(network, fragments, comparison):
+        return Deployed(plan.network, last, False, fragments, created, registered)
+    record = NetworkVersionRecord(
+        network=plan.network,
+        version=version,
+        document=comparison.document.text,
+        schemas=tuple(sorted(comparison.document.schemas.items())),
+        digest=plan_digest(plan),
+        deployed_at_ms=servers.clock.now_ms(),
+    )
+    servers.catalog.deploy(network, record, fragments, before.version if before else None)
+    return Deployed(plan.network, version, True, fragments, created, registered)
+
+
+def _same(
+    network: NetworkRecord, fragments: tuple[FragmentRecord, ...], comparison: Comparison
+) -> bool:
+    before = comparison.recorded
+    return (
+        not comparison.changes.new_version
+        and before.network is not None
+        and before.network.made_topics == network.made_topics
+        and sorted(before.fragments, key=_name) == sorted(fragments, key=_name)
+    )
+
+
+def _name(record: FragmentRecord) -> str:
+    return record.fragment
+
+
+def _made(
+    plan: Plan, before: NetworkRecord | None, created: tuple[TopicName, ...]
+) -> tuple[TopicName, ...]:
+    """What `destroy` may remove: created now or by an earlier deploy, and never an input."""
+    external = {topic.name for topic in plan.topics if topic.external}
+    earlier = before.made_topics if before else ()
+    return tuple(sorted({*earlier, *created} - external))
+
+
+def _topic_ids(plan: Plan, topics: Topics) -> dict[TopicName, str]:
+    described = topics.describe([topic.name for topic in plan.topics])
+    missing = [topic.name for topic in plan.topics if topic.name not in described]
+    if missing:
+        raise RetryError(
+            f"topic {missing[0]} is gone again", hint="is somebody else removing topics? try again."
+        )
+    return {name: facts.topic_id for name, facts in described.items()}
+
+
+def _recorded(
+    network: NetworkName, catalog: Catalog
+) -> tuple[Recorded, NetworkVersionRecord | None]:
+    """What the catalog holds of a network, and the document of its wanted version."""
+    record = catalog.network(network)
+    if record is None:
+        return Recorded(), None
+    version = catalog.version(network, record.version)
+    digest = version.digest if version else ""
+    return Recorded(record, digest, catalog.fragments(network)), version
+
+
+def _old_plan(version: NetworkVersionRecord | None, owner: ParticipantId) -> Plan | None:
+    """The deployed plan; it only explains differences, so one that cannot be made is no error."""
+    if version is None:
+        return None
+    try:
+        return replan(version, owner)
+    except DocumentError:
+        return None
+
+
+def _spec(topic: NewTopic) -> NewTopicSpec:
+    return NewTopicSpec(topic.name, topic.partitions, topic.replication, topic.config)
+
+
+def _in_file(problem: Problem, file: str) -> Problem:
+    return problem if problem.file else replace(problem, file=file)

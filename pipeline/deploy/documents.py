@@ -1,0 +1,134 @@
+"""Reads a network document and the schemas that it names, and plans it.
+
+What was deployed is planned again from the catalog's record in the same way, so that both can be
+compared and nobody needs the user's files.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.catalog.records import NetworkVersionRecord
+from pipeline.errors import InputError, Problem, SchemaError
+from pipeline.ids import ParticipantId, StreamName
+from pipeline.network import document
+from pipeline.network.document import SchemaReference, SchemaText
+from pipeline.network.model import Network
+from pipeline.planner import planner
+from pipeline.planner.plan import Plan
+from schemas.avro import parse
+
+SubjectReader = Callable[[str], str | None]
+"""The newest schema of a subject; None if the registry has none. Called only when it is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that was read and checked.
+
+    Args:
+        file: its name, for messages.
+        text: the YAML text.
+        schemas: the Avro text of every external stream.
+        network: what it describes.
+    """
+
+    file: str
+    text: str
+    schemas: Mapping[StreamName, str]
+    network: Network
+
+
+def read_document(path: Path, read_subject: SubjectReader) -> Document:
+    """Read a document with its schemas, and check all of it.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+        DocumentError: every mistake in it and in its schemas.
+        UnavailableError: it names a subject and the registry does not answer.
+    """
+    text = _read(path)
+    references = document.schema_references(text, str(path))
+    found = {reference: _checked(_fetch(reference, path, read_subject)) for reference in references}
+    network = document.load(text, str(path), found)
+    texts = {r.stream: s.text for r, s in found.items() if isinstance(s, SchemaText)}
+    return Document(str(path), text, texts, network)
+
+
+def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
+    """Plan a deployed version again, from nothing but what the catalog holds.
+
+    Raises:
+        DocumentError: this program does not understand what another version of it deployed.
+    """
+    file = f"network {record.network}, version {record.version}"
+    kept = dict(record.schemas)
+    schemas: dict[SchemaReference, SchemaText | Problem] = {
+        reference: SchemaText(kept[reference.stream], file)
+        for reference in document.schema_references(record.document, file)
+        if reference.stream in kept
+    }
+    return planner.plan(document.load(record.document, file, schemas), owner)
+
+
+def _fetch(
+    reference: SchemaReference, path: Path, read_subject: SubjectReader
+) -> SchemaText | Problem:
+    if reference.kind == "path":
+        return _schema_file(reference, path)
+    text = read_subject(reference.value)
+    if text is not None:
+        return SchemaText(text, f"subject {reference.value}")
+    return Problem(
+        f"stream {reference.stream}: the registry has no subject {reference.value}",
+        hint="register it with `medusa schema register`, or name a file with schema: instead.",
+    )
+
+
+def _schema_file(reference: SchemaReference, path: Path) -> SchemaText | Problem:
+    file = path.parent / reference.value
+    try:
+        return SchemaText(file.read_text(encoding="utf-8"), reference.value)
+    except (OSError, UnicodeDecodeError) as error:
+        nearby = sorted(file.parent.glob("*.avsc")) or sorted(path.parent.rglob("*.avsc"))
+        return Problem(
+            f"stream {reference.stream}: the schema {reference.value} cannot be read: "
+            f"{_reason(error)}",
+            choices=tuple(str(p.relative_to(path.parent)) for p in nearby if _below(p, path)),
+        )
+
+
+def _below(file: Path, document_path: Path) -> bool:
+    return file.is_relative_to(document_path.parent)
+
+
+def _checked(found: SchemaText | Problem) -> SchemaText | Problem:
+    """The schema, if the registry and every reader will understand it too."""
+    if isinstance(found, Problem):
+        return found
+    try:
+        parse(found.text)
+    except SchemaError as error:
+        return Problem(
+            f"{found.origin} is no Avro schema: {error.place}: {error.message}", hint=error.hint
+        )
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InputError(
+            "there is no such document",
+            place=str(path),
+            hint="name one with -f FILE, or begin with `medusa init tolls`.",
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the document cannot be read: {_reason(error)}", place=str(path)
+        ) from error
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"

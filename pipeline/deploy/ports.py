@@ -1,0 +1,54 @@
+"""What a deploy needs of Kafka and of the schema registry, as small protocols.
+
+`brokers.kafka.admin.KafkaAdmin` and `schemas.client.RegistryClient` fit them as they are; tests
+hand in twins.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from brokers.records import Ends, NewTopicSpec, TopicDescription
+from pipeline.ids import GroupName, SchemaId, TopicName
+from schemas.records import RegisteredSchema
+
+
+class Topics(Protocol):
+    """Kafka's topics and groups. Every method raises `UnavailableError` when no broker answers."""
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """The ones of these topics that exist."""
+
+    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+        """Create those that do not exist; returns the names of those it created."""
+
+    def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
+        """Delete topics; returns the names of those that existed."""
+
+    def delete_group(self, group: GroupName) -> bool:
+        """Delete a consumer group without members; False if there is none."""
+
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """The next offset to be visible, per partition of the topics that exist."""
+
+    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """The oldest offset, per partition of the topics that exist."""
+
+
+class Registry(Protocol):
+    """The schema registry. Methods raise `UnavailableError` when it does not answer."""
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        """The newest schema of a subject; None if the subject is not known."""
+
+    def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
+        """The id of a schema, if some version of the subject is this schema."""
+
+    def check(self, subject: str, schema_text: str) -> tuple[str, ...]:
+        """Why a schema could not be registered under a subject; empty: it could."""
+
+    def register(self, subject: str, schema_text: str) -> SchemaId:
+        """Register a schema, or find it registered.
+
+        Raises:
+            SchemaError: it does not parse, or does not fit the subject.
+        """

@@ -1,0 +1,136 @@
+"""Takes a network away again: first its jobs, then, on `destroy`, what it made.
+
+`destroy` stops the fragments and waits until no node runs one, since a running lane would write
+into topics that go. Then topics, then groups, then the catalog: if it dies in between, the network
+is still in the catalog and destroying it again goes on.
+"""
+
+from dataclasses import dataclass
+
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import DesiredState, LaneState, NetworkRecord
+from pipeline.clock import Deadline
+from pipeline.deploy.apply import Servers, Tell
+from pipeline.deploy.documents import replan
+from pipeline.errors import DocumentError, RefusedError
+from pipeline.ids import FragmentName, GroupName, NetworkName, NetworkVersion, TopicName
+from pipeline.names import FragmentNames
+
+_POLL_S = 0.2
+_VERSIONS_MAX = 100
+"""How many of the newest versions are looked through for fragments that are gone by now."""
+_AT_REST = frozenset({LaneState.STOPPED, LaneState.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """What a `destroy` removes, and what it leaves.
+
+    Args:
+        topics: those that deploys of this network created and that still exist.
+        groups: the consumer groups of its fragments.
+        kept_topics: topics that its fragments use and that stay: its inputs, and what was there
+            before the first deploy.
+    """
+
+    network: NetworkRecord
+    topics: tuple[TopicName, ...]
+    groups: tuple[GroupName, ...]
+    kept_topics: tuple[TopicName, ...]
+
+
+def deployed(network: NetworkName, catalog: Catalog) -> NetworkRecord:
+    """The record of a network.
+
+    Raises:
+        RefusedError: it is not deployed; names those that are.
+    """
+    record = catalog.network(network)
+    if record is None:
+        others = ", ".join(other.network for other in catalog.networks())
+        raise RefusedError(
+            f"network {network} is not deployed",
+            hint=f"there is: {others}." if others else "no network is deployed.",
+        )
+    return record
+
+
+def stop(network: NetworkName, catalog: Catalog) -> bool:
+    """Say that nothing of a network shall run; whether anything was wanted running before."""
+    wanted = any(f.desired is DesiredState.RUNNING for f in catalog.fragments(network))
+    if wanted:
+        catalog.set_desired(network, DesiredState.STOPPED)
+    return wanted
+
+
+def await_stopped(network: NetworkName, servers: Servers, deadline: Deadline) -> None:
+    """Wait until no node that is up runs a fragment of a network.
+
+    Raises:
+        RetryError: the time is over; says which still run.
+    """
+    while running := _running(network, servers.catalog):
+        deadline.check(f"still running: {', '.join(running)}.")
+        servers.clock.sleep(_POLL_S)
+
+
+def doomed(network: NetworkName, servers: Servers) -> Doomed:
+    """What destroying a network would remove; changes nothing."""
+    record = deployed(network, servers.catalog)
+    fragments = servers.catalog.fragments(network)
+    used = sorted({topic for fragment in fragments for topic, _ in fragment.topic_ids})
+    there = servers.topics.describe(record.made_topics)
+    names = _every_fragment(record, servers.catalog) | {f.fragment for f in fragments}
+    return Doomed(
+        network=record,
+        topics=tuple(topic for topic in record.made_topics if topic in there),
+        groups=tuple(
+            FragmentNames(record.owner, network, fragment).group for fragment in sorted(names)
+        ),
+        kept_topics=tuple(topic for topic in used if topic not in record.made_topics),
+    )
+
+
+def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> None:
+    """Stop a network and remove what it made.
+
+    Raises:
+        RetryError: a fragment did not stop in time; nothing was removed.
+    """
+    network = what.network.network
+    if stop(network, servers.catalog):
+        tell("stopping fragments")
+    await_stopped(network, servers, deadline)
+    if what.topics:
+        tell(f"deleting {len(what.topics)} topics")
+        servers.topics.delete_topics(what.topics)
+    for group in what.groups:
+        servers.topics.delete_group(group)
+    servers.catalog.remove_network(network)
+
+
+def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]:
+    """The fragments whose owner is up and has not reported that they are at rest."""
+    up = {record.node for record in catalog.nodes()}
+    found = []
+    for fragment in catalog.fragments(network):
+        owner = catalog.owner(network, fragment.fragment)
+        status = catalog.status(network, fragment.fragment)
+        at_rest = status is not None and status.state in _AT_REST
+        if owner is not None and owner.node in up and not at_rest:
+            found.append(fragment.fragment)
+    return tuple(found)
+
+
+def _every_fragment(record: NetworkRecord, catalog: Catalog) -> set[FragmentName]:
+    """The fragments of all versions: what a former one made is to go as well."""
+    found: set[FragmentName] = set()
+    first = max(1, record.version - _VERSIONS_MAX + 1)
+    for number in range(first, record.version + 1):
+        version = catalog.version(record.network, NetworkVersion(number))
+        if version is not None:
+            try:
+                found.update(f.name for f in replan(version, record.owner).fragments)
+            except DocumentError:
+                continue  # planned by another version of this program: its groups expire
+    return found

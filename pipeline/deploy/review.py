@@ -1,0 +1,95 @@
+"""What the planner's comparison does not see: inputs in the registry, records of others. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pipeline.errors import Problem
+from pipeline.ids import StreamName, Subject, TopicName
+from pipeline.names import value_subject
+from pipeline.network.model import ExternalStream
+from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
+from pipeline.planner.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is there, beyond what the planner asks for.
+
+    Args:
+        current: what the planner compares with.
+        filled: the plan's topics that hold at least one record.
+        known: the topics that the last deploy of this network recorded.
+    """
+
+    current: Current
+    filled: frozenset[TopicName] = frozenset()
+    known: frozenset[TopicName] = frozenset()
+
+
+def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
+    """The external streams that some fragment reads, each once, in the order of the plan."""
+    found: dict[StreamName, ExternalStream] = {}
+    for fragment in plan.fragments:
+        for stream in fragment.inputs:
+            if isinstance(stream, ExternalStream):
+                found.setdefault(stream.name, stream)
+    return tuple(found.values())
+
+
+def review(
+    plan: Plan, found: Changes, around: Surroundings, schemas: Mapping[StreamName, str]
+) -> Changes:
+    """The planner's changes with the missing input schemas, and with what else stands against them.
+
+    An input whose subject has no schema yet gets the document's: producers that use the registry
+    then find it. Output goes only into a topic that this network knows, that is empty, or whose
+    registered schema it fits; without any schema the records in it are somebody else's.
+
+    Args:
+        plan: what is wanted.
+        found: what the planner says about it.
+        around: what is there.
+        schemas: the text of every external stream's schema, as the user wrote it.
+    """
+    registered = {s.subject for s in around.current.schemas if s.schema_json is not None}
+    missing = _missing_inputs(plan, registered, schemas)
+    return replace(
+        found,
+        items=(
+            *found.items,
+            *(
+                Item(ItemKind.SCHEMA, text.subject, Action.CREATE, ("the schema of an input",))
+                for text in missing
+            ),
+        ),
+        register=(*missing, *found.register),
+        problems=(*found.problems, *_foreign_records(plan, around, registered)),
+    )
+
+
+def _missing_inputs(
+    plan: Plan, registered: set[Subject], schemas: Mapping[StreamName, str]
+) -> tuple[SchemaText, ...]:
+    missing: dict[Subject, SchemaText] = {}
+    for stream in inputs_of(plan):
+        if stream.subject not in registered:
+            text = schemas.get(stream.name, stream.schema_json)
+            missing.setdefault(stream.subject, SchemaText(stream.subject, text))
+    return tuple(missing.values())
+
+
+def _foreign_records(
+    plan: Plan, around: Surroundings, registered: set[Subject]
+) -> tuple[Problem, ...]:
+    return tuple(
+        Problem(
+            f"topic {topic} holds records already and has no registered schema: they are other "
+            "data",
+            box=fragment.output.name,
+            hint="choose another topic for the output.",
+        )
+        for fragment in plan.fragments
+        if (topic := fragment.output.topic) in around.filled
+        and topic not in around.known
+        and value_subject(topic) not in registered
+    )
