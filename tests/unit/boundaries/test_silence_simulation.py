@@ -113,6 +113,8 @@ STEPS = st.lists(
         st.tuples(st.just("no answer"), st.just(0), st.just(0)),
         # A quiet quarter of a minute under a watchful agent: what makes a stream idle.
         st.tuples(st.just("watch"), st.integers(1, 8), st.just(0)),
+        # The agent looks away in the middle of a silence.
+        st.tuples(st.just("hole"), st.integers(1, 4), st.just(0)),
         # Records that are read at once, as most of the time.
         st.tuples(st.just("traffic"), st.integers(0, 1), st.integers(0, 40_000)),
     ),
@@ -127,6 +129,9 @@ def spelled_out(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]
     for step in steps:
         if step[0] == "watch":
             found.extend([("wait", 2_000, 0), ("ask", 1, 0)] * step[1])
+        elif step[0] == "hole":
+            watch = [("wait", 2_000, 0), ("ask", 1, 0)] * step[1]
+            found.extend([*watch, ("wait", 6_000, 0), *watch])
         elif step[0] == "traffic":
             found.extend([("write", step[1], step[2]), ("batch", 9, 9), ("ask", 1, 0)])
         else:
