@@ -21,7 +21,7 @@ from brokers.embedded.servers import (
 from brokers.kafka.admin import KafkaAdmin
 from brokers.ports import free_port
 from pipeline.clock import Clock
-from pipeline.errors import BrokenInvariantError, EnvironmentProblem, UnavailableError
+from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 
 HEAP_MB = 512
 """Serves the benchmarks' rates, and leaves the whole demo below 3 GiB."""
@@ -101,7 +101,11 @@ def kafka_ready(child: Child, port: int, identity: Identity, clock: Clock) -> No
     def answers(within_s: float) -> None:
         found = KafkaAdmin(f"{LOOPBACK}:{port}", within_s).cluster_id()
         if found != identity.cluster_id:
-            raise UnavailableError(f"another cluster answers: {found}")
+            raise EnvironmentProblem(
+                f"cluster {found} answers on port {port}, not {identity.cluster_id}",
+                place="kafka",
+                hint="the folder kafka in the data folder was changed; restore it or remove it",
+            )
 
     wait_until_ready(child, port, answers, clock)
 

@@ -93,7 +93,7 @@ def test_a_file_of_another_process_with_the_same_number_is_stale(tmp_path: Path)
 def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, text: str) -> None:
     """Damage and other versions are told, with the folder."""
     control_path(tmp_path).write_text(text)
-    with pytest.raises(EnvironmentProblem, match="stack.json") as caught:
+    with pytest.raises(EnvironmentProblem, match=r"stack\.json") as caught:
         read_control(tmp_path)
     assert caught.value.place == str(tmp_path)
 
