@@ -20,7 +20,7 @@ from pipeline.brain.perform import NodeContext, Performer
 from pipeline.brain.plans import Plans
 from pipeline.brain.state import NodeState
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import NodeRecord
+from pipeline.catalog.records import NodeRecord, ParticipantRecord
 from pipeline.clock import SystemClock
 from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem
@@ -78,18 +78,18 @@ def run_node(settings: Settings, stop: threading.Event, ready: Callable[[], None
         registry = RegistryClient(settings.registry_url, SERVER_TIMEOUT_S)
         undo.callback(registry.close)
         node, participant = NodeId(settings.node), ParticipantId(settings.participant)
-        catalog.register_node(
-            NodeRecord(
-                node=node,
-                participant=participant,
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                started_at_ms=clock.now_ms(),
-                version=version(DISTRIBUTION),
-            )
+        catalog.add_participant(ParticipantRecord(participant, clock.now_ms()))
+        record = NodeRecord(
+            node=node,
+            participant=participant,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at_ms=clock.now_ms(),
+            version=version(DISTRIBUTION),
         )
         spark = open_session(_session(settings, folders))
         undo.callback(spark.stop)
+        catalog.register_node(record, replaces=_dead_predecessor(catalog, record))
         plans = Plans(catalog.version, replan)
         context = NodeContext(
             node=node,
@@ -107,7 +107,7 @@ def run_node(settings: Settings, stop: threading.Event, ready: Callable[[], None
         )
         agent = Agent(mailbox, Performer(context, mailbox.tell), NodeState(node), clock)
         looks: dict[str, polls.Poll] = {
-            "catalog": polls.CatalogPoll(catalog, plans, node, clock, mailbox.tell),
+            "catalog": polls.CatalogPoll(catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(admin, plans, clock, mailbox.tell),
             "boundaries": polls.BoundaryPoll(settings.kafka_bootstrap_servers, plans, mailbox.tell),
         }
@@ -118,6 +118,20 @@ def run_node(settings: Settings, stop: threading.Event, ready: Callable[[], None
         for thread in threads:
             thread.join(SERVER_TIMEOUT_S)
         _log.info("node %s has stopped", node)
+
+
+def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:
+    """An earlier life of this node whose session still lives, although its process has ended."""
+    there = catalog.node(record.node)
+    if there is None or there.host != record.host:
+        return None
+    try:
+        os.kill(there.pid, 0)
+    except ProcessLookupError:
+        return there
+    except PermissionError:
+        return None
+    return None
 
 
 def _session(settings: Settings, folders: Folders) -> SessionSettings:

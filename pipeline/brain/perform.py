@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -22,6 +22,7 @@ from pipeline.brain.events import (
 from pipeline.brain.plans import Plans
 from pipeline.brain.state import NO_EPOCH, NodeState
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import FragmentStatus
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, NetworkVersion, NodeId, ParticipantId
@@ -82,7 +83,7 @@ class Performer:
             case PublishStatus(fragment):
                 published = state.lanes[fragment].published
                 if published is not None:
-                    self._context.catalog.report(published)
+                    self._report(published)
 
     def stop_all(self, deadline: Deadline) -> None:
         """Stop every lane at a batch boundary, as far as the time allows."""
@@ -122,6 +123,15 @@ class Performer:
             partition=0,
             timestamp_ms=self._context.clock.now_ms(),
         )
+
+    def _report(self, published: FragmentStatus) -> None:
+        """Report; a lane that has not claimed an epoch yet speaks under this node's last one."""
+        catalog = self._context.catalog
+        if published.epoch == NO_EPOCH:
+            owner = catalog.owner(published.network, published.fragment)
+            if owner is not None and owner.node == self._context.node:
+                published = replace(published, epoch=owner.epoch)
+        catalog.report(published)
 
     def _live(self, fragment: FragmentId, version: NetworkVersion) -> None:
         """A lane's thread: whatever ends it, the agent is told once."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from pipeline.brain.events import FragmentId
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
-from pipeline.errors import BrokenInvariantError
+from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
@@ -19,7 +19,7 @@ class Plans:
 
     def __init__(
         self,
-        version: Callable[[NetworkName, NetworkVersion], NetworkVersionRecord],
+        version: Callable[[NetworkName, NetworkVersion], NetworkVersionRecord | None],
         planner: Planner,
     ) -> None:
         self._version = version
@@ -96,7 +96,10 @@ class Plans:
             plan = self._planned.get(key)
         if plan is None:
             network, _ = self._known(fragment)
-            plan = self._planner(self._version(fragment.network, version), network.owner)
+            record = self._version(fragment.network, version)
+            if record is None:
+                raise RetryError(f"version {version} of network {fragment.network} is gone")
+            plan = self._planner(record, network.owner)
             with self._lock:
                 self._planned[key] = plan
                 while len(self._planned) > VERSIONS_KEPT:

@@ -14,10 +14,10 @@ from pipeline.brain.events import BoundaryRead, CatalogLost, CatalogRead, Desire
 from pipeline.brain.events import FragmentId as Id
 from pipeline.brain.plans import Plans
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import DesiredState
+from pipeline.catalog.records import DesiredState, NodeRecord
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError
-from pipeline.ids import NodeId, Offset, TopicName
+from pipeline.ids import Offset, TopicName
 from pipeline.lanes import codec
 
 CATALOG_PAUSE_S = 0.3
@@ -56,17 +56,18 @@ def start(poll: Poll, name: str, stop: threading.Event) -> threading.Thread:
 
 
 class CatalogPoll:
-    """Reads what should run on this node.
+    """Reads what should run on this node, and keeps the node registered.
 
     A fragment is this node's when it owns it, or when nobody that is alive does.
     """
 
     def __init__(
-        self, catalog: Catalog, plans: Plans, node: NodeId, clock: Clock, tell: Tell
+        self, catalog: Catalog, plans: Plans, record: NodeRecord, clock: Clock, tell: Tell
     ) -> None:
         self._catalog = catalog
         self._plans = plans
-        self._node = node
+        self._record = record
+        self._session = catalog.session
         self._clock = clock
         self._tell = tell
         self._seen: int | None = None
@@ -79,6 +80,10 @@ class CatalogPoll:
             return CATALOG_PAUSE_S
         now_s = self._clock.monotonic_s()
         try:
+            if self._catalog.session != self._session:
+                session = self._catalog.session
+                self._catalog.register_node(self._record)
+                self._session = session
             revision = self._catalog.revision()
             if revision != self._seen or now_s - self._read_at_s > CATALOG_FULL_S:
                 desired = self._desired()
@@ -101,7 +106,7 @@ class CatalogPoll:
         for network in self._catalog.networks():
             for record in self._catalog.fragments(network.network):
                 owner = self._catalog.owner(record.network, record.fragment)
-                if owner is not None and owner.node != self._node and owner.node in alive:
+                if owner is not None and owner.node != self._record.node and owner.node in alive:
                     continue
                 assigned.append((network, record))
                 running = record.desired is DesiredState.RUNNING
