@@ -70,6 +70,7 @@ class Collected:
     dead_letters: list[str] = field(default_factory=list)
     newest: list[str] = field(default_factory=list)
     boundaries: dict[tuple[TopicName, str], Millis] = field(default_factory=dict)
+    taken: int = 0
 
     def take(self, record: KafkaRecord) -> None:
         """Sort one record in.
@@ -78,6 +79,7 @@ class Collected:
             BrokenInvariantError: a result lacks a column or has a value that no column can have.
             MedusaError: a result cannot be decoded.
         """
+        self.taken += 1
         if record.topic == self.watched.notifications:
             row = _row(NOTIFICATION_COLUMNS, self.decode(record))
             self.notifications.append(row)

@@ -19,7 +19,9 @@ from pipeline.planner.plan import Plan
 RUNNING_WITHIN_S = 120.0
 FED_WITHIN_S = 60.0
 """How much longer than its seconds the feed may take, deliveries included."""
-SETTLED_WITHIN_S = 120.0
+SETTLED_WITHIN_S = 300.0
+SILENT_WITHIN_S = 60.0
+"""A slow machine may take its time for the last windows, as long as something still comes."""
 LOOK_EVERY_S = 1.0
 _POLL_S = 0.2
 
@@ -148,10 +150,14 @@ class Run:
         """
         world, collected = self.world, self.collected
         world.screen.step("the feed has ended; waiting for the last windows")
-        deadline = Deadline.after(world.clock, SETTLED_WITHIN_S, "the last windows")
-        complete = False
-        while not complete and not deadline.passed:
+        whole = Deadline.after(world.clock, SETTLED_WITHIN_S, "the last windows")
+        silence = Deadline.after(world.clock, SILENT_WITHIN_S, "the last windows")
+        complete, seen = False, -1
+        while not (complete or whole.passed or silence.passed):
             self._turn("the feed has ended")
+            if collected.taken != seen:
+                seen = collected.taken
+                silence = Deadline.after(world.clock, SILENT_WITHIN_S, "the last windows")
             until = collected.complete_until()
             complete = until is not None and until >= last_ms
         watched = collected.watched

@@ -15,6 +15,7 @@ import random
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -23,9 +24,12 @@ from types import FrameType
 from typing import TextIO
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.schema_registry import SchemaRegistryClient
-from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+
+with warnings.catch_warnings(record=True):
+    # A library that the registry client uses warns of its own future; nothing to do about it here.
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.avro import AvroSerializer
 
 TICK_MS = 50
 """Vehicles move and report in steps of this length."""

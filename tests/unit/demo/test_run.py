@@ -278,6 +278,17 @@ def test_settling_without_the_boundary_takes_what_is_there_and_says_so() -> None
     scene.at(2.0, NOTES, note("car-1"))
     assert not scene.run.settle(Millis(100))
     assert len(scene.run.collected.notifications) == 1
+    assert 60.0 <= scene.clock.seconds < 65.0
+
+
+def test_settling_is_patient_as_long_as_something_comes_but_not_for_ever() -> None:
+    """Each boundary that moves on earns more time, up to a limit for the whole."""
+    scene = Scene()
+    scene.promise(1.0, NOTES, 100)
+    for second in range(0, 1_000, 50):
+        scene.promise(float(second), TOWS, second // 50)
+    assert not scene.run.settle(Millis(100))
+    assert 300.0 <= scene.clock.seconds < 301.0
 
 
 def test_the_outputs_of_the_plan_are_watched() -> None:

@@ -1,5 +1,4 @@
 import json
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -8,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.projects.tolls import producer
+from pipeline.projects.tolls.producer import DELAY_MAX_MS, TICK_MS, Sighting, Traffic, parse
 from pipeline.reference.tolls import Rules, parse_sighting, toll_notifications, tow_dispatches
-
-with warnings.catch_warnings():
-    # The registry client imports a library that warns about its own future.
-    warnings.simplefilter("ignore")
-    from pipeline.projects.tolls import producer
-    from pipeline.projects.tolls.producer import DELAY_MAX_MS, TICK_MS, Sighting, Traffic, parse
 
 START_MS = 1_700_000_000_000
 
