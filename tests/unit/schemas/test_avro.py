@@ -6,7 +6,7 @@ from hypothesis import given
 from pipeline.errors import SchemaError
 from schemas.avro import MAX_DEPTH, parse
 from schemas.types import Kind, Logical, Primitive, RecordType, Reference, UnionType
-from tests.unit.schemas.strategies import schema_values
+from tests.unit.schemas.strategies import calm, schema_values
 
 RECORD = {"type": "record", "name": "R", "fields": []}
 
@@ -162,6 +162,7 @@ def test_decimal_has_its_parameters() -> None:
     assert root == Primitive(Kind.BYTES, Logical.DECIMAL, 4, 0)
 
 
+@calm
 @given(schema_values())
 def test_every_valid_schema_parses(value: object) -> None:
     """Parsing gives back the same JSON, and parsing its text again the same schema."""

@@ -1,0 +1,236 @@
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from pipeline.errors import RefusedError, SchemaError, UnavailableError
+from pipeline.ids import Millis, SchemaId, SchemaVersion
+from schemas.client import ATTEMPTS_MAX, RegistryClient
+from schemas.records import IncompatibleSchemaError
+from schemas.server import RegistryServer
+
+A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+AB = A.replace("]", ',{"name":"b","type":"int"}]')
+AB_DEFAULT = A.replace("]", ',{"name":"b","type":"int","default":0}]')
+
+
+class _Clock:
+    """Time that passes only by waiting."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def now_ms(self) -> Millis:
+        return Millis(int(self.now_s * 1000))
+
+    def monotonic_s(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+class _Other:
+    """Somebody else's registry: answers as it is told, and counts."""
+
+    def __init__(self, answer: Callable[[httpx.Request], httpx.Response]) -> None:
+        self.requests: list[httpx.Request] = []
+        self.clock = _Clock()
+
+        def handle(request: httpx.Request) -> httpx.Response:
+            self.requests.append(request)
+            return answer(request)
+
+        self.client = RegistryClient(
+            "http://user:secret@registry.test/base",
+            timeout_s=2,
+            transport=httpx.MockTransport(handle),
+            clock=self.clock,
+        )
+
+
+def _always(status: int, value: Any) -> _Other:
+    return _Other(lambda _: httpx.Response(status, json=value))
+
+
+@pytest.fixture
+def client() -> Iterator[RegistryClient]:
+    """A client of our own registry, over HTTP."""
+    server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
+    server.start()
+    made = RegistryClient(server.url)
+    try:
+        yield made
+    finally:
+        made.close()
+        server.stop()
+
+
+def test_with_our_own_registry(client: RegistryClient) -> None:
+    """Everything that the client offers, end to end."""
+    assert client.register("s", A) == 1
+    assert client.register("s", AB_DEFAULT) == 2
+    assert client.register("a/b", A) == 1
+    assert client.subjects() == ("a/b", "s")
+    assert client.lookup("s", json.dumps(json.loads(A), indent=1)) == 1
+    assert client.lookup("s", AB) is None
+    assert client.lookup("no", A) is None
+    assert [(one.version, one.id, one.text) for one in client.versions("s")] == [
+        (1, 1, A),
+        (2, 2, AB_DEFAULT),
+    ]
+    assert client.versions("no") == ()
+    latest = client.latest("s")
+    assert latest is not None
+    assert latest == client.get("s", SchemaVersion(2))
+    assert client.latest("no") is None
+    assert client.get("s", SchemaVersion(3)) is None
+    found = client.schema_by_id(SchemaId(1))
+    assert found is not None
+    assert found.text == A
+    assert client.schema_by_id(SchemaId(3)) is None
+
+
+def test_what_does_not_fit(client: RegistryClient) -> None:
+    """Check and register give the same reasons; an unknown subject takes anything."""
+    client.register("s", A)
+    assert client.check("s", AB_DEFAULT) == ()
+    assert client.check("no", AB) == ()
+    (reason,) = client.check("s", AB)
+    assert "/fields/b" in reason
+    with pytest.raises(IncompatibleSchemaError) as caught:
+        client.register("s", AB)
+    assert caught.value.reasons == (reason,)
+    with pytest.raises(SchemaError, match="unknown type"):
+        client.check("s", '"integer"')
+
+
+def test_what_never_changes_is_asked_once() -> None:
+    """A schema by its id, and the id of a registered schema; not what is missing."""
+    other = _always(200, {"id": 5, "schema": A})
+    for _ in range(3):
+        assert other.client.schema_by_id(SchemaId(5)) is not None
+        assert other.client.register("s", A) == 5
+        assert other.client.lookup("s", A) == 5
+    assert len(other.requests) == 2
+    missing = _always(404, {"error_code": 40403, "message": "Schema not found"})
+    for _ in range(2):
+        assert missing.client.schema_by_id(SchemaId(5)) is None
+    assert len(missing.requests) == 2
+
+
+def test_requests_are_as_a_registry_expects() -> None:
+    """Below the base path, with user and password, the media type, and the text as the body."""
+    other = _always(200, {"id": 5})
+    other.client.register("a/b", f" {A} ")
+    (request,) = other.requests
+    assert request.url.raw_path == b"/base/subjects/a%2Fb/versions"
+    assert request.headers["authorization"].startswith("Basic ")
+    assert request.headers["content-type"] == "application/vnd.schemaregistry.v1+json"
+    assert json.loads(request.content) == {"schema": A}
+
+
+def test_a_passing_trouble_is_waited_out() -> None:
+    """A server that starts up answers 503 first; the call succeeds in the end."""
+    answers = iter([httpx.Response(503), httpx.Response(200, json=["s"])])
+    other = _Other(lambda _: next(answers))
+    assert other.client.subjects() == ("s",)
+    assert len(other.requests) == 2
+
+
+def test_a_lasting_trouble_is_unavailable_within_a_bound() -> None:
+    """So many attempts, so much time, then an error that hides the password."""
+    other = _always(500, {"error_code": 50001, "message": "store is down"})
+    with pytest.raises(UnavailableError, match="answers 500 store is down") as caught:
+        other.client.subjects()
+    assert len(other.requests) == ATTEMPTS_MAX
+    assert other.clock.now_s <= 2
+    assert "secret" not in str(caught.value)
+    assert "registry.test" in caught.value.place
+
+
+def test_no_answer_is_unavailable() -> None:
+    """A connection that fails is tried again, then reported."""
+
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    other = _Other(fail)
+    with pytest.raises(UnavailableError, match="does not answer: refused"):
+        other.client.schema_by_id(SchemaId(1))
+    assert len(other.requests) == ATTEMPTS_MAX
+
+
+def test_a_slow_registry_uses_up_the_time() -> None:
+    """When the time is over there is no further attempt."""
+    other: _Other
+
+    def slow(request: httpx.Request) -> httpx.Response:
+        other.clock.sleep(2)
+        raise httpx.ReadTimeout("timed out", request=request)
+
+    other = _Other(slow)
+    with pytest.raises(UnavailableError, match="timed out"):
+        other.client.subjects()
+    assert len(other.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(404, text="<html>not found</html>"),
+        httpx.Response(404, json={"error_code": 404, "message": "HTTP 404 Not Found"}),
+        httpx.Response(200, text="<html>welcome</html>"),
+        httpx.Response(200, json=[]),
+        httpx.Response(200, json={"schema": 5}),
+        httpx.Response(401, json={"error_code": 401, "message": "Unauthorized"}),
+    ],
+)
+def test_something_else_than_a_registry_never_means_no_such_schema(answer: httpx.Response) -> None:
+    """A wrong address must not make records look undecodable."""
+    with pytest.raises(UnavailableError):
+        _Other(lambda _: answer).client.schema_by_id(SchemaId(1))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"schemaType": "PROTOBUF"}, "PROTOBUF, only Avro"),
+        ({"references": [{"name": "x"}]}, "refers to others"),
+    ],
+)
+def test_schemas_that_cannot_be_read_are_told_apart(more: dict[str, Any], message: str) -> None:
+    """Another type of schema, or one in several parts, is a SchemaError."""
+    other = _always(200, {"schema": A, **more})
+    with pytest.raises(SchemaError, match=message):
+        other.client.schema_by_id(SchemaId(1))
+
+
+def test_a_conflict_without_reasons_says_what_the_registry_says() -> None:
+    """Older registries give one message and no list."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if b"/compatibility/" in request.url.raw_path:
+            return httpx.Response(200, json={"is_compatible": True})
+        return httpx.Response(409, json={"error_code": 409, "message": "incompatible"})
+
+    with pytest.raises(IncompatibleSchemaError) as caught:
+        _Other(answer).client.register("s", A)
+    assert caught.value.reasons == ("incompatible",)
+
+
+def test_a_refused_schema_is_a_schema_error() -> None:
+    """What the registry does not take, although it parses here."""
+    other = _always(422, {"error_code": 42201, "message": "too long"})
+    with pytest.raises(SchemaError, match="refuses it: too long"):
+        other.client.register("s", A)
+
+
+@pytest.mark.parametrize("url", ["", "registry:8081", "ftp://x", "http://"])
+def test_addresses_that_are_none(url: str) -> None:
+    """A wrong address is named at once."""
+    with pytest.raises(RefusedError, match="not an address"):
+        RegistryClient(url)

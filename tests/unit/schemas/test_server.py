@@ -1,0 +1,48 @@
+import socket
+
+import httpx
+import pytest
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from pipeline.errors import EnvironmentProblem
+from schemas.client import RegistryClient
+from schemas.server import RegistryServer
+
+
+def test_start_stop_and_start_again_on_the_same_port() -> None:
+    """The schemas outlive the server, the port is free again, stopping twice is harmless."""
+    tree = MemoryTree()
+    first = RegistryServer(MemoryStore(tree), "127.0.0.1", 0)
+    first.start()
+    first.start()
+    client = RegistryClient(first.url)
+    assert client.register("s", '"int"') == 1
+    first.stop()
+    first.stop()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(first.url, timeout=5)
+    port = int(first.url.rpartition(":")[2])
+    second = RegistryServer(MemoryStore(tree), "127.0.0.1", port)
+    second.start()
+    try:
+        assert client.subjects() == ("s",)
+    finally:
+        client.close()
+        second.stop()
+
+
+def test_a_taken_port_is_named() -> None:
+    """The message says which port, and who holds it where that can be found out."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(EnvironmentProblem, match=f"port {port}: .*taken|in use") as caught:
+            RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", port).start()
+    assert "another port" in caught.value.hint
+
+
+def test_an_address_of_another_machine_is_named() -> None:
+    """An address that is not ours cannot be listened on."""
+    with pytest.raises(EnvironmentProblem, match="cannot listen"):
+        RegistryServer(MemoryStore(MemoryTree()), "192.0.2.1", 0).start()
