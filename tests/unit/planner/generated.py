@@ -45,7 +45,7 @@ def rows(draw: st.DrawFn, of: Network) -> dict[str, list[Row]]:
     number = st.none() | st.integers(0, 2)
     found: dict[str, list[Row]] = {}
     for stream in of.streams:
-        times = draw(st.lists(st.integers(0, 25), max_size=4))
+        times = draw(st.lists(st.integers(0, 25), min_size=1, max_size=4))
         names = [c.name for c in stream.columns if c.name != "at"]
         found[stream.name] = [
             Row(at, {**{name: draw(number) for name in names}, "at": at}, f"key {i}")

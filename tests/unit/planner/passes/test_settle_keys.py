@@ -1,0 +1,60 @@
+from pipeline.network.model import Box, Network
+from pipeline.planner.boxes.catalogue import with_key
+from pipeline.planner.draft import Draft
+from pipeline.planner.passes.settle_keys import settle_keys
+from pipeline.planner.planner import plan
+from tests.unit.planner.networks import (
+    OWNER,
+    aggregated,
+    column,
+    external,
+    filtered,
+    mapped,
+    network,
+)
+
+SOURCE = external("s", column("a"), column("b"))
+SUMS = aggregated("sums", SOURCE, {"g": "`a`"}, {"n": ("sum", "`b`")})
+
+
+def _keyless(box: Box) -> Box:
+    return with_key(box, ())
+
+
+def _network(*boxes: Box) -> Network:
+    return network((SOURCE,), boxes)
+
+
+def test_key_is_named_where_its_columns_come_through() -> None:
+    """A filter has its input's key, a map under the new names, one after the other."""
+    few = _keyless(filtered("few", SUMS, "`n` > 1"))
+    renamed = mapped("renamed", few, {"x": "`g`", "y": "`n` + 1"})
+    settled = settle_keys(Draft(OWNER, _network(SUMS, few, renamed))).network
+    assert [box.key for box in settled.boxes] == [("g",), ("g",), ("x",)]
+    (fragment,) = plan(_network(SUMS, few, renamed), OWNER).fragments
+    assert fragment.output.key == ("x",)
+
+
+def test_declared_key_stays() -> None:
+    """What the document declares is what counts."""
+    few = with_key(filtered("few", SUMS, "`n` > 1"), ("n",))
+    settled = settle_keys(Draft(OWNER, _network(SUMS, few))).network
+    assert settled.boxes[1].key == ("n",)
+
+
+def test_key_bytes_of_a_source_pass() -> None:
+    """An external key is bytes, and goes on as such without a topic between."""
+    few = filtered("few", SOURCE, "`a` > 1")
+    renamed = mapped("renamed", few, {"x": "`b`"})
+    (fragment,) = plan(_network(few, renamed), OWNER).fragments
+    assert fragment.output.key == ()
+    assert fragment.output.key_schema_json is None
+
+
+def test_key_that_does_not_come_through_is_read_from_a_topic() -> None:
+    """A map that drops a key column passes on the key's bytes, which exist in a topic only."""
+    dropped = mapped("dropped", SUMS, {"n": "`n`"})
+    first, second = plan(_network(SUMS, dropped), OWNER).fragments
+    assert first.output.key == ("g",)
+    assert second.inputs == (first.output,)
+    assert second.output.key == ()
