@@ -7,15 +7,14 @@ from pathlib import Path
 from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
 from brokers.embedded.progress import Step
+from pipeline.cli.project import from_environment
 from pipeline.errors import MedusaError
 from pipeline.settings import combine
 
 
 def main() -> int:
     """Fetch what is missing; the exit code."""
-    variable = "MEDUSA_CACHE"
-    layer = {"cache": os.environ[variable]} if os.environ.get(variable) else {}
-    cache = Path(combine((("environment", layer),)).cache)
+    cache = Path(combine((("environment", from_environment(os.environ)),)).cache)
     try:
         ensure_jars(cache, lambda: find_java(os.environ), show)
     except MedusaError as error:

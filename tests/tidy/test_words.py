@@ -11,7 +11,7 @@ UNFINISHED = (
     r"\bpytest\.(skip|xfail|importorskip)\b",
     r"\bunittest\.(skip|mock)\b",
 )
-ADDRESS = r"https?://([^\s/:\"'`)>\]]*)"
+ADDRESS = r"https?://(?:[^\s/@]*@)?([^\s/:\"'`)>\]]*)"
 OUR_HOSTS = (
     r"(127\.0\.0\.1|localhost|\[::1\]|\{[^}]*\}?|registry|[\w.-]+\.(example|test|invalid)|\w)?"
 )

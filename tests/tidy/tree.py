@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("pipeline", "brokers", "schemas", "connectors")
+PACKAGES = ("pipeline", "brokers", "schemas")
 
 
 @functools.cache
