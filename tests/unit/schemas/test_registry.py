@@ -1,5 +1,4 @@
 import json
-import threading
 
 import pytest
 from hypothesis import given, settings
@@ -158,41 +157,6 @@ def test_against_a_model(calls: list[tuple[str, str]]) -> None:
             known.append(field)
         assert (found.id, found.version) == (ids[field], known.index(field) + 1)
     assert registry.subjects() == tuple(sorted(versions))
-
-
-def test_racing_writers_never_share_an_id_or_a_version() -> None:
-    """Eight sessions register the same and different contents under the same subjects at once."""
-    tree = MemoryTree()
-    start = threading.Barrier(8)
-    failures: list[BaseException] = []
-    contents = 6
-
-    def write(number: int) -> None:
-        registry = _registry(tree)
-        start.wait(10)
-        try:
-            for step in range(contents):
-                content = (step + number) % contents
-                registry.register(f"s{step % 2}", _text(f"f{content}"))
-        except BaseException as error:  # noqa: BLE001 - reported by the test below
-            failures.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
-    registry = _registry(tree)
-    found = [one for subject in ("s0", "s1") for one in registry.versions(subject)]
-    for subject in ("s0", "s1"):
-        versions = [one for one in found if one.subject == subject]
-        assert [one.version for one in versions] == list(range(1, len(versions) + 1))
-        assert len({one.id for one in versions}) == len(versions)
-    by_id = {one.id: one.text for one in found}
-    assert sorted(by_id) == list(range(1, contents + 1))
-    assert len(set(by_id.values())) == contents
-    assert all(by_id[one.id] == one.text for one in found)
 
 
 class _Contended(ZnodeSchemaStore):
