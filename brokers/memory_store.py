@@ -44,11 +44,11 @@ def _has_children(entries: Mapping[str, _Entry], path: str) -> bool:
     return any(other != _ROOT and _parent(other) == path for other in entries)
 
 
-def _expect(entries: Mapping[str, _Entry], path: str, version: int) -> _Entry:
+def _expect(entries: Mapping[str, _Entry], path: str, version: int | None) -> _Entry:
     entry = entries.get(path)
     if entry is None:
         raise NoSuchPathError("the path does not exist", place=path)
-    if entry.version != version:
+    if version is not None and entry.version != version:
         raise VersionConflictError(f"expected version {version}, found {entry.version}", place=path)
     return entry
 

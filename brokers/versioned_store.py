@@ -78,10 +78,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove a path without children, only if its version is still `version`."""
+    """Remove a path without children, only if its version is still `version`; None: any version.
+
+    Any version is for values whose changes decide nothing, such as reports.
+    """
 
     path: str
-    version: int
+    version: int | None
 
 
 Operation = Create | Set | Check | Delete

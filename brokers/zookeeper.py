@@ -49,6 +49,7 @@ SESSION_TIMEOUT_S: Final = 10.0
 """How long ZooKeeper waits for a silent client before its ephemeral paths go."""
 RECONNECT_DELAY_S_MAX: Final = 1.0
 PORT_MAX: Final = 65535
+_ANY_VERSION: Final = -1
 
 _LOG: Final = logging.getLogger("medusa.zookeeper")
 _LOG.addHandler(logging.NullHandler())
@@ -273,4 +274,4 @@ class ZooKeeperStore:
             case Check(_, version):
                 transaction.check(path, version)
             case Delete(_, version):
-                transaction.delete(path, version)
+                transaction.delete(path, _ANY_VERSION if version is None else version)

@@ -213,8 +213,8 @@ class KafkaAdmin:
         return tuple(created)
 
     def _all_usable(self, topics: tuple[TopicName, ...], deadline: Deadline) -> bool:
-        found = self._describe_raw(topics, deadline)
-        return all(name in found and _usable(found[name]) for name in topics)
+        """Whether every leader answers: metadata name a leader before it knows of its office."""
+        return self._ends(topics, _latest(), Isolation.COMMITTED, deadline).keys() >= set(topics)
 
     def _describe(
         self, topics: tuple[TopicName, ...], deadline: Deadline
@@ -243,8 +243,16 @@ class KafkaAdmin:
     def _offsets(
         self, topics: Iterable[TopicName], spec: OffsetSpec, isolation: Isolation, what: str
     ) -> dict[TopicName, dict[int, Offset]]:
-        deadline = self._deadline(what)
-        described = self._describe_raw(tuple(topics), deadline)
+        return self._ends(tuple(topics), spec, isolation, self._deadline(what))
+
+    def _ends(
+        self,
+        topics: tuple[TopicName, ...],
+        spec: OffsetSpec,
+        isolation: Isolation,
+        deadline: Deadline,
+    ) -> dict[TopicName, dict[int, Offset]]:
+        described = self._describe_raw(topics, deadline)
         asked = {
             TopicPartition(name, partition.id): spec
             for name, topic in described.items()

@@ -110,11 +110,19 @@ class TopicReader:
 
     def bounds(self, topic: TopicName, partition: int) -> tuple[Offset, Offset]:
         """The oldest offset of a partition, and its end as this reader's isolation sees it."""
-        with translated(self._place(f"topic {topic}, partition {partition}")):
-            start, end = self._consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), self._timeout_s
-            )
-        return Offset(start), Offset(end)
+        deadline = Deadline.after(self._clock, self._timeout_s, "asking for the bounds")
+        while True:
+            try:
+                with translated(self._place(f"topic {topic}, partition {partition}")):
+                    start, end = self._consumer.get_watermark_offsets(
+                        TopicPartition(topic, partition), deadline.remaining_s()
+                    )
+            except RetryError:  # the partition's leader is changing
+                if deadline.passed:
+                    raise
+                self._clock.sleep(_POLL_S)
+            else:
+                return Offset(start), Offset(end)
 
     def poll(
         self, timeout_s: float, records_max: int = POLL_RECORDS_MAX

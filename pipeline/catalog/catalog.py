@@ -404,7 +404,8 @@ class Catalog:
             record = get(znodes.fragment(network, name))
             if record is not None:
                 owner = get(znodes.owner(network, name))
-                fragments[name] = StoredFragment(record, owner, get(znodes.status(network, name)))
+                reported = get(znodes.status(network, name)) is not None
+                fragments[name] = StoredFragment(record, owner, reported)
         folders = {
             path: get(path) for path in (znodes.versions(network), znodes.fragments(network))
         }

@@ -29,11 +29,14 @@ from pipeline.names import Znodes
 
 @dataclass(frozen=True, slots=True)
 class StoredFragment:
-    """What is stored of a fragment: its record, and its children as far as they exist."""
+    """What is stored of a fragment: its record, its owner, and whether it has a status.
+
+    The version of the status does not matter: a report must not stop a removal.
+    """
 
     record: Versioned
-    owner: Versioned | None = None
-    status: Versioned | None = None
+    owner: Versioned | None
+    reported: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +194,9 @@ def _fragment_change(
         return [put(path, value, None if stored is None else stored.record)]
     if stored is None:
         return []
-    children = ((znodes.owner(*name), stored.owner), (znodes.status(*name), stored.status))
-    gone: list[Operation] = [
-        Delete(child, found.version) for child, found in children if found is not None
-    ]
+    gone: list[Operation] = []
+    if stored.owner is not None:
+        gone.append(Delete(znodes.owner(*name), stored.owner.version))
+    if stored.reported:
+        gone.append(Delete(znodes.status(*name), None))
     return [*gone, Delete(path, stored.record.version)]

@@ -36,7 +36,7 @@ OPERATIONS = st.one_of(
     st.builds(Create, st.sampled_from(PATHS), VALUES, st.booleans()),
     st.builds(Set, st.sampled_from(PATHS), VALUES, VERSIONS),
     st.builds(Check, st.sampled_from(PATHS), VERSIONS),
-    st.builds(Delete, st.sampled_from(PATHS), VERSIONS),
+    st.builds(Delete, st.sampled_from(PATHS), st.none() | VERSIONS),
 )
 
 
@@ -65,7 +65,7 @@ class Model:
             return self.create(operation, session)
         if path not in self.values:
             return NoSuchPathError
-        if self.versions[path] != operation.version:
+        if operation.version not in (None, self.versions[path]):
             return VersionConflictError
         if isinstance(operation, Set):
             self.values[path] = operation.value

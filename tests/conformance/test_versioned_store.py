@@ -1,0 +1,306 @@
+"""What a versioned store is, held against the in-memory twin and real ZooKeeper."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from brokers.embedded.stack import EmbeddedStack
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import (
+    MAX_STEP_BYTES,
+    Check,
+    Create,
+    Delete,
+    NoSuchPathError,
+    NotEmptyError,
+    Operation,
+    PathExistsError,
+    Set,
+    VersionConflictError,
+    Versioned,
+    VersionedStore,
+)
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, UnavailableError
+
+TIMEOUT_S = 10.0
+OpenSession = Callable[[], VersionedStore]
+
+
+def zookeeper_sessions(stack: EmbeddedStack) -> OpenSession:
+    """Opens sessions on a chroot that nothing else uses."""
+    connect = f"{stack.settings.zookeeper_connect}/conformance/{uuid.uuid4().hex}"
+    return lambda: ZooKeeperStore.connect(connect, TIMEOUT_S)
+
+
+@pytest.fixture(params=["memory", pytest.param("zookeeper", marks=pytest.mark.system)])
+def open_session(request: pytest.FixtureRequest) -> Iterator[OpenSession]:
+    """Opens sessions on one fresh tree; they are closed after the test."""
+    tree = MemoryTree()
+    opened: list[VersionedStore] = []
+    opens: OpenSession = lambda: MemoryStore(tree)  # noqa: E731 - one of two values
+    if request.param == "zookeeper":
+        opens = zookeeper_sessions(request.getfixturevalue("embedded_stack"))
+
+    def open_one() -> VersionedStore:
+        store = opens()
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+def test_what_was_written_is_read_by_all(open_session: OpenSession) -> None:
+    """A value is seen by every session, with a version that counts its changes."""
+    one, two = open_session(), open_session()
+    one.apply((Create("/a", b"first"),))
+    assert two.get("/a") == Versioned(b"first", 0)
+    two.apply((Set("/a", b"second", 0),))
+    two.apply((Set("/a", b"second", 1),))
+    assert one.get("/a") == Versioned(b"second", 2)
+
+
+def test_what_is_not_there_is_none_and_empty(open_session: OpenSession) -> None:
+    """Reading a missing path is no error."""
+    store = open_session()
+    assert store.get("/missing") is None
+    assert store.get("/missing/below") is None
+    assert store.children("/missing") == ()
+    assert store.children("/") == ()
+
+
+def test_empty_values_are_values(open_session: OpenSession) -> None:
+    """An empty value is not a missing one."""
+    store = open_session()
+    store.apply((Create("/a", b""),))
+    assert store.get("/a") == Versioned(b"", 0)
+
+
+def test_children_are_sorted_names(open_session: OpenSession) -> None:
+    """Only direct children, without their path."""
+    store = open_session()
+    store.make_parents("/a/c/x")
+    store.make_parents("/a/b")
+    store.make_parents("/ab")
+    assert store.children("/a") == ("b", "c")
+    assert store.children("/") == ("a", "ab")
+
+
+def test_parents_are_made_once(open_session: OpenSession) -> None:
+    """Making parents again, or over existing values, changes nothing."""
+    store = open_session()
+    store.make_parents("/")
+    store.make_parents("/a")
+    store.apply((Set("/a", b"kept", 0),))
+    store.make_parents("/a/b/c")
+    store.make_parents("/a/b/c")
+    assert store.get("/a") == Versioned(b"kept", 1)
+    assert store.get("/a/b/c") == Versioned(b"", 0)
+
+
+@pytest.mark.parametrize(
+    ("operation", "error"),
+    [
+        (Create("/a", b""), PathExistsError),
+        (Create("/missing/b", b""), NoSuchPathError),
+        (Create("/ephemeral/b", b""), BrokenInvariantError),
+        (Set("/a", b"", 7), VersionConflictError),
+        (Set("/missing", b"", 0), NoSuchPathError),
+        (Check("/a", 7), VersionConflictError),
+        (Check("/missing", 0), NoSuchPathError),
+        (Delete("/a/b", 7), VersionConflictError),
+        (Delete("/missing", 0), NoSuchPathError),
+        (Delete("/missing", None), NoSuchPathError),
+        (Delete("/a", 0), NotEmptyError),
+    ],
+)
+def test_a_step_is_done_whole_or_not_at_all(
+    open_session: OpenSession, operation: Operation, error: type[MedusaError]
+) -> None:
+    """One operation that fails undoes all others; the error names its path."""
+    store = open_session()
+    store.make_parents("/a/b")
+    store.apply((Create("/ephemeral", b"", ephemeral=True),))
+    step = (Create("/new", b""), Set("/a/b", b"changed", 0), operation, Create("/other", b""))
+    with pytest.raises(error) as caught:
+        store.apply(step)
+    assert caught.value.place.endswith(operation.path)
+    assert store.get("/new") is None
+    assert store.get("/other") is None
+    assert store.get("/a/b") == Versioned(b"", 0)
+
+
+def test_operations_of_a_step_see_each_other(open_session: OpenSession) -> None:
+    """Within a step a path can be made, filled, changed, checked and removed."""
+    store = open_session()
+    store.apply(
+        (
+            Create("/a", b"1"),
+            Create("/a/b", b""),
+            Set("/a", b"2", 0),
+            Check("/a", 1),
+            Delete("/a/b", 0),
+        )
+    )
+    assert store.get("/a") == Versioned(b"2", 1)
+    assert store.children("/a") == ()
+
+
+def test_a_path_can_be_removed_at_any_version(open_session: OpenSession) -> None:
+    """Without a version a removal does not depend on who changed the value last."""
+    store = open_session()
+    store.apply((Create("/a", b"1"),))
+    store.apply((Set("/a", b"2", 0),))
+    store.apply((Delete("/a", None),))
+    assert store.get("/a") is None
+
+
+def test_an_empty_step_is_done(open_session: OpenSession) -> None:
+    """Nothing to do is not an error."""
+    open_session().apply(())
+
+
+def test_a_path_made_again_starts_at_version_zero(open_session: OpenSession) -> None:
+    """Removing and making a path in one step is how its owner is exchanged."""
+    store = open_session()
+    store.apply((Create("/a", b"1"),))
+    store.apply((Set("/a", b"2", 0),))
+    store.apply((Delete("/a", 1), Create("/a", b"3")))
+    assert store.get("/a") == Versioned(b"3", 0)
+
+
+def test_ephemeral_paths_go_with_their_session(open_session: OpenSession) -> None:
+    """Closing a session removes what it made as ephemeral, and nothing else."""
+    one, two = open_session(), open_session()
+    one.apply((Create("/mine", b"", ephemeral=True), Create("/stays", b"")))
+    two.apply((Create("/theirs", b"", ephemeral=True),))
+    assert two.get("/mine") is not None
+    one.close()
+    assert two.get("/mine") is None
+    assert two.children("/") == ("stays", "theirs")
+
+
+def test_an_ephemeral_path_changes_hands_in_one_step(open_session: OpenSession) -> None:
+    """After a new session made it again, the end of the old session does not remove it."""
+    one, two = open_session(), open_session()
+    one.apply((Create("/node", b"", ephemeral=True),))
+    two.apply((Delete("/node", 0), Create("/node", b"", ephemeral=True)))
+    one.close()
+    assert two.get("/node") is not None
+
+
+def test_a_closed_session_is_unavailable(open_session: OpenSession) -> None:
+    """Calls after closing say so; closing twice does nothing."""
+    store = open_session()
+    store.close()
+    store.close()
+    with pytest.raises(UnavailableError, match="closed"):
+        store.get("/a")
+
+
+def test_a_healthy_session_is_not_in_doubt(open_session: OpenSession) -> None:
+    """Without an outage a session is not suspended and keeps its number."""
+    store = open_session()
+    before = store.session
+    store.make_parents("/a")
+    assert not store.suspended
+    assert store.session == before
+
+
+def test_a_large_step_is_done_and_a_too_large_one_refused(open_session: OpenSession) -> None:
+    """The limit that is checked here is one that the server takes."""
+    store = open_session()
+    half = b"x" * (MAX_STEP_BYTES // 2)
+    store.apply((Create("/a", half), Create("/b", half)))
+    with pytest.raises(RefusedError):
+        store.apply((Set("/a", half, 0), Set("/b", half + b"xx", 0)))
+    assert store.get("/a") == Versioned(half, 0)
+
+
+def test_many_operations_fit_into_one_step(open_session: OpenSession) -> None:
+    """A step of some hundred operations, as an undeploy needs, is taken."""
+    store = open_session()
+    store.apply(tuple(Create(f"/p{n:04}", b"") for n in range(500)))
+    assert len(store.children("/")) == 500
+    store.apply(tuple(Delete(f"/p{n:04}", 0) for n in range(500)))
+    assert store.children("/") == ()
+
+
+def test_of_writers_that_race_exactly_one_wins_each_version(open_session: OpenSession) -> None:
+    """Compare-and-set under real concurrency loses no increment."""
+    first = open_session()
+    first.apply((Create("/counter", b"0"),))
+    wins: list[int] = []
+
+    def count(store: VersionedStore) -> None:
+        for _ in range(25):
+            found = store.get("/counter")
+            assert found is not None
+            value = str(int(found.value) + 1).encode()
+            try:
+                store.apply((Set("/counter", value, found.version),))
+            except VersionConflictError:
+                continue
+            wins.append(int(value))
+
+    threads = [threading.Thread(target=count, args=(open_session(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(wins) == list(range(1, len(wins) + 1))
+    assert first.get("/counter") == Versioned(str(len(wins)).encode(), len(wins))
+
+
+PATHS = st.sampled_from(("/a", "/b", "/a/x", "/a/y", "/a/x/z"))
+VALUES = st.sampled_from((b"", b"1"))
+VERSIONS = st.integers(0, 2)
+STEPS = st.lists(
+    st.lists(
+        st.one_of(
+            st.builds(Create, PATHS, VALUES, st.booleans()),
+            st.builds(Set, PATHS, VALUES, VERSIONS),
+            st.builds(Check, PATHS, VERSIONS),
+            st.builds(Delete, PATHS, st.none() | VERSIONS),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    max_size=12,
+)
+
+
+def outcome(store: VersionedStore, operations: tuple[Operation, ...]) -> str:
+    """What a step came to: the name of its error, or done."""
+    try:
+        store.apply(operations)
+    except MedusaError as error:
+        return type(error).__name__
+    return "done"
+
+
+@pytest.mark.system
+@given(steps=STEPS)
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_twin_and_zookeeper_agree_on_random_steps(
+    embedded_stack: EmbeddedStack, steps: list[list[Operation]]
+) -> None:
+    """The same steps have the same outcomes and leave the same tree in both."""
+    twin = MemoryStore(MemoryTree())
+    real = zookeeper_sessions(embedded_stack)()
+    try:
+        for step in steps:
+            assert outcome(real, tuple(step)) == outcome(twin, tuple(step))
+        for path in ("/a", "/b", "/a/x", "/a/y", "/a/x/z"):
+            assert real.get(path) == twin.get(path)
+            assert real.children(path) == twin.children(path)
+    finally:
+        real.close()

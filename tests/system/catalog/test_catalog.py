@@ -1,0 +1,162 @@
+"""The catalog on real ZooKeeper, with sessions that race."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from brokers.embedded.stack import EmbeddedStack
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.catalog.catalog import Catalog
+from pipeline.errors import MedusaError, RetryError
+from pipeline.ids import Epoch, NetworkVersion, NodeId
+from pipeline.names import Znodes
+from tests.unit.catalog.support import (
+    ME,
+    MOVING,
+    NODE1,
+    NODE2,
+    NOW,
+    SPEED,
+    TOLLS,
+    deployed,
+    fragment,
+    network,
+    network_version,
+    node,
+    report,
+)
+
+pytestmark = pytest.mark.system
+
+TIMEOUT_S = 10.0
+OpenCatalog = Callable[[], Catalog]
+
+
+@pytest.fixture
+def stores() -> Iterator[list[ZooKeeperStore]]:
+    """The sessions of a test; closed after it."""
+    opened: list[ZooKeeperStore] = []
+    yield opened
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def open_catalog(embedded_stack: EmbeddedStack, stores: list[ZooKeeperStore]) -> OpenCatalog:
+    """Opens sessions on a catalog that nothing else uses."""
+    connect = f"{embedded_stack.settings.zookeeper_connect}/catalog/{uuid.uuid4().hex}"
+
+    def open_one() -> Catalog:
+        stores.append(ZooKeeperStore.connect(connect, TIMEOUT_S))
+        return Catalog(stores[-1], Znodes(""))
+
+    return open_one
+
+
+def run_all(tasks: list[Callable[[], None]]) -> None:
+    """Run tasks at once and wait for them."""
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+
+def test_the_life_of_a_network(open_catalog: OpenCatalog) -> None:
+    """Deployed, owned, reported, changed and removed: every session sees the same."""
+    one, two = open_catalog(), open_catalog()
+    deployed(one, MOVING, SPEED)
+    assert two.fragments(TOLLS) == (fragment(SPEED), fragment(MOVING))
+    assert two.claim(TOLLS, MOVING, NODE1, ME, NOW) == 1
+    two.report(report(1, 7))
+    assert one.statuses(TOLLS) == (report(1, 7),)
+    plan = (fragment(SPEED),)
+    one.deploy(network(2), network_version(2), plan, NetworkVersion(1))
+    assert two.fragments(TOLLS) == plan
+    assert two.revision() == 2
+    assert two.remove_network(TOLLS) is True
+    assert one.networks() == ()
+
+
+def test_a_node_gives_way_when_its_session_ends(
+    open_catalog: OpenCatalog, stores: list[ZooKeeperStore]
+) -> None:
+    """The fragments of a node that went can be claimed by another, and not before."""
+    one, two = open_catalog(), open_catalog()
+    deployed(one)
+    one.register_node(node(NODE1))
+    one.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    with pytest.raises(RetryError, match="node1 owns it"):
+        two.claim(TOLLS, MOVING, NODE2, ME, NOW)
+    stores[0].close()
+    assert two.nodes() == ()
+    assert two.claim(TOLLS, MOVING, NODE2, ME, NOW) == 2
+
+
+def test_claims_that_race_win_different_epochs(open_catalog: OpenCatalog) -> None:
+    """No epoch is given twice and none is left out."""
+    deployed(open_catalog())
+    won: list[Epoch] = []
+
+    def claimer(number: int) -> Callable[[], None]:
+        catalog = open_catalog()
+
+        def run() -> None:
+            for _ in range(20):
+                try:
+                    won.append(catalog.claim(TOLLS, MOVING, NodeId(f"n{number}"), ME, NOW))
+                except RetryError:
+                    continue
+
+        return run
+
+    run_all([claimer(number) for number in range(4)])
+    assert sorted(won) == list(range(1, len(won) + 1))
+    assert len(won) >= 20
+
+
+def test_of_deploys_that_race_one_is_done(open_catalog: OpenCatalog) -> None:
+    """Who planned against the same version: one deploys, the others are told to look again."""
+    deployed(open_catalog())
+    errors: list[MedusaError] = []
+
+    def deployer(number: int) -> Callable[[], None]:
+        catalog = open_catalog()
+        mine = fragment(digest=f"of{number}", version=2)
+
+        def run() -> None:
+            try:
+                catalog.deploy(network(2), network_version(2), (mine,), NetworkVersion(1))
+            except RetryError as error:
+                errors.append(error)
+
+        return run
+
+    run_all([deployer(number) for number in range(4)])
+    assert len(errors) == 3
+    assert all("is at version 2" in error.message for error in errors)
+    assert open_catalog().revision() == 2
+
+
+def test_reports_do_not_stop_an_undeploy(open_catalog: OpenCatalog) -> None:
+    """A network is removed while its owner goes on reporting; nothing of it stays."""
+    catalog, other = open_catalog(), open_catalog()
+    deployed(catalog)
+    removed = threading.Event()
+
+    def keep_reporting() -> None:
+        count = 0
+        while not removed.is_set() and count < 5_000:
+            count += 1
+            other.report(report(1, count))
+
+    def remove() -> None:
+        assert catalog.remove_network(TOLLS)
+        removed.set()
+
+    run_all([keep_reporting, remove])
+    assert removed.is_set()
+    assert catalog.networks() == ()
+    assert catalog.fragments(TOLLS) == ()
