@@ -14,6 +14,11 @@ SIDES = ("left", "right")
 
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|.", re.DOTALL)
 
+_QUALIFIED = re.compile(
+    r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|(?<![\w.`])`?\b(left|right)\b`?\.`?(\w+)`?",
+    re.IGNORECASE,
+)
+
 
 def plain_column(expression: Expression) -> ColumnRef | None:
     """The column that an expression merely repeats; None when it computes something.
@@ -72,6 +77,22 @@ def rename_sql(sql: str, names: Mapping[ColumnRef, ColumnRef], *, sided: bool) -
             )
         at += length
     return "".join(parts)
+
+
+def without_sides(text: str, right_names: Mapping[str, str]) -> str:
+    """A join's expression as people read it where there are no sides any more.
+
+    >>> without_sides("left.n - right.n + left(t, 2) || 'left.n'", {"n": "n_2"})
+    "n - n_2 + left(t, 2) || 'left.n'"
+    """
+
+    def plain(found: re.Match[str]) -> str:
+        side, name = found.groups()
+        if side is None:
+            return found.group()
+        return right_names.get(name, name) if side.lower() == "right" else str(name)
+
+    return _QUALIFIED.sub(plain, text)
 
 
 def _column_at(tokens: list[str], at: int, *, sided: bool) -> tuple[ColumnRef | None, int]:

@@ -1,8 +1,8 @@
 """Pass: no two streams may end up in one topic, and Kafka must accept every name.
 
-A document can name the topics of its streams and outputs freely, so two of them, or one of them and
-a topic that belongs to a fragment, may turn out the same. An output that goes into the topic of an
-external stream would even feed the network with its own results.
+The document was checked for this already, but not with the boxes that the planner adds, whose
+streams may have topics of their own. An output in the topic of an external stream would even feed
+the network with its own results.
 """
 
 import re

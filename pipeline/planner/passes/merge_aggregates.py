@@ -38,7 +38,7 @@ from pipeline.planner.draft import (
     private_to,
     unused_name,
 )
-from pipeline.planner.rename import rename
+from pipeline.planner.rename import rename, without_sides
 
 _WINDOW_PAIRS = frozenset({(WINDOW_START, WINDOW_START), (WINDOW_END, WINDOW_END)})
 
@@ -113,7 +113,7 @@ def _merge(draft: Draft, match: _Match) -> Draft:
         name=join.name,
         input=stream_of_box(merged.name),
         select=tuple(
-            Computed(computed.name, rename(computed.expression, _unsided(computed, right_names)))
+            Computed(computed.name, _unsided(computed.expression, right_names))
             for computed in join.select
         ),
         columns=join.columns,
@@ -129,14 +129,15 @@ def _merge(draft: Draft, match: _Match) -> Draft:
     )
 
 
-def _unsided(computed: Computed, right_names: Mapping[str, str]) -> Mapping[ColumnRef, ColumnRef]:
-    """The merged aggregate's names for the columns that a `select` expression of the join reads."""
-    return {
+def _unsided(expression: Expression, right_names: Mapping[str, str]) -> Expression:
+    """A `select` expression of the join over the columns of the merged aggregate."""
+    names = {
         column: ColumnRef(
             right_names.get(column.name, column.name) if column.side == "right" else column.name
         )
-        for column in computed.expression.columns
+        for column in expression.columns
     }
+    return replace(rename(expression, names), text=without_sides(expression.text, right_names))
 
 
 def _one_aggregate(network: Network, match: _Match) -> tuple[Aggregate, Mapping[str, str]]:
