@@ -83,14 +83,14 @@ def test_an_advance_comes_back_as_it_was(record: AdvanceRecord) -> None:
 @given(MARKERS)
 def test_equal_markers_are_equal_bytes(marker: CommitMarker) -> None:
     """The order in which positions were collected does not show."""
-    backward = replace(marker, end=dict(reversed(marker.end.items())))
+    backward = replace(marker, end=dict(reversed(list(marker.end.items()))))
     assert encode_marker(backward) == encode_marker(marker)
 
 
 @given(BOUNDARIES)
 def test_equal_boundaries_are_equal_bytes(record: BoundaryRecord) -> None:
     """The order in which positions were collected does not show."""
-    backward = replace(record, positions=dict(reversed(record.positions.items())))
+    backward = replace(record, positions=dict(reversed(list(record.positions.items()))))
     assert encode_boundary(backward) == encode_boundary(record)
 
 
