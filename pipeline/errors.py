@@ -118,7 +118,7 @@ class DeployError(DocumentError):
         super().__init__(problems)
         count = len(problems)
         self.message = (
-            f"nothing was deployed: {count} {'thing stands' if count == 1 else 'things stand'} "
+            f"this cannot be deployed: {count} {'thing stands' if count == 1 else 'things stand'} "
             "against it"
         )
 

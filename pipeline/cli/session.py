@@ -70,7 +70,7 @@ class Session:
 
     def _with_way_out(self, hint: str) -> str:
         """The hint with `medusa up`, unless a stack of this project runs."""
-        if running_stack(self.project.data) is not None:
+        if "medusa up" in hint or running_stack(self.project.data) is not None:
             return hint
         return f"{hint} Nothing runs for this project here; `medusa up` starts it.".strip()
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from brokers.embedded.processes import ChildSpec
+from brokers.embedded.processes import Child, ChildSpec
 from brokers.embedded.progress import Step
 from brokers.embedded.stack import EmbeddedStack, StackSettings
 from pipeline.cli.addresses import port_of
@@ -17,6 +17,7 @@ from pipeline.cli.detached import Teller, medusa_command, start_detached
 from pipeline.cli.options import with_session
 from pipeline.cli.progress import StepPrinter
 from pipeline.cli.session import Session
+from pipeline.cli.supervise import Supervisor
 from pipeline.clock import Deadline
 from schemas.embedded import start_registry
 
@@ -89,36 +90,47 @@ def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool)
     with _sigterm_interrupts():
         try:
             stack.start()
-            if node:
-                teller.step(Step("starting the node"))
-                _start_node(stack, session)
+            servers = stack.children
+            supervisor = _start_node(stack, session, teller) if node else None
             _show(session, wanted, node=node)
             teller.ready()
-            _watch(stack, session)
+            _watch(servers, supervisor, session)
         finally:
             stack.stop()
 
 
-def _watch(stack: EmbeddedStack, session: Session) -> None:
+def _watch(servers: tuple[Child, ...], supervisor: Supervisor | None, session: Session) -> None:
+    """Stay until asked to end; a server that ends is an error, a node is started again."""
     try:
         while True:
-            stack.check()
+            _check(servers)
+            if supervisor is not None:
+                supervisor.look(session.clock.monotonic_s())
             session.clock.sleep(_WATCH_S)
     except KeyboardInterrupt:
         session.printer.note("stopping…")
 
 
-def _start_node(stack: EmbeddedStack, session: Session) -> None:
+def _check(servers: tuple[Child, ...]) -> None:
+    for child in servers:
+        if not child.running:
+            raise child.failure(f"it ended by itself with exit code {child.exit_code}")
+
+
+def _start_node(stack: EmbeddedStack, session: Session, teller: Teller) -> Supervisor:
     """Start the node as a child of the stack and wait until it takes up fragments."""
+    teller.step(Step("starting the node"))
     ready_file = session.project.data / "node-ready"
     ready_file.unlink(missing_ok=True)
-    child = stack.add_child(_node(session, stack.settings, ready_file))
+    spec = _node(session, stack.settings, ready_file)
+    supervisor = Supervisor(lambda: stack.add_child(spec), spec.name, session.printer.note)
+    supervisor.begin(session.clock.monotonic_s())
     deadline = Deadline.after(session.clock, _NODE_READY_WITHIN_S, "starting the node")
     while not ready_file.exists():
         stack.check()
-        deadline.check(f"its log is {child.spec.logs[0]}.")
+        deadline.check(f"its log is {spec.logs[0]}.")
         session.clock.sleep(_POLL_S)
-    ready_file.unlink(missing_ok=True)
+    return supervisor
 
 
 def _node(session: Session, wanted: StackSettings, ready_file: Path) -> ChildSpec:
