@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from pipeline.network import literals, logic, parsing, safe
-from pipeline.network.functions import AGGREGATES, call, item
+from pipeline.network.functions import AGGREGATES, call, item, no_function
 from pipeline.network.functions_time import PARTS
 from pipeline.network.model import Expression
 from pipeline.network.patterns import check_like, check_regex
@@ -336,8 +336,12 @@ class Walk:
         """`name(argument, …)`."""
         if self.aggregate is not None and node.name.lower() in AGGREGATES:
             return self.aggregate(node.name.lower(), node, None)
-        if node.name.lower() in AGGREGATES:
-            return call(node.name, [])
+        missing = no_function(node.name)
+        if missing is not None:
+            self.faults.append(missing)
+            if self.aggregate is None:  # else nobody knows which columns it may read
+                self._terms(node.expressions)
+            return None
         terms = self._terms(node.expressions)
         return None if terms is None else call(node.name, terms)
 

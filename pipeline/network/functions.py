@@ -27,7 +27,7 @@ from pipeline.network.function_rules import (
     simple,
     small,
 )
-from pipeline.network.term import FaultError, Term
+from pipeline.network.term import Fault, FaultError, Term
 from pipeline.network.types import ArrayType, MapType, Scalar
 
 AGGREGATES: Mapping[str, str] = {
@@ -249,15 +249,13 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def call(name: str, args: Sequence[Term]) -> Term:
-    """A call of a function by name.
+    """A call of a function that exists.
 
     Raises:
-        FaultError: there is no such function, it is refused, or it does not take these arguments.
+        FaultError: it does not take these arguments.
     """
     lower = name.lower()
-    function = FUNCTIONS.get(lower)
-    if function is None:
-        raise _no_function(lower)
+    function = FUNCTIONS[lower]
     try:
         return function.rule(args)
     except FaultError as error:
@@ -267,18 +265,22 @@ def call(name: str, args: Sequence[Term]) -> Term:
         raise FaultError(message, choices=fault.choices, hint=hint) from None
 
 
-def _no_function(name: str) -> FaultError:
-    if name in REFUSED:
-        reason, instead = REFUSED[name]
-        return FaultError(f"{name} is refused: it {reason}", hint=instead)
-    if name in AGGREGATES:
-        return FaultError(
-            f"{name} is an aggregate function",
+def no_function(name: str) -> Fault | None:
+    """Why a name cannot be called: refused, an aggregate, unknown; None: it can."""
+    lower = name.lower()
+    if lower in FUNCTIONS:
+        return None
+    if lower in REFUSED:
+        reason, instead = REFUSED[lower]
+        return Fault(f"{lower} is refused: it {reason}", hint=instead)
+    if lower in AGGREGATES:
+        return Fault(
+            f"{lower} is an aggregate function",
             hint="it stands only in compute of an aggregate box",
         )
-    near = difflib.get_close_matches(name, [*FUNCTIONS, *AGGREGATES], n=3, cutoff=0.6)
-    return FaultError(
-        f"there is no function {name}",
+    near = difflib.get_close_matches(lower, [*FUNCTIONS, *AGGREGATES], n=3, cutoff=0.6)
+    return Fault(
+        f"there is no function {lower}",
         choices=tuple(near),
         hint="" if near else "docs/reference/expressions.md lists every function",
     )

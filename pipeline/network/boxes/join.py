@@ -184,7 +184,8 @@ class JoinDraft:
         return self._closed(limits, line, report)
 
     def _no_within(self, times: tuple[str | None, str | None], report: Report) -> None:
-        equal = "" if None in times else f", or have {times[0]} and {times[1]} in on"
+        names = " and ".join(dict.fromkeys(time for time in times if time is not None))
+        equal = "" if None in times else f", or compare {names} in on"
         report.add(
             "a join needs within: how far apart the event times of a pair may lie",
             self.line,

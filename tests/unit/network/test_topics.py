@@ -1,0 +1,66 @@
+"""Topic names."""
+
+from pipeline.ids import NetworkName
+from pipeline.network.fields import Report, Text
+from pipeline.network.topics import check_collisions, check_name
+
+NETWORK = NetworkName("net")
+
+
+def collisions(external: dict[str, str], outputs: dict[str, str], boxes: list[str]) -> list[str]:
+    """What is said about some choices."""
+    report = Report("f.yaml")
+    check_collisions(
+        NETWORK,
+        {name: Text(topic, 1) for name, topic in external.items()},
+        {name: Text(topic, 2) for name, topic in outputs.items()},
+        boxes,
+        report,
+    )
+    return [problem.message for problem in report.problems]
+
+
+def test_different_topics_do_not_collide() -> None:
+    """The usual case."""
+    assert collisions({"s": "cars"}, {"b": "tolls"}, ["a", "b"]) == []
+
+
+def test_two_streams_cannot_share_a_topic() -> None:
+    """Whoever comes second is told who has it."""
+    assert collisions({"s": "cars", "t": "cars"}, {}, []) == [
+        "topic cars of stream t is already the topic of stream s"
+    ]
+    assert collisions({"s": "cars"}, {"b": "cars"}, ["b"]) == [
+        "topic cars of output b is already the topic of stream s"
+    ]
+
+
+def test_dots_and_underscores_are_the_same_to_kafka() -> None:
+    """Kafka refuses to create the second of two such topics."""
+    assert collisions({"s": "a.b", "t": "a_b"}, {}, []) == [
+        "topic a_b of stream t is already the topic of stream s"
+    ]
+
+
+def test_topics_of_medusa_are_taken() -> None:
+    """Derived topics, boundaries, dead letters."""
+    assert collisions({"s": "net.a"}, {}, ["a"]) == [
+        "topic net.a of stream s is already the topic of box a"
+    ]
+    assert collisions({"s": "out.boundaries"}, {"a": "out"}, ["a"]) == [
+        "topic out.boundaries of stream s is already the boundaries of box a"
+    ]
+    assert collisions({}, {"a": "net.b.dlq"}, ["a", "b"]) == [
+        "topic net.b.dlq of output a is already a topic that Medusa keeps for box b"
+    ]
+
+
+def test_names_that_kafka_refuses() -> None:
+    """Letters, digits, dot, underscore, hyphen; at most 249, with room for suffixes."""
+    report = Report("f.yaml")
+    good = ["a", "A.b_c-1", "x" * 249]
+    bad = ["", ".", "..", "a b", "ä", "x" * 250]
+    assert all(check_name(Text(name, 1), "s", report, derived=False) for name in good)
+    assert not any(check_name(Text(name, 1), "s", report, derived=False) for name in bad)
+    assert not check_name(Text("x" * 240, 1), "s", report, derived=True)
+    assert len(report.problems) == len(bad) + 1
