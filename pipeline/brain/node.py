@@ -27,6 +27,7 @@ from pipeline.errors import EnvironmentProblem
 from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
+from pipeline.spark.lane import LaneHost
 from pipeline.spark.session import SessionSettings, open_session
 from pipeline.spark.surroundings import Surveyor
 from schemas.client import RegistryClient
@@ -91,17 +92,22 @@ def run_node(settings: Settings, stop: threading.Event, ready: Callable[[], None
         undo.callback(spark.stop)
         catalog.register_node(record, replaces=_dead_predecessor(catalog, record))
         plans = Plans(catalog.version, replan)
-        context = NodeContext(
-            node=node,
-            participant=participant,
-            bootstrap_servers=settings.kafka_bootstrap_servers,
-            checkpoints=folders.checkpoints,
-            catalog=catalog,
-            plans=plans,
+        host = LaneHost(
+            spark=spark,
             surveyor=Surveyor(
                 registry, admin, catalog.missing_schemas, catalog.record_missing_schema
             ),
-            spark=spark,
+            bootstrap_servers=settings.kafka_bootstrap_servers,
+            checkpoints=folders.checkpoints,
+            clock=clock,
+            tell=mailbox.tell,
+        )
+        context = NodeContext(
+            node=node,
+            participant=participant,
+            catalog=catalog,
+            plans=plans,
+            make_lane=host.lane,
             advances=PlainProducer(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S),
             clock=clock,
         )

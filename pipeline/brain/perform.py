@@ -4,9 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import Protocol
 
 from brokers.kafka.producer import PlainProducer
 from pipeline.brain.events import (
@@ -28,10 +26,22 @@ from pipeline.errors import BrokenInvariantError, FencedError, InputError, Medus
 from pipeline.ids import Epoch, NetworkVersion, NodeId, ParticipantId
 from pipeline.lanes import codec
 from pipeline.lanes.signals import AdvanceRecord
-from pipeline.spark.lane import LaneSettings, StableLane
-from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.lane import LaneSettings
 
 _log = logging.getLogger(__name__)
+
+
+class Lane(Protocol):
+    """What is asked of a lane; as in `pipeline/spark/lane.py`."""
+
+    def run(self) -> None:
+        """Start and stay; returns after `request_stop`, raises when it cannot go on."""
+
+    def request_stop(self) -> None:
+        """Let the current batch finish, then return from `run`."""
+
+
+MakeLane = Callable[[LaneSettings], Lane]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,9 @@ class NodeContext:
 
     node: NodeId
     participant: ParticipantId
-    bootstrap_servers: str
-    checkpoints: Path
     catalog: Catalog
     plans: Plans
-    surveyor: Surveyor
-    spark: SparkSession
+    make_lane: MakeLane
     advances: PlainProducer
     clock: Clock
 
@@ -56,7 +63,7 @@ class _Running:
 
     thread: threading.Thread
     stop: threading.Event
-    lane: StableLane | None = None
+    lane: Lane | None = None
 
 
 class Performer:
@@ -166,7 +173,7 @@ class Performer:
             context.clock.now_ms(),
         )
 
-    def _lane(self, fragment: FragmentId, version: NetworkVersion, epoch: Epoch) -> StableLane:
+    def _lane(self, fragment: FragmentId, version: NetworkVersion, epoch: Epoch) -> Lane:
         context = self._context
         _log.info("starting version %d as epoch %d", version, epoch, extra=_label(fragment))
         settings = LaneSettings(
@@ -174,10 +181,8 @@ class Performer:
             version=version,
             epoch=epoch,
             topic_ids=context.plans.topic_ids(fragment),
-            bootstrap_servers=context.bootstrap_servers,
-            checkpoints=context.checkpoints,
         )
-        return StableLane(settings, context.spark, context.surveyor, context.clock, self._tell)
+        return context.make_lane(settings)
 
 
 def _label(fragment: FragmentId) -> dict[str, str]:

@@ -61,14 +61,31 @@ SCHEMA_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class LaneSettings:
-    """What a lane needs of its node."""
+    """Which lane: a fragment as one version of its network has it, under one ownership.
+
+    `topic_ids`: the ids that its topics had when it was deployed.
+    """
 
     fragment: Fragment
     version: NetworkVersion
     epoch: Epoch
     topic_ids: Mapping[TopicName, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LaneHost:
+    """What all lanes of a node share."""
+
+    spark: SparkSession
+    surveyor: Surveyor
     bootstrap_servers: str
     checkpoints: Path
+    clock: Clock
+    tell: Callable[[Event], None]
+
+    def lane(self, settings: LaneSettings) -> "StableLane":
+        """A lane on this node."""
+        return StableLane(settings, self)
 
 
 class _StoppingError(Exception):
@@ -78,22 +95,13 @@ class _StoppingError(Exception):
 class StableLane:
     """Runs one fragment until it is told to stop or cannot go on. One use only."""
 
-    def __init__(
-        self,
-        settings: LaneSettings,
-        spark: SparkSession,
-        surveyor: Surveyor,
-        clock: Clock,
-        tell: Callable[[Event], None],
-    ) -> None:
+    def __init__(self, settings: LaneSettings, host: LaneHost) -> None:
         self._settings = settings
-        self._spark = spark
-        self._surveyor = surveyor
-        self._clock = clock
-        self._tell = tell
+        self._host = host
+        self._clock = host.clock
         fragment = settings.fragment
         self._id = FragmentId(fragment.names.network, fragment.names.fragment)
-        self._admin = KafkaAdmin(settings.bootstrap_servers, START_DEADLINE_S)
+        self._admin = KafkaAdmin(host.bootstrap_servers, START_DEADLINE_S)
         self._stop = threading.Event()
         self._in_batch = threading.Lock()
         self._raised: MedusaError | None = None
@@ -114,7 +122,7 @@ class StableLane:
         """
         names = self._settings.fragment.names
         writer = TransactionalWriter(
-            self._settings.bootstrap_servers, names.transactional_id, names.group
+            self._host.bootstrap_servers, names.transactional_id, names.group
         )
         try:
             self._run(writer)
@@ -130,7 +138,7 @@ class StableLane:
         writer.start(deadline)
         marker = self._read_marker()
         lowered = self._lowered()
-        checkpoints = Checkpoints(self._settings.checkpoints, self._settings.fragment.names)
+        checkpoints = Checkpoints(self._host.checkpoints, self._settings.fragment.names)
         marker, source = self._begin(marker, lowered, checkpoints)
         how = profile(self._settings.fragment)
         context = SinkContext(
@@ -142,7 +150,7 @@ class StableLane:
             writer=writer,
             admin=self._admin,
             clock=self._clock,
-            tell=self._tell,
+            tell=self._host.tell,
         )
         sink = Sink(context, marker)
         sink.start(marker)
@@ -153,7 +161,7 @@ class StableLane:
             source,
         )
         epoch = self._settings.epoch
-        self._tell(LaneStarted(self._id, epoch, marker.incarnation, marker, how))
+        self._host.tell(LaneStarted(self._id, epoch, marker.incarnation, marker, how))
         for _ in range(SCHEMA_ROUNDS):
             try:
                 self._query(lowered, folder, sink)
@@ -181,7 +189,7 @@ class StableLane:
         start = decide_start(marker, found[0] if found else None, epoch, place)
         match start:
             case FirstStart():
-                positions = self._surveyor.start_positions(lowered)
+                positions = self._host.surveyor.start_positions(lowered)
                 return first_marker(epoch, self._incarnation(), positions, now_ms), None
             case BeginAt():
                 return adopted(start.marker, epoch, now_ms), None
@@ -193,14 +201,16 @@ class StableLane:
 
     def _read_marker(self) -> CommitMarker | None:
         names = self._settings.fragment.names
-        records = read_last(self._settings.bootstrap_servers, names.markers, 0, 1, START_DEADLINE_S)
+        records = read_last(self._host.bootstrap_servers, names.markers, 0, 1, START_DEADLINE_S)
         if not records or records[-1].value is None:
             return None
         return codec.decode_marker(records[-1].value, f"topic {names.markers}")
 
     def _lowered(self, new_ids: tuple[SchemaId, ...] = ()) -> Lowered:
         fragment = self._settings.fragment
-        return lower(fragment, self._surveyor.survey(fragment, self._settings.topic_ids, new_ids))
+        return lower(
+            fragment, self._host.surveyor.survey(fragment, self._settings.topic_ids, new_ids)
+        )
 
     # --- one query --------------------------------------------------------------------------
 
@@ -208,14 +218,14 @@ class StableLane:
         """Run a query until it fails or is stopped, which raises as well."""
         self._raised = None
         options = {
-            "kafka.bootstrap.servers": self._settings.bootstrap_servers,
+            "kafka.bootstrap.servers": self._host.bootstrap_servers,
             "kafka.isolation.level": "read_committed",
         }
-        inspector = Inspector(self._spark, lowered, options)
+        inspector = Inspector(self._host.spark, lowered, options)
         limits = {"maxOffsetsPerTrigger": str(RECORDS_PER_BATCH), "failOnDataLoss": "true"}
-        reader = KafkaReader(self._spark, {**options, **limits}, _starts(sink.marker.end))
+        reader = KafkaReader(self._host.spark, {**options, **limits}, _starts(sink.marker.end))
         label = f"{self._id.network}.{self._id.fragment}"
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
+        self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
         rows = emit(lowered, reader, sink.marker.incarnation)
         holder: list[Engine] = []
         ready = threading.Event()

@@ -152,5 +152,5 @@ def _encoding(fragment: Fragment, around: Surroundings) -> Encoding:
         key_columns=output.key,
         key_json=output.key_schema_json,
         key_id=around.key_id,
-        partitions=output.partitions,
+        partitions=around.partitions[output.topic],
     )

@@ -163,7 +163,7 @@ class Encoding:
     """How result rows become Kafka records.
 
     `key_columns` empty and no core: the input's key bytes and partition pass. `partitions` is
-    those of the output topic.
+    what the output topic really has.
     """
 
     value_columns: tuple[str, ...]

@@ -45,11 +45,11 @@ class Surveyor:
         """
         extra = []
         for schema_id in new_ids:
-            found = self.registry.schema_by_id(schema_id)
-            if found is None:
+            text = self._text(schema_id)
+            if text is None:
                 self.record_missing(schema_id)
             else:
-                extra.append(WriterSchema(schema_id, found.text))
+                extra.append(WriterSchema(schema_id, text))
         output = fragment.output
         value_id = self._registered(value_subject(output.topic), output.schema_json)
         key_id = None
@@ -62,6 +62,14 @@ class Surveyor:
             value_id=value_id,
             key_id=key_id,
         )
+
+    def _text(self, schema_id: SchemaId) -> str | None:
+        """A schema's text; None if there is none, or if it is none that Avro could read."""
+        try:
+            found = self.registry.schema_by_id(schema_id)
+        except SchemaError:
+            return None
+        return None if found is None else found.text
 
     def start_positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         """Where a first start begins: external streams as their document says, others first."""

@@ -26,7 +26,7 @@ def fragment(name: str) -> Fragment:
 def surroundings(planned: Fragment, *, missing: tuple[int, ...] = ()) -> Surroundings:
     """One writer schema for each input, two partitions everywhere."""
     names = planned.names
-    topics: list[TopicName] = [names.redrive, names.advances]
+    topics: list[TopicName] = [names.redrive, names.advances, planned.output.topic]
     for stream in planned.inputs:
         topics.append(stream.topic)
         if not isinstance(stream, ExternalStream):

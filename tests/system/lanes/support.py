@@ -1,0 +1,200 @@
+"""A running node on the embedded stack, and what tests do with it as its users would."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brokers.embedded.stack import StackSettings
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import TopicReader
+from brokers.records import KafkaRecord
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.clock import SystemClock
+from pipeline.deploy.apply import Deployed, Servers, compare, deploy
+from pipeline.deploy.documents import read_document
+from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, SchemaId, TopicName
+from pipeline.names import Znodes
+from schemas import avro, codec, wire
+from schemas.client import RegistryClient
+from tests.conftest import WaitFor
+
+TIMEOUT_S = 20.0
+READY_WITHIN_S = 120.0
+RUNNING_WITHIN_S = 120.0
+OWNER = ParticipantId("local")
+
+READING: Mapping[str, Any] = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "sensor", "type": "string"},
+        {"name": "value", "type": "int"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+
+
+@dataclass
+class Installation:
+    """The stack's clients, a data folder, and nodes as child processes."""
+
+    stack: StackSettings
+    folder: Path
+    catalog: Catalog
+    admin: KafkaAdmin
+    registry: RegistryClient
+    producer: PlainProducer
+    wait_for: WaitFor
+
+    # --- nodes --------------------------------------------------------------------------------
+
+    def start_node(self, name: str) -> "subprocess.Popen[bytes]":
+        """Start a node process; returns at once."""
+        ready = self.folder / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        settings = {
+            "data": str(self.folder),
+            "node": name,
+            "kafka.bootstrap_servers": self.stack.kafka_bootstrap_servers,
+            "zookeeper.connect": self.stack.zookeeper_connect,
+            "registry.url": self.stack.registry_url,
+            "cache": str(self.stack.cache),
+        }
+        command = [sys.executable, "-P", "-m", "pipeline.cli.main", "node", "start"]
+        command += [f"--ready-file={ready}"]
+        command += [f"--set={key}={value}" for key, value in settings.items()]
+        with (self.folder / f"{name}.out").open("ab") as out:
+            return subprocess.Popen(
+                command, stdout=out, stderr=out, start_new_session=True, cwd=Path.cwd()
+            )
+
+    def await_node(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+        """Wait until a node takes up fragments."""
+        ready = self.folder / f"{name}.ready"
+
+        def up() -> bool:
+            assert process.poll() is None, (self.folder / f"{name}.out").read_text()[-4000:]
+            return ready.exists()
+
+        self.wait_for(up, f"node {name} is up", within_s=READY_WITHIN_S)
+
+    @contextmanager
+    def node(self, name: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """A running node; killed with all it started when the block is left."""
+        process = self.start_node(name)
+        try:
+            self.await_node(name, process)
+            yield process
+        finally:
+            kill(process)
+
+    # --- networks -----------------------------------------------------------------------------
+
+    def deploy(self, document: str, schemas: Mapping[str, Mapping[str, Any]]) -> Deployed:
+        """Deploy a document as `medusa deploy` does; schemas are files beside it."""
+        folder = self.folder / "documents"
+        folder.mkdir(exist_ok=True)
+        for file, schema in schemas.items():
+            (folder / file).write_text(json.dumps(schema))
+        path = folder / "network.yaml"
+        path.write_text(document)
+        servers = Servers(self.catalog, self.admin, self.registry, SystemClock())
+        found = compare(read_document(path, lambda _: None), OWNER, servers)
+        return deploy(found, servers, lambda _: None)
+
+    def status(self, network: str, fragment: str) -> FragmentStatus | None:
+        """What the node last reported of a fragment."""
+        return self.catalog.status(NetworkName(network), FragmentName(fragment))
+
+    def await_state(
+        self, network: str, fragment: str, state: LaneState, *, epoch: int = 1
+    ) -> FragmentStatus:
+        """Wait until a fragment is in a state, in this epoch or a later one."""
+        found: list[FragmentStatus] = []
+
+        def there() -> bool:
+            status = self.status(network, fragment)
+            if status is None or status.state is not state or status.epoch < epoch:
+                return False
+            found.append(status)
+            return True
+
+        self.wait_for(there, f"{network}.{fragment} is {state.value}", within_s=RUNNING_WITHIN_S)
+        return found[0]
+
+    # --- records ------------------------------------------------------------------------------
+
+    def send(self, topic: str, value: bytes | None, **record: Any) -> None:
+        """Send one record with exactly this value."""
+        self.producer.send(TopicName(topic), record.pop("key", None), value, **record)
+
+    def encoded(self, subject: str, schema: Mapping[str, Any], value: Mapping[str, Any]) -> bytes:
+        """A value in the wire format, its schema registered as a producer would."""
+        text = json.dumps(schema)
+        schema_id = self.registry.register(subject, text)
+        return wire.join(schema_id, codec.encode(avro.parse(text), dict(value)))
+
+    def records(self, topic: str) -> list[KafkaRecord]:
+        """All committed records of a topic."""
+        name = TopicName(topic)
+        ends = self.admin.end_offsets((name,))
+        with TopicReader(self.stack.kafka_bootstrap_servers, TIMEOUT_S) as reader:
+            reader.assign(self.admin.start_offsets((name,)))
+            return list(reader.read_to(ends))
+
+    def decoded(self, topic: str) -> list[Any]:
+        """All committed values of a topic, decoded with the schema each was written with."""
+        return [self._decode(record.value) for record in self.records(topic)]
+
+    def _decode(self, value: bytes | None) -> Any:
+        framed = wire.split(value)
+        assert isinstance(framed, wire.Framed), value
+        schema = self.registry.schema_by_id(SchemaId(framed.schema_id))
+        assert schema is not None
+        return codec.decode(schema, schema, framed.body)
+
+
+@contextmanager
+def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Iterator[Installation]:
+    """Clients of a running stack."""
+    store = ZooKeeperStore.connect(stack.zookeeper_connect, TIMEOUT_S)
+    registry = RegistryClient(stack.registry_url, TIMEOUT_S)
+    producer = PlainProducer(stack.kafka_bootstrap_servers, TIMEOUT_S)
+    catalog = Catalog(store, Znodes(""))
+    catalog.ensure_format()
+    try:
+        admin = KafkaAdmin(stack.kafka_bootstrap_servers, TIMEOUT_S)
+        yield Installation(stack, folder, catalog, admin, registry, producer, wait_for)
+    finally:
+        producer.close()
+        registry.close()
+        store.close()
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    """kill -9 a node and everything in its session, and wait until it is gone."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait(30)
+
+
+def readings(count: int, sensors: Sequence[str] = ("a", "b", "c")) -> list[dict[str, Any]]:
+    """Readings one millisecond apart, ending now."""
+    now = int(time.time() * 1000)
+    return [
+        {"sensor": sensors[i % len(sensors)], "value": i, "at": Millis(now - count + i)}
+        for i in range(count)
+    ]

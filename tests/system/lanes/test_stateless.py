@@ -1,0 +1,120 @@
+"""A stateless fragment on the real stack: good records through, bad ones kept, nothing stops."""
+
+import time
+
+import pytest
+
+from pipeline.catalog.records import LaneState
+from tests.system.lanes.support import READING, Installation, readings
+
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]
+
+DOCUMENT = """
+network: {name}
+streams:
+  readings: {{topic: {name}-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 2}}
+boxes:
+  halved: {{map: readings, select: {{sensor: sensor, half: 100 / value, at: at}}}}
+outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
+"""
+WITHIN_S = 60.0
+
+
+def _deploy(medusa: Installation, name: str) -> None:
+    medusa.deploy(DOCUMENT.format(name=name), {"reading.avsc": READING})
+    medusa.await_state(name, "halved", LaneState.RUNNING)
+
+
+def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Installation) -> None:
+    """Each kind of bad record is kept byte for byte with its reason; the good ones all come out."""
+    _deploy(medusa, "bad")
+    good = [medusa.encoded("bad-in-value", READING, r) for r in readings(21) if r["value"]]
+    zero = medusa.encoded("bad-in-value", READING, {**readings(1)[0], "value": 0})
+    far = {**readings(1)[0], "value": 1, "at": int(time.time() * 1000) + 86_400_000}
+    ahead = medusa.encoded("bad-in-value", READING, far)
+    bad: dict[str, bytes | None] = {
+        "empty_value": None,
+        "not_wire_format": b"plain text",
+        "undecodable": good[0][:7],
+        "schema_not_found": b"\x00\x00\x0f\x42\x40" + good[0][5:],
+        "evaluation_failed": zero,
+        "event_time_ahead": ahead,
+    }
+    for value in good:
+        medusa.send("bad-in", value, key=b"k")
+    for reason, value in bad.items():
+        medusa.send("bad-in", value, key=reason.encode(), headers=(("trace", b"1"), ("none", None)))
+    medusa.producer.flush(10)
+    medusa.wait_for(
+        lambda: (
+            len(medusa.records("bad.halved.dlq")) >= len(bad)
+            and len(medusa.records("bad-out")) >= len(good)
+        ),
+        "all records are settled",
+        within_s=WITHIN_S,
+    )
+    letters = medusa.records("bad.halved.dlq")
+    assert {letter.key: letter.value for letter in letters} == {
+        reason.encode(): value for reason, value in bad.items()
+    }
+    for letter in letters:
+        headers = dict(letter.headers)
+        assert headers["medusa.error.reason"] == letter.key
+        assert headers["medusa.error.topic"] == b"bad-in"
+        assert letter.headers[:2] == (("trace", b"1"), ("none", None))
+    assert sorted(row["half"] for row in medusa.decoded("bad-out")) == sorted(
+        100 / value for value in range(1, 21)
+    )
+    medusa.wait_for(
+        lambda: (
+            (s := medusa.status("bad", "halved")) is not None
+            and (s.records_in, s.records_out, s.dead_letters) == (26, 20, 6)
+        ),
+        "the status counts them",
+    )
+
+
+def test_a_null_key_and_the_partition_pass(medusa: Installation) -> None:
+    """A stateless box leaves a record in its partition with its key, null or not, and its time."""
+    _deploy(medusa, "passed")
+    sent = {}
+    for number, reading in enumerate(readings(8)):
+        value = medusa.encoded("passed-in-value", READING, {**reading, "value": number + 1})
+        key, partition = (None if number % 2 else b"key"), number % 2
+        medusa.send("passed-in", value, key=key, partition=partition)
+        sent[100 / (number + 1)] = (key, partition, reading["at"])
+    medusa.producer.flush(10)
+    medusa.wait_for(lambda: len(medusa.records("passed-out")) == 8, "all came", within_s=WITHIN_S)
+    rows = zip(medusa.records("passed-out"), medusa.decoded("passed-out"), strict=True)
+    assert {
+        row["half"]: (record.key, record.partition, record.timestamp_ms) for record, row in rows
+    } == sent
+
+
+def test_a_producer_may_switch_to_a_newer_schema_while_the_lane_runs(medusa: Installation) -> None:
+    """The new id is looked up on the way: nothing is lost, nothing is restarted."""
+    _deploy(medusa, "newer")
+    newer = {
+        **READING,
+        "fields": [*READING["fields"], {"name": "unit", "type": "string", "default": "C"}],
+    }
+    first, second = readings(2)
+    medusa.send("newer-in", medusa.encoded("newer-in-value", READING, {**first, "value": 1}))
+    medusa.producer.flush(10)
+    medusa.wait_for(lambda: len(medusa.records("newer-out")) == 1, "the first", within_s=WITHIN_S)
+    value = medusa.encoded("newer-in-value", newer, {**second, "value": 2, "unit": "K"})
+    medusa.send("newer-in", value)
+    medusa.producer.flush(10)
+    medusa.wait_for(lambda: len(medusa.records("newer-out")) == 2, "the second", within_s=WITHIN_S)
+    status = medusa.status("newer", "halved")
+    assert status is not None
+    assert (status.restarts, status.epoch) == (0, 1)
+
+
+def test_an_unchanged_deploy_changes_and_restarts_nothing(medusa: Installation) -> None:
+    """Deploying twice is deploying once."""
+    _deploy(medusa, "twice")
+    revision = medusa.catalog.revision()
+    again = medusa.deploy(DOCUMENT.format(name="twice"), {"reading.avsc": READING})
+    assert (again.changed, again.version, again.created) == (False, 1, ())
+    assert medusa.catalog.revision() == revision
