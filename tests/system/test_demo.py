@@ -1,0 +1,93 @@
+"""The whole demo as a user runs it: right in the end, and gone without a trace however it ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+
+MARK = "MEDUSA_TEST_MARK"
+FEEDING_WITHIN_S = 240.0
+GONE_WITHIN_S = 90.0
+
+
+@contextmanager
+def demo(folder: Path, *arguments: str) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
+    """A running demo, and the mark that all of its processes carry in their environment."""
+    mark = uuid.uuid4().hex
+    environment = {**os.environ, MARK: mark, "TMPDIR": str(folder)}
+    command = [sys.executable, "-P", "-m", "pipeline.cli.main", "demo", *arguments]
+    with (folder / "out").open("wb") as out:
+        process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=Path.cwd())
+        try:
+            yield process, mark
+        finally:
+            process.kill()
+            process.wait(30)
+
+
+def said(folder: Path) -> str:
+    """What the demo printed so far."""
+    return (folder / "out").read_text(encoding="utf-8", errors="replace")
+
+
+def marked(mark: str) -> dict[int, str]:
+    """All living processes with a mark in their environment: id and command line."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        try:
+            if mark.encode() in (entry / "environ").read_bytes():
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(entry.name)] = line.decode(errors="replace")[:120]
+        except OSError:
+            continue  # it ended, or is not ours to see
+    return found
+
+
+def wait_until_gone(mark: str) -> dict[int, str]:
+    """Wait until no marked process lives; those that are left when the time is over."""
+    ends_at = time.monotonic() + GONE_WITHIN_S
+    while (left := marked(mark)) and time.monotonic() < ends_at:
+        time.sleep(0.2)
+    return left
+
+
+def test_every_result_of_the_demo_is_right(tmp_path: Path) -> None:
+    """It exits with 0 and says how many results it compared; nothing of it is left."""
+    with demo(tmp_path, "--seconds", "25") as (process, mark):
+        code = process.wait(800)
+        assert code == 0, said(tmp_path)
+        count = re.search(r"^All ([\d,]+) results are right\.$", said(tmp_path), re.MULTILINE)
+        assert count is not None
+        assert int(count.group(1).replace(",", "")) > 1_000
+        assert wait_until_gone(mark) == {}
+    assert list(tmp_path.glob("medusa-demo-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)],
+)
+def test_nothing_survives_the_demo(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """However it is ended in the middle of its feed, servers, node and producer all end."""
+    with demo(tmp_path, "--seconds", "300") as (process, mark):
+        ends_at = time.monotonic() + FEEDING_WITHIN_S
+        while "feeding" not in said(tmp_path):
+            assert process.poll() is None, said(tmp_path)
+            assert time.monotonic() < ends_at, said(tmp_path)
+            time.sleep(0.2)
+        assert len(marked(mark)) > 5
+        process.send_signal(number)
+        assert process.wait(GONE_WITHIN_S) == code
+        assert wait_until_gone(mark) == {}
