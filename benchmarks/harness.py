@@ -17,13 +17,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.readings import HERE, READING_JSON
+from brokers.embedded.control import running_stack as running_control
 from brokers.embedded.jars import jar_folder
+from brokers.kafka.admin import KafkaAdmin
+from brokers.records import NewTopicSpec
+from pipeline.ids import TopicName
+from schemas.client import RegistryClient
 
 SOURCE = "bench-readings"
 PARTITIONS = 4
@@ -44,6 +46,14 @@ class Stack:
     def jars(self) -> Path:
         """The connector jars, which the plain script uses too."""
         return jar_folder(self.cache) / "spark"
+
+    @property
+    def pid(self) -> int:
+        """The process of `medusa up`, of which all others descend."""
+        control = running_control(self.folder / ".medusa")
+        if control is None:
+            raise SystemExit("the stack does not run")
+        return control.pid
 
     def medusa(self, *arguments: str) -> str:
         """Run one command; returns its stdout, ends the benchmark if it fails."""
@@ -99,7 +109,6 @@ def running_stack() -> Iterator[Stack]:
     with project() as stack:
         try:
             stack.medusa("up", "--detach")
-            create_topics(stack, SOURCE)
             yield stack
         finally:
             subprocess.run(
@@ -126,19 +135,17 @@ def free_ports(count: int) -> list[int]:
 
 def create_topics(stack: Stack, *topics: str) -> None:
     """Create topics with the benchmark's number of partitions."""
-    admin = AdminClient({"bootstrap.servers": stack.bootstrap_servers})
-    made = admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics])
-    for topic, future in made.items():
-        try:
-            future.result(30)
-        except KafkaException as error:
-            raise SystemExit(f"topic {topic} could not be created: {error}") from error
+    admin = KafkaAdmin(stack.bootstrap_servers, 30.0)
+    admin.create_topics(tuple(NewTopicSpec(TopicName(t), PARTITIONS, 1) for t in topics))
 
 
 def register_reading(stack: Stack) -> int:
     """Register the readings' schema; its id."""
-    registry = SchemaRegistryClient({"url": stack.registry_url})
-    return int(registry.register_schema(f"{SOURCE}-value", Schema(READING_JSON, "AVRO")))
+    registry = RegistryClient(stack.registry_url)
+    try:
+        return int(registry.register(f"{SOURCE}-value", READING_JSON))
+    finally:
+        registry.close()
 
 
 @contextmanager
@@ -181,7 +188,7 @@ def our_side(stack: Stack, document: str, network: str) -> Iterator[None]:
     try:
         yield
     finally:
-        stack.medusa("undeploy", network, "--yes")
+        stack.medusa("undeploy", network)
 
 
 def all_run(stack: Stack, network: str) -> bool:
@@ -230,6 +237,7 @@ def reader(stack: Stack, topic: str, *, at_end: bool) -> Consumer:
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 10,
+            "log_level": 2,
         }
     )
     partitions = consumer.list_topics(topic, 30).topics[topic].partitions

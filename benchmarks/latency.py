@@ -260,6 +260,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     found: list[Measured] = []
     with running_stack() as stack:
+        create_topics(stack, SOURCE)
         schema_id = register_reading(stack)
         for turn in range(options.repeat):
             found += run(stack, options.job, schema_id, turn, options)

@@ -7,23 +7,18 @@ stateless box, and the memory of everything that was started.
 """
 
 import argparse
-import json
-import subprocess
 import sys
 import time
 
 from benchmarks.harness import (
     FINISHED_WITHIN_S,
     SOURCE,
-    Stack,
     create_topics,
-    environment,
     feed,
     median,
-    medusa_command,
-    project,
     reader,
     register_reading,
+    running_stack,
     stable_end,
     wait_for,
 )
@@ -34,53 +29,25 @@ TARGET = "bench-converted"
 
 def measure() -> dict[str, float]:
     """One round: seconds until ready, seconds until the first output, MB of all processes."""
-    with project() as stack:
-        started = time.monotonic()
-        up = subprocess.Popen(
-            medusa_command("up"),
-            cwd=stack.folder,
-            env=environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    began = time.monotonic()
+    with running_stack() as stack:
+        ready_s = time.monotonic() - began
+        create_topics(stack, SOURCE, TARGET)
+        consumer = reader(stack, TARGET, at_end=True)
+        feeding = feed(stack, "steady", register_reading(stack), rate=10, warm_up=0, seconds=60)
         try:
-            wait_for(lambda: ready(stack, up), FINISHED_WITHIN_S, "medusa up")
-            ready_s = time.monotonic() - started
-            create_topics(stack, SOURCE, TARGET)
-            consumer = reader(stack, TARGET, at_end=True)
-            feeding = feed(stack, "steady", register_reading(stack), rate=10, warm_up=0, seconds=60)
-            try:
-                time.sleep(2)
-                started = time.monotonic()
-                stack.medusa("deploy", "-f", "stateless.yaml")
-                deployed_s = time.monotonic() - started
-                wait_for(lambda: stable_end(consumer, TARGET) > 0, FINISHED_WITHIN_S, "an output")
-                first_s = time.monotonic() - started
-                memory = resident_bytes(up.pid)
-            finally:
-                consumer.close()
-                feeding.terminate()
-                feeding.wait(30)
+            time.sleep(2)
+            began = time.monotonic()
+            stack.medusa("deploy", "-f", "stateless.yaml")
+            deployed_s = time.monotonic() - began
+            wait_for(lambda: stable_end(consumer, TARGET) > 0, FINISHED_WITHIN_S, "an output")
+            first_s = time.monotonic() - began
+            memory = resident_bytes(stack.pid)
         finally:
-            up.terminate()
-            up.wait(60)
+            consumer.close()
+            feeding.terminate()
+            feeding.wait(30)
     return {"ready": ready_s, "deploy": deployed_s, "first": first_s, "memory": (memory or 0) / 1e6}
-
-
-def ready(stack: Stack, up: "subprocess.Popen[bytes]") -> bool:
-    """Whether the node is up, which is the last thing that `medusa up` starts."""
-    if up.poll() is not None:
-        raise SystemExit("medusa up ended")
-    asked = subprocess.run(
-        medusa_command("node", "list", "-o", "json"),
-        cwd=stack.folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=FINISHED_WITHIN_S,
-        check=False,
-    )
-    return asked.returncode == 0 and bool(json.loads(asked.stdout)["nodes"])
 
 
 def main(arguments: list[str]) -> int:

@@ -129,6 +129,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     found: list[Measured] = []
     with running_stack() as stack:
+        create_topics(stack, SOURCE)
         load(stack, register_reading(stack), options.records)
         for turn in range(options.repeat):
             found += run(stack, turn, options)
