@@ -52,7 +52,7 @@ def encode_lines(lines: Iterable[bytes], target: Target) -> Iterator[Encoded | B
 
 def _encode(number: int, line: bytes, target: Target) -> Encoded | BadLine:
     try:
-        given = json.loads(line.strip(), parse_float=Decimal)
+        given = json.loads(line.decode("utf-8").strip(), parse_float=Decimal)
     except json.JSONDecodeError as error:
         return BadLine(number, "", f"not JSON: {error.msg} (column {error.colno})")
     except UnicodeDecodeError:

@@ -14,7 +14,7 @@ from pipeline.errors import EnvironmentProblem
 
 _BYTES_MAX = 20_000_000
 _FILES_KEPT = 3
-_QUIET = ("py4j", "kazoo", "httpx", "httpcore", "pyspark")
+_QUIET = ("kazoo", "httpx", "httpcore", "pyspark")
 """Libraries whose chatter would drown what the node says."""
 
 
@@ -54,6 +54,8 @@ def log_to(path: Path, *, verbose: bool) -> Iterator[None]:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if verbose else logging.INFO)
+    # It reports the error by which a lane is stopped; the lane itself says what matters.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:

@@ -89,7 +89,7 @@ def command(
             "bad": [{"line": b.line, "path": b.path, "message": b.message} for b in count.kept],
         },
         f"{count.sent} records sent to {topic}"
-        + (f", {count.bad} lines were bad" if count.bad else ""),
+        + (f"; bad lines: {count.bad}" if count.bad else ""),
     )
     if count.bad:
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)

@@ -1,0 +1,242 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
+from pipeline.cli.session import Opener
+from pipeline.clock import Clock
+from pipeline.errors import UnavailableError
+from pipeline.ids import FragmentName, NetworkName, NodeId, ParticipantId
+from pipeline.settings import Settings
+from tests.unit.cli.twins import opener
+from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
+
+Caller = Callable[..., Any]
+CARS, NODE, LOCAL = NetworkName("cars"), NodeId("n1"), ParticipantId("local")
+
+
+def _deployed(medusa: Caller, world: World) -> Opener:
+    write_project(Path())
+    connect = opener(world)
+    assert medusa("deploy", "--no-wait", opener=connect).code == 0
+    return connect
+
+
+def _report(world: World, fragment: str, state: LaneState, error: str = "") -> None:
+    name = FragmentName(fragment)
+    world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
+    epoch = world.catalog.claim(CARS, name, NODE, LOCAL, NOW)
+    world.catalog.report(
+        FragmentStatus(CARS, name, NODE, epoch, state, NOW, records_in=5, last_error=error)
+    )
+
+
+def test_show_and_explain_need_no_server(medusa: Caller) -> None:
+    """Both read the document alone."""
+    write_project(Path())
+    shown = medusa("show")
+    assert shown.code == 0
+    assert "[moving-cars]" in shown.out
+    assert medusa("explain").out.startswith("network cars of local: 2 fragments")
+    assert medusa("explain", "-o", "json").data["fragments"][0]["output"] == "moving-cars"
+
+
+def test_plan_says_what_is_pending_by_exit_code(medusa: Caller) -> None:
+    """2 with --detailed-exitcode while something would change, 0 after the deploy, 0 without it."""
+    world = World.new()
+    write_project(Path())
+    connect = opener(world)
+    assert medusa("plan", opener=connect).code == 0
+    pending = medusa("plan", "--detailed-exitcode", "-o", "json", opener=connect)
+    assert pending.code == 2
+    assert pending.data["pending"] is True
+    assert not world.kafka.topics
+    _deployed(medusa, world)
+    assert medusa("plan", "--detailed-exitcode", opener=connect).code == 0
+
+
+def test_plan_tells_what_stands_against_a_deploy(medusa: Caller) -> None:
+    """A plan that could not be deployed ends with 65 and every reason."""
+    world = World.new()
+    write_project(Path())
+    world.kafka.add("moving-cars", records=3)
+    called = medusa("plan", "-o", "json", opener=opener(world))
+    assert called.code == 65
+    assert called.data["error"]["code"] == "not-deployable"
+    assert "moving-cars" in called.data["error"]["problems"][0]["message"]
+
+
+def test_a_document_with_many_mistakes_tells_all_of_them(medusa: Caller) -> None:
+    """One pass, every mistake with its line, exit code 65."""
+    write_project(
+        Path(),
+        DOCUMENT.replace("speed > 0", "spede > 0").replace("filter: sightings, where: speed = 0",
+                                                           "filter: sighting, where: speed = 0"),
+    )  # fmt: skip
+    called = medusa("plan", opener=opener(World.new()))
+    assert called.code == 65
+    assert "network.yaml:5" in called.err
+    assert "network.yaml:6" in called.err
+
+
+def test_deploy_twice_says_that_nothing_changed(medusa: Caller) -> None:
+    """The id is the same, and the words say so."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    again = medusa("deploy", "--no-wait", opener=connect)
+    assert again.code == 0
+    assert again.out == "cars@1 is deployed already; nothing changed\n"
+
+
+def test_dry_run_deploys_nothing(medusa: Caller) -> None:
+    """It says what plan says."""
+    world = World.new()
+    write_project(Path())
+    called = medusa("deploy", "--dry-run", opener=opener(world))
+    assert called.code == 0
+    assert "moving-cars" in called.out
+    assert not world.kafka.topics
+
+
+def test_deploy_waits_until_all_fragments_run(medusa: Caller) -> None:
+    """It ends as soon as the last one reports that it runs."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING)
+    _report(world, "stopped", LaneState.RUNNING)
+    called = medusa("deploy", "-o", "json", opener=connect)
+    assert called.code == 0
+    assert [f["state"] for f in called.data["fragments"]] == ["running", "running"]
+
+
+def test_deploy_without_a_node_says_so_in_time(medusa: Caller) -> None:
+    """The wait has a limit: 75, and a hint that no node is up."""
+    write_project(Path())
+    called = medusa("deploy", "--timeout", "0.3", opener=opener(World.new()))
+    assert called.code == 75
+    assert "no node is up" in called.err
+
+
+def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
+    """Its error is told at once instead of after the whole wait."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.FAILED, "no such column")
+    called = medusa("deploy", opener=connect)
+    assert called.code == 65
+    assert "cars.moving failed: no such column" in called.err
+    assert "medusa logs cars.moving" in called.err
+
+
+def test_replacing_a_fragment_asks_first(medusa: Caller) -> None:
+    """Where nobody can be asked --yes is needed; without it nothing changes."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    write_project(Path(), DOCUMENT.replace("speed > 0", "speed > 9"))
+    called = medusa("deploy", "--no-wait", opener=connect)
+    assert called.code == 65
+    assert "--yes" in called.err
+    assert medusa("deploy", "--no-wait", "--yes", opener=connect).out.startswith("cars@2")
+
+
+def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:
+    """A report of a node that is no longer up is not believed."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING)
+    before = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert [f["state"] for f in before] == ["running", "pending"]
+    world.store.expire()
+    after = medusa("status", "cars", opener=connect)
+    assert "lost" in after.out
+    assert "running" not in after.out
+
+
+def test_status_of_nothing(medusa: Caller) -> None:
+    """No network is no error; an unknown one is."""
+    connect = opener(World.new())
+    empty = medusa("status", opener=connect)
+    assert (empty.code, empty.out) == (0, "")
+    assert "no network is deployed" in empty.err
+    assert medusa("status", "cars", opener=connect).code == 65
+
+
+def test_undeploy_and_destroy(medusa: Caller) -> None:
+    """Stopping keeps all; destroying needs --yes and says what goes and what stays."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    assert medusa("undeploy", "cars", opener=connect).out == "cars is stopped\n"
+    assert "nothing changed" in medusa("undeploy", "cars", opener=connect).out
+    dry = medusa("destroy", "cars", "--dry-run", "-o", "json", opener=connect)
+    assert "moving-cars" in dry.data["removed_topics"]
+    assert dry.data["kept_topics"] == ["car-sightings"]
+    assert medusa("destroy", "cars", opener=connect).code == 65
+    assert world.catalog.network(CARS) is not None
+    checkpoints = Path(".medusa/checkpoints/cars/moving")
+    checkpoints.mkdir(parents=True)
+    assert medusa("destroy", "cars", "--yes", opener=connect).code == 0
+    assert world.catalog.network(CARS) is None
+    assert not checkpoints.exists()
+    assert set(world.kafka.topics) == {"car-sightings"}
+
+
+def test_a_server_that_is_down_names_medusa_up(medusa: Caller) -> None:
+    """69, with what to try."""
+    write_project(Path())
+
+    def connect(_settings: Settings, _clock: Clock) -> Any:
+        class Down:
+            """No server answers."""
+
+            @property
+            def servers(self) -> None:
+                raise UnavailableError("no answer", place="ZooKeeper")
+
+            def close(self) -> None:
+                """Nothing was opened."""
+
+        return Down()
+
+    called = medusa("plan", opener=connect)
+    assert called.code == 69
+    assert "`medusa up`" in called.err
+
+
+def test_node_list(medusa: Caller) -> None:
+    """Every node with the fragments that it owns."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING)
+    nodes = medusa("node", "list", "-o", "json", opener=connect).data["nodes"]
+    assert [(n["node"], n["fragments"]) for n in nodes] == [("n1", ["cars.moving"])]
+    assert "n1" in medusa("node", "list", opener=connect).out
+
+
+def test_schema_verbs(medusa: Caller) -> None:
+    """Check, register twice, list, show; an unfit one is refused with path and types."""
+    connect = opener(World.new())
+    write_project(Path())
+    assert medusa("schema", "check", "sighting.avsc").code == 0
+    first = medusa("schema", "register", "s-value", "sighting.avsc", "-o", "json", opener=connect)
+    again = medusa("schema", "register", "s-value", "sighting.avsc", "-o", "json", opener=connect)
+    assert (first.data["changed"], again.data["changed"]) == (True, False)
+    assert first.data["id"] == again.data["id"]
+    listed = medusa("schema", "list", "-o", "json", opener=connect).data["subjects"]
+    assert listed == [{"subject": "s-value", "version": 1, "id": first.data["id"]}]
+    shown = medusa("schema", "show", str(first.data["id"]), "-o", "json", opener=connect)
+    assert shown.data["schema"]["name"] == "Sighting"
+    Path("bad.avsc").write_text(SCHEMA.replace('"double"', '"string"'), encoding="utf-8")
+    refused = medusa("schema", "check", "bad.avsc", "--subject", "s-value", opener=connect)
+    assert refused.code == 65
+    assert "speed" in refused.err
+    assert "double" in refused.err
+    assert medusa("schema", "register", "s-value", "bad.avsc", opener=connect).code == 65
+    assert medusa("schema", "show", "nobody", opener=connect).code == 65
+
+
+def test_a_schema_that_does_not_parse_names_file_and_path(medusa: Caller) -> None:
+    """65, without any server."""
+    Path("broken.avsc").write_text('{"type": "record", "name": "A"}', encoding="utf-8")
+    called = medusa("schema", "check", "broken.avsc")
+    assert called.code == 65
+    assert "broken.avsc" in called.err

@@ -1,0 +1,139 @@
+import io
+import json
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from brokers.embedded.progress import Step
+from pipeline.cli.addresses import port_of
+from pipeline.cli.detached import Teller
+from pipeline.cli.node_log import LineFormatter, log_to
+from pipeline.cli.output import Format, Printer, Table
+from pipeline.cli.progress import words
+from pipeline.cli.supervise import HEALTHY_AFTER_S, WAITS_S, Supervisor, after_end
+from pipeline.errors import RefusedError
+
+
+@pytest.mark.parametrize(
+    ("address", "port"),
+    [("127.0.0.1:9092", 9092), ("localhost:2181/medusa", 2181), ("http://127.0.0.1:8081", 8081)],
+)
+def test_ports_of_loopback_addresses(address: str, port: int) -> None:
+    """With or without a scheme and a path."""
+    assert port_of("x", address) == port
+
+
+@pytest.mark.parametrize("address", ["broker:9092", "127.0.0.1", "a:1,b:2", "127.0.0.1:port"])
+def test_other_addresses_are_not_ours_to_start(address: str) -> None:
+    """`up` never starts what the settings place elsewhere."""
+    with pytest.raises(RefusedError, match="kafka"):
+        port_of("kafka", address)
+
+
+def test_steps_are_told_in_tenths() -> None:
+    """A download of many parts does not flood a log."""
+    assert words(Step("fetching", 0, 57)) == "fetching: 0 %"
+    assert words(Step("fetching", 56, 57)) == "fetching: 90 %"
+    assert words(Step("fetching", 57, 57)) == "fetching: 100 %"
+    assert words(Step("waiting")) == "waiting"
+
+
+class _Process:
+    def __init__(self) -> None:
+        self.exit_code: int | None = None
+
+
+def test_a_node_is_started_again_after_growing_waits_and_then_left_alone() -> None:
+    """Every end is told; after the last wait it is not started any more."""
+    started: list[_Process] = []
+    told: list[str] = []
+
+    def start() -> _Process:
+        started.append(_Process())
+        return started[-1]
+
+    supervisor = Supervisor(start, "node n1", told.append)
+    supervisor.begin(0.0)
+    now = 0.0
+    for wait in WAITS_S:
+        started[-1].exit_code = 1
+        supervisor.look(now)
+        count = len(started)
+        supervisor.look(now + wait - 0.1)
+        assert len(started) == count
+        now += wait
+        supervisor.look(now)
+        assert len(started) == count + 1
+    started[-1].exit_code = 1
+    supervisor.look(now)
+    supervisor.look(now + 10_000)
+    assert len(started) == len(WAITS_S) + 1
+    assert "left alone" in told[-1]
+
+
+def test_a_node_that_ran_for_long_gets_new_tries() -> None:
+    """An end after hours is not counted together with those of the start."""
+    assert after_end(len(WAITS_S), HEALTHY_AFTER_S, 1000.0).again_at_s == 1000.0 + WAITS_S[0]
+    assert after_end(len(WAITS_S), 1.0, 1000.0).again_at_s is None
+
+
+def test_a_log_line_has_time_level_and_fragment(tmp_path: Path) -> None:
+    """The form that `medusa logs` reads; a trace is indented below its line."""
+    record = logging.LogRecord("x", logging.INFO, "f", 1, "starting %d\nmore", (3,), None)
+    record.fragment = "tolls.moving"
+    record.created = 0.0
+    assert LineFormatter().format(record) == (
+        "1970-01-01T00:00:00.000Z INFO [tolls.moving] starting 3\n    more"
+    )
+    log = tmp_path / "logs" / "node-n.log"
+    before = logging.getLogger().level
+    with log_to(log, verbose=False):
+        logging.getLogger("medusa.test").info("hello", extra={"fragment": "a.b"})
+    logging.getLogger().setLevel(before)
+    assert log.read_text(encoding="utf-8").endswith("INFO [a.b] hello\n")
+
+
+def test_the_starter_hears_steps_errors_and_readiness() -> None:
+    """One JSON object a line through the pipe; after `ready` nothing more."""
+    read_end, write_end = os.pipe()
+
+    def fail() -> None:
+        with Teller(write_end, lambda _: None) as teller:
+            teller.step(Step("starting", 1, 2))
+            raise RefusedError("taken", place="here", hint="go away")
+
+    with pytest.raises(RefusedError):
+        fail()
+    with os.fdopen(read_end, encoding="utf-8") as pipe:
+        step, error = (json.loads(line) for line in pipe)
+    assert step == {"step": {"what": "starting", "done": 1, "total": 2}}
+    assert error["error"]["code"] == "refused"
+    read_end, write_end = os.pipe()
+    with Teller(write_end, lambda _: None) as teller:
+        teller.ready()
+        teller.step(Step("late"))
+    with os.fdopen(read_end, encoding="utf-8") as pipe:
+        assert pipe.read() == '{"ready": true}\n'
+
+
+def test_a_starter_that_left_does_not_end_the_stack() -> None:
+    """Writing to a pipe that nobody reads is not an error."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with Teller(write_end, lambda _: None) as teller:
+        teller.step(Step("starting"))
+        teller.ready()
+
+
+def test_tables_have_no_colour_in_a_file_and_are_never_cut() -> None:
+    """What goes into a pipe is plain text, one row a line."""
+    out = io.StringIO()
+    printer = Printer(Format.TABLE, out=out, err=io.StringIO())
+    printer.show({}, Table(("a", "b"), (("[red]x", "y" * 150),)))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("[red]x")
+    assert lines[1].endswith("y" * 150)
+    assert "\x1b" not in out.getvalue()

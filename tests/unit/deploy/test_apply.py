@@ -1,0 +1,244 @@
+from pathlib import Path
+
+import pytest
+
+from pipeline.catalog.records import DesiredState
+from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
+from pipeline.deploy.documents import read_document
+from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
+from pipeline.ids import NetworkName, ParticipantId, TopicName
+from tests.unit.deploy.twins import DOCUMENT, SCHEMA, World, write_project
+
+CARS = NetworkName("cars")
+US = ParticipantId("us")
+
+
+def _compare(world: World, folder: Path, document: str = DOCUMENT) -> Comparison:
+    path = write_project(folder, document)
+
+    def read_subject(subject: str) -> str | None:
+        found = world.registry.latest(subject)
+        return found.text if found else None
+
+    return compare(read_document(path, read_subject), US, world.servers)
+
+
+def _deploy(world: World, folder: Path, document: str = DOCUMENT) -> Deployed:
+    return deploy(_compare(world, folder, document), world.servers, lambda _: None)
+
+
+def test_a_first_deploy_makes_everything_and_then_writes_the_catalog(tmp_path: Path) -> None:
+    """Schemas, topics, catalog: afterwards all of them are there, with the topics' ids."""
+    world = World.new()
+    done = _deploy(world, tmp_path)
+    assert done.name == "cars@1"
+    assert done.changed
+    assert set(done.created) == set(world.kafka.topics)
+    assert {"car-sightings-value", "moving-cars-value"} <= set(world.registry.subjects())
+    network = world.catalog.network(CARS)
+    assert network is not None
+    assert TopicName("car-sightings") not in network.made_topics
+    assert TopicName("moving-cars") in network.made_topics
+    for record in world.catalog.fragments(CARS):
+        assert record.desired is DesiredState.RUNNING
+        for topic, topic_id in record.topic_ids:
+            assert world.kafka.topics[topic].topic_id == topic_id
+
+
+def test_the_input_schema_is_registered_as_the_user_wrote_it(tmp_path: Path) -> None:
+    """Producers that use the registry find the schema of the document."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    found = world.registry.latest("car-sightings-value")
+    assert found is not None
+    assert world.registry.lookup("car-sightings-value", SCHEMA) == found.id
+
+
+def test_an_unchanged_deploy_changes_nothing(tmp_path: Path) -> None:
+    """The second deploy leaves every stored byte as it was."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    revision = world.catalog.revision()
+    again = _deploy(world, tmp_path)
+    assert (again.changed, again.name, again.created, again.registered) == (False, "cars@1", (), ())
+    assert world.catalog.revision() == revision
+    assert not _compare(world, tmp_path).changes.pending
+
+
+def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> None:
+    """What the first try created is found, the rest is created, then the catalog is written."""
+    world = World.new()
+    world.kafka.fail_after = 5
+    with pytest.raises(UnavailableError):
+        _deploy(world, tmp_path)
+    assert world.catalog.network(CARS) is None
+    assert len(world.kafka.topics) == 5
+    world.kafka.fail_after = None
+    assert _deploy(world, tmp_path).changed
+    assert len(world.catalog.fragments(CARS)) == 2
+
+
+def test_one_changed_fragment_leaves_the_other_alone(tmp_path: Path) -> None:
+    """Only the fragment whose plan changed gets the new version."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    done = _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
+    assert done.name == "cars@2"
+    versions = {r.fragment: r.version for r in world.catalog.fragments(CARS)}
+    assert versions == {"moving": 2, "stopped": 1}
+
+
+def test_a_changed_fragment_that_has_run_is_refused(tmp_path: Path) -> None:
+    """A commit marker means state: changing such a fragment is refused, and nothing is changed."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    world.kafka.fill("cars.moving.markers")
+    with pytest.raises(DeployError) as caught:
+        _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
+    assert [p.box for p in caught.value.problems] == ["moving"]
+    assert caught.value.problems[0].file.endswith("network.yaml")
+    network = world.catalog.network(CARS)
+    assert network is not None
+    assert network.version == 1
+
+
+def test_a_stopped_network_goes_on(tmp_path: Path) -> None:
+    """Deploying after an undeploy wants it running again, with unchanged fragments."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    world.catalog.set_desired(CARS, DesiredState.STOPPED)
+    assert _deploy(world, tmp_path).changed
+    records = world.catalog.fragments(CARS)
+    assert {(r.desired, r.version) for r in records} == {(DesiredState.RUNNING, 1)}
+
+
+def test_the_loser_of_two_deploys_is_told_to_try_again(tmp_path: Path) -> None:
+    """Both planned against the same version; the second to write changes nothing."""
+    world = World.new()
+    first = _compare(world, tmp_path / "a")
+    second = _compare(world, tmp_path / "b", DOCUMENT.replace("speed > 0", "speed > 5"))
+    deploy(first, world.servers, lambda _: None)
+    with pytest.raises(RetryError):
+        deploy(second, world.servers, lambda _: None)
+    assert {r.version for r in world.catalog.fragments(CARS)} == {1}
+
+
+def test_a_network_of_another_participant_is_refused(tmp_path: Path) -> None:
+    """Names of networks are shared; the first owner keeps one."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    document = read_document(tmp_path / "network.yaml", lambda _: None)
+    with pytest.raises(RefusedError, match="belongs to participant us"):
+        compare(document, ParticipantId("them"), world.servers)
+
+
+def test_without_auto_create_every_missing_topic_is_listed(tmp_path: Path) -> None:
+    """The list says what each topic needs; nothing is created or registered."""
+    world = World.new()
+    found = _compare(world, tmp_path, f"auto_create: false\n{DOCUMENT}")
+    with pytest.raises(DeployError) as caught:
+        deploy(found, world.servers, lambda _: None)
+    text = str(caught.value)
+    assert "topic car-sightings does not exist" in text
+    assert "topic cars.moving.markers does not exist" in text
+    assert "partition" in text
+    assert not world.kafka.topics
+    assert not world.registry.subjects()
+
+
+def test_output_into_a_topic_with_other_data_is_refused(tmp_path: Path) -> None:
+    """Records without a registered schema are somebody else's."""
+    world = World.new()
+    world.kafka.add("moving-cars", records=7)
+    with pytest.raises(DeployError) as caught:
+        _deploy(world, tmp_path)
+    assert "moving-cars holds records already" in str(caught.value)
+    assert caught.value.problems[0].box == "moving"
+    assert not world.registry.subjects()
+
+
+def test_output_that_does_not_fit_the_topics_schema_names_path_and_types(tmp_path: Path) -> None:
+    """An incompatible output is refused before anything is changed."""
+    world = World.new()
+    other = SCHEMA.replace('"name": "speed", "type": "double"', '"name": "speed", "type": "string"')
+    world.registry.register("moving-cars-value", other)
+    with pytest.raises(DeployError) as caught:
+        _deploy(world, tmp_path)
+    text = str(caught.value)
+    assert "/fields/speed" in text or "speed" in text
+    assert "string" in text
+    assert "double" in text
+    assert not world.kafka.topics
+
+
+def test_an_input_that_cannot_be_read_names_path_and_types(tmp_path: Path) -> None:
+    """The document's schema has to read what producers registered."""
+    world = World.new()
+    theirs = SCHEMA.replace('"name": "car", "type": "string"', '"name": "car", "type": "int"')
+    world.registry.register("car-sightings-value", theirs)
+    with pytest.raises(DeployError) as caught:
+        _deploy(world, tmp_path)
+    text = str(caught.value)
+    assert "stream sightings cannot read version 1 of car-sightings-value" in text
+    assert "int" in text
+    assert not world.kafka.topics
+
+
+def test_a_reader_schema_with_a_default_reads_older_writers(tmp_path: Path) -> None:
+    """A document that knows one field more than producers do is fine; theirs stays registered."""
+    world = World.new()
+    theirs = (
+        '{"type": "record", "name": "Sighting", "fields": ['
+        '{"name": "car", "type": "string"},'
+        '{"name": "seen_at", "type": {"type": "long", "logicalType": "timestamp-millis"}}]}'
+    )
+    world.registry.register("car-sightings-value", theirs)
+    path = write_project(
+        tmp_path, schema=SCHEMA.replace('"type": "double"}', '"type": "double", "default": 1.0}')
+    )
+    found = compare(read_document(path, lambda _: None), US, world.servers)
+    deploy(found, world.servers, lambda _: None)
+    assert len(world.registry.rules.versions("car-sightings-value")) == 1
+
+
+def test_a_topic_that_was_made_again_is_refused_once_it_was_read(tmp_path: Path) -> None:
+    """The same name with another id has other records at the old positions."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    world.kafka.fill("cars.moving.markers")
+    world.kafka.add("car-sightings")
+    with pytest.raises(DeployError, match="deleted and made again"):
+        _deploy(world, tmp_path)
+
+
+def test_a_topic_that_was_made_again_before_anything_ran_is_taken_as_it_is(tmp_path: Path) -> None:
+    """No fragment has positions yet, so the new id is simply recorded."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    world.kafka.add("car-sightings")
+    assert _deploy(world, tmp_path).name == "cars@2"
+    new_id = world.kafka.topics[TopicName("car-sightings")].topic_id
+    for record in world.catalog.fragments(CARS):
+        assert dict(record.topic_ids)[TopicName("car-sightings")] == new_id
+
+
+def test_existing_partition_counts_are_followed(tmp_path: Path) -> None:
+    """Dead letters have as many partitions as the input that exists."""
+    world = World.new()
+    world.kafka.add("car-sightings", partitions=7)
+    _deploy(world, tmp_path)
+    assert world.kafka.topics[TopicName("cars.moving.dlq")].partitions == 7
+
+
+def test_a_stream_by_subject_reads_the_registry(tmp_path: Path) -> None:
+    """`subject:` instead of a file: its newest schema is the reader's, and the catalog keeps it."""
+    world = World.new()
+    world.registry.register("shared-sightings", SCHEMA)
+    by_subject = DOCUMENT.replace("schema: sighting.avsc", "subject: shared-sightings")
+    _deploy(world, tmp_path, by_subject)
+    network = world.catalog.network(CARS)
+    assert network is not None
+    version = world.catalog.version(CARS, network.version)
+    assert version is not None
+    assert dict(version.schemas).keys() == {"sightings"}
+    assert "car-sightings-value" not in world.registry.subjects()

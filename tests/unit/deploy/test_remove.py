@@ -1,0 +1,128 @@
+from pathlib import Path
+
+import pytest
+
+from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
+from pipeline.clock import Deadline
+from pipeline.deploy.apply import compare, deploy
+from pipeline.deploy.documents import read_document
+from pipeline.deploy.remove import await_stopped, deployed, destroy, doomed, stop
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import FragmentName, GroupName, NetworkName, NodeId, ParticipantId, TopicName
+from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
+
+CARS = NetworkName("cars")
+US = ParticipantId("us")
+NODE = NodeId("n1")
+MOVING = FragmentName("moving")
+
+
+def _deployed(folder: Path, world: World | None = None, document: str = DOCUMENT) -> World:
+    world = world or World.new()
+    found = compare(
+        read_document(write_project(folder, document), lambda _: None), US, world.servers
+    )
+    deploy(found, world.servers, lambda _: None)
+    return world
+
+
+def _run(world: World, state: LaneState) -> None:
+    """Let a node own and report one fragment."""
+    world.catalog.register_node(NodeRecord(NODE, US, "host", 1, NOW, "0"))
+    epoch = world.catalog.claim(CARS, MOVING, NODE, US, NOW)
+    world.catalog.report(FragmentStatus(CARS, MOVING, NODE, epoch, state, NOW))
+
+
+def _report(world: World, state: LaneState) -> None:
+    owner = world.catalog.owner(CARS, MOVING)
+    assert owner is not None
+    world.catalog.report(FragmentStatus(CARS, MOVING, NODE, owner.epoch, state, NOW))
+
+
+def test_stop_is_idempotent(tmp_path: Path) -> None:
+    """The second time nothing was wanted running any more."""
+    world = _deployed(tmp_path)
+    assert stop(CARS, world.catalog)
+    assert not stop(CARS, world.catalog)
+
+
+def test_an_unknown_network_names_those_that_exist(tmp_path: Path) -> None:
+    """A typing mistake is told with the choices."""
+    world = _deployed(tmp_path)
+    with pytest.raises(RefusedError) as caught:
+        deployed(NetworkName("card"), world.catalog)
+    assert "cars" in caught.value.hint
+
+
+def test_waiting_ends_at_the_deadline_with_what_still_runs(tmp_path: Path) -> None:
+    """A node that goes on running is named."""
+    world = _deployed(tmp_path)
+    _run(world, LaneState.RUNNING)
+    stop(CARS, world.catalog)
+    with pytest.raises(RetryError) as caught:
+        await_stopped(CARS, world.servers, Deadline.after(world.clock, 5, "stopping"))
+    assert "moving" in caught.value.hint
+
+
+def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
+    """Stopped by report; and a node that is not up runs nothing."""
+    world = _deployed(tmp_path)
+    _run(world, LaneState.RUNNING)
+    stop(CARS, world.catalog)
+    _report(world, LaneState.STOPPED)
+    await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
+    _report(world, LaneState.RUNNING)
+    world.store.expire()
+    await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
+
+
+def test_destroy_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
+    """Inputs and topics that were there before stay; topics, groups and catalog entries go."""
+    world = World.new()
+    world.kafka.add("moving-cars")
+    _deployed(tmp_path, world)
+    group = GroupName("medusa.us.cars.moving")
+    world.kafka.groups = {group, GroupName("somebody-else")}
+    what = doomed(CARS, world.servers)
+    assert TopicName("moving-cars") in what.kept_topics
+    assert TopicName("car-sightings") in what.kept_topics
+    destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
+    assert set(world.kafka.topics) == {"moving-cars", "car-sightings"}
+    assert world.kafka.groups == {"somebody-else"}
+    assert world.catalog.network(CARS) is None
+
+
+def test_destroy_also_removes_what_former_versions_made(tmp_path: Path) -> None:
+    """A fragment that a later version dropped leaves nothing behind."""
+    world = _deployed(tmp_path)
+    fewer = DOCUMENT.replace("  stopped: {filter: sightings, where: speed = 0}\n", "").replace(
+        "  stopped: {topic: stopped-cars}\n", ""
+    )
+    _deployed(tmp_path, world, fewer)
+    assert TopicName("stopped-cars") in world.kafka.topics
+    what = doomed(CARS, world.servers)
+    assert "medusa.us.cars.stopped" in what.groups
+    destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
+    assert set(world.kafka.topics) == {"car-sightings"}
+
+
+def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
+    """If a lane does not stop in time, topics and catalog stay as they are."""
+    world = _deployed(tmp_path)
+    _run(world, LaneState.RUNNING)
+    what = doomed(CARS, world.servers)
+    with pytest.raises(RetryError):
+        destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
+    assert TopicName("moving-cars") in world.kafka.topics
+    assert world.catalog.network(CARS) is not None
+
+
+def test_a_deploy_after_a_destroy_begins_anew(tmp_path: Path) -> None:
+    """The name is free again, with the first version."""
+    world = _deployed(tmp_path)
+    what = doomed(CARS, world.servers)
+    destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
+    _deployed(tmp_path, world)
+    network = world.catalog.network(CARS)
+    assert network is not None
+    assert network.version == 1

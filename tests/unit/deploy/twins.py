@@ -1,0 +1,199 @@
+"""In-memory twins of what a deploy talks to: the real catalog and registry rules, a small Kafka."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.records import Ends, NewTopicSpec, TopicDescription
+from pipeline.catalog.catalog import Catalog
+from pipeline.deploy.apply import Servers
+from pipeline.errors import UnavailableError
+from pipeline.ids import GroupName, Millis, Offset, SchemaId, TopicName
+from pipeline.names import Znodes
+from schemas.avro import AvroSchema, parse
+from schemas.records import RegisteredSchema
+from schemas.registry import Registry
+from schemas.store import ZnodeSchemaStore
+
+NOW = Millis(1_700_000_000_000)
+
+
+class TwinClock:
+    """Time that moves only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.passed_s = 0.0
+
+    def now_ms(self) -> Millis:
+        """Wall time."""
+        return Millis(NOW + int(self.passed_s * 1000))
+
+    def monotonic_s(self) -> float:
+        """Seconds since the beginning of the test."""
+        return self.passed_s
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.passed_s += seconds
+
+
+@dataclass(frozen=True, slots=True)
+class TwinTopic:
+    """A topic with the same number of records in each partition."""
+
+    topic_id: str
+    partitions: int
+    records: int = 0
+
+
+@dataclass
+class TwinKafka:
+    """Topics and groups; `fail_after` lets it break down after so many created topics."""
+
+    topics: dict[TopicName, TwinTopic] = field(default_factory=dict)
+    groups: set[GroupName] = field(default_factory=set)
+    fail_after: int | None = None
+    _ids: int = 0
+
+    def add(self, name: str, partitions: int = 4, records: int = 0) -> None:
+        """A topic that somebody made."""
+        self._ids += 1
+        self.topics[TopicName(name)] = TwinTopic(f"id-{self._ids}", partitions, records)
+
+    def fill(self, name: str, records: int = 1) -> None:
+        """Put records into a topic."""
+        topic = TopicName(name)
+        self.topics[topic] = replace(self.topics[topic], records=records)
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """The ones that exist."""
+        return {
+            name: TopicDescription(name, self.topics[name].topic_id, self.topics[name].partitions)
+            for name in topics
+            if name in self.topics
+        }
+
+    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+        """Create what is missing."""
+        made: list[TopicName] = []
+        for spec in topics:
+            if spec.name in self.topics:
+                continue
+            if self.fail_after is not None and len(made) >= self.fail_after:
+                raise UnavailableError("Kafka does not answer")
+            self.add(spec.name, spec.partitions)
+            made.append(spec.name)
+        return tuple(made)
+
+    def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
+        """Delete what exists."""
+        return tuple(name for name in topics if self.topics.pop(name, None) is not None)
+
+    def delete_group(self, group: GroupName) -> bool:
+        """Delete a group if there is one."""
+        there = group in self.groups
+        self.groups.discard(group)
+        return there
+
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """As many as there are records."""
+        return {
+            name: dict.fromkeys(range(topic.partitions), Offset(topic.records))
+            for name, topic in self.topics.items()
+            if name in set(topics)
+        }
+
+    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """Nothing was ever removed."""
+        return {
+            name: dict.fromkeys(range(topic.partitions), Offset(0))
+            for name, topic in self.topics.items()
+            if name in set(topics)
+        }
+
+
+class TwinRegistry:
+    """The real registry's rules without HTTP, as its client shows them."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.rules = Registry(ZnodeSchemaStore(store, Znodes("").schemas()))
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        """The newest version."""
+        return self.rules.version(subject, None)
+
+    def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
+        """The id if it is registered."""
+        found = self.rules.lookup(subject, schema_text)
+        return found.id if found else None
+
+    def check(self, subject: str, schema_text: str) -> tuple[str, ...]:
+        """Why it would not fit."""
+        return self.rules.check(subject, schema_text)
+
+    def register(self, subject: str, schema_text: str) -> SchemaId:
+        """Register it."""
+        return self.rules.register(subject, schema_text).id
+
+    def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
+        """The schema of an id."""
+        text = self.rules.text(schema_id)
+        return parse(text) if text is not None else None
+
+    def subjects(self) -> tuple[str, ...]:
+        """All subjects."""
+        return self.rules.subjects()
+
+
+@dataclass
+class World:
+    """One of everything."""
+
+    kafka: TwinKafka
+    registry: TwinRegistry
+    catalog: Catalog
+    store: MemoryStore
+    clock: TwinClock
+
+    @classmethod
+    def new(cls) -> "World":
+        """Empty servers."""
+        store = MemoryStore(MemoryTree())
+        catalog = Catalog(store, Znodes(""))
+        catalog.ensure_format()
+        return cls(TwinKafka(), TwinRegistry(store), catalog, store, TwinClock())
+
+    @property
+    def servers(self) -> Servers:
+        """As a deploy wants them."""
+        return Servers(self.catalog, self.kafka, self.registry, self.clock)
+
+
+SCHEMA = """\
+{"type": "record", "name": "Sighting", "fields": [
+  {"name": "car", "type": "string"},
+  {"name": "speed", "type": "double"},
+  {"name": "seen_at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
+]}
+"""
+DOCUMENT = """\
+network: cars
+streams:
+  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: seen_at}
+boxes:
+  moving: {filter: sightings, where: speed > 0}
+  stopped: {filter: sightings, where: speed = 0}
+outputs:
+  moving: {topic: moving-cars}
+  stopped: {topic: stopped-cars}
+"""
+
+
+def write_project(folder: Path, document: str = DOCUMENT, schema: str = SCHEMA) -> Path:
+    """A small network and its schema in a folder; returns the document's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sighting.avsc").write_text(schema, encoding="utf-8")
+    path = folder / "network.yaml"
+    path.write_text(document, encoding="utf-8")
+    return path
