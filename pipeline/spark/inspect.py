@@ -47,7 +47,8 @@ class Inspector:
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
         """All records of a batch for the dead letters, in the order of their positions.
 
-        `late_ms`: also those that Spark dropped as late, given the watermark it went by.
+        `late_ms`: also those that were late, at or below this event time (for a window: whose
+        window ended at or before it).
         """
         reader = self._reader(start, end)
         found = []
@@ -56,7 +57,7 @@ class Inspector:
             reason = F.col(hidden.REASON)
             own = reason.startswith(Reason.EVALUATION_FAILED.value)
             wrong = reason.isNotNull() if path.first else own
-            if late_ms is not None and self.lowered.core is not None:
+            if late_ms is not None:
                 late = reason.isNull() & _is_late(self.lowered.core, late_ms)
                 rows = rows.withColumn(
                     hidden.REASON, F.when(late, Reason.LATE.value).otherwise(reason)
@@ -113,8 +114,8 @@ def _bytes(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-def _is_late(core: Core, late_ms: Millis) -> Column:
-    """What Spark drops: windows that have ended, or for a join the row's own time."""
+def _is_late(core: Core | None, late_ms: Millis) -> Column:
+    """What Spark drops: windows that have ended, or else the row's own time."""
     limit = F.timestamp_millis(F.lit(int(late_ms)))
     event_time = F.col(hidden.EVENT_TIME)
     if isinstance(core, WindowCore):

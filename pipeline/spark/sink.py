@@ -5,7 +5,7 @@ marker, commit. Nothing is visible before the commit, everything after it.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.transactions import TransactionalWriter
-from pipeline.boundaries.profile import LaneProfile
+from pipeline.boundaries.profile import LaneProfile, Stateless
 from pipeline.boundaries.promise import promise
 from pipeline.brain.events import BatchFinished, Event, FragmentId
 from pipeline.clock import Clock, Deadline
@@ -67,6 +67,48 @@ class SinkContext:
     tell: Callable[[Event], None]
 
 
+Record = tuple[bytes | None, bytes, int, int]
+"""Key, value, timestamp in ms, partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The rows of a batch as columns; `reasons` is None when every result could be computed."""
+
+    records: Sequence[Record]
+    reasons: Sequence[str | None] | None
+
+    @classmethod
+    def of(cls, table: Table) -> "Results":
+        """Take a batch over from Arrow."""
+        names = ("key", "value", "timestamp_ms", "partition")
+        columns = [table.column(name).to_pylist() for name in names]
+        records = cast("list[Record]", list(zip(*columns, strict=True)))
+        reasons = table.column("reason")
+        if reasons.null_count == len(reasons):
+            return cls(records, None)
+        return cls(records, cast("list[str | None]", reasons.to_pylist()))
+
+    @property
+    def earliest_ms(self) -> float:
+        """The least timestamp; infinite when there are no rows."""
+        return min((record[2] for record in self.records), default=float("inf"))
+
+    def after(self, limit_ms: Millis) -> "Results":
+        """Without the rows at or below a time (stateless lanes have no failed results)."""
+        return Results([record for record in self.records if record[2] > limit_ms], self.reasons)
+
+    def split(self) -> tuple[Sequence[Record], list[tuple[str, Record]]]:
+        """What was computed, and what could not be, with its reason."""
+        if self.reasons is None:
+            return self.records, []
+        rows = list(zip(self.reasons, self.records, strict=True))
+        return (
+            [record for reason, record in rows if reason is None],
+            [(reason, record) for reason, record in rows if reason is not None],
+        )
+
+
 class Sink:
     """Writes the batches of one lane. Not safe for two batches at once; Spark never does that."""
 
@@ -103,15 +145,17 @@ class Sink:
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)
             return
-        rejected = self._rejected(facts, inspector)
+        results = Results.of(table)
+        late_ms = self._late_limit(facts, results)
+        rejected = self._rejected(facts, late_ms, inspector)
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
         writer = self._context.writer
         writer.begin()
         try:
-            results, failed = self._send_results(table)
+            sent, failed = self._send_results(self._on_time(results, late_ms))
             self._send_rejected(rejected)
             written = Written(
-                records=results,
+                records=sent,
                 dead_letters=len(rejected) + failed,
                 late=sum(1 for r in rejected if r.reason is Reason.LATE),
             )
@@ -126,7 +170,7 @@ class Sink:
             writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
             raise
         self._marker, self._needed = marker, needed
-        self._finished(results, started_s)
+        self._finished(sent, started_s)
 
     def start(self, marker: CommitMarker) -> None:
         """Commit the marker that a lane starts from, under its own epoch."""
@@ -157,10 +201,29 @@ class Sink:
         )
         return marker, log
 
-    def _rejected(self, facts: BatchFacts, inspector: Inspector) -> list[Rejected]:
-        if not facts.bad and not facts.late:
+    def _late_limit(self, facts: BatchFacts, results: Results) -> Millis | None:
+        """At or below which event time records of this batch are late; None when none is.
+
+        A stateful query drops them itself. A stateless one keeps the promise that the lane has
+        made about its output: what lies at or below it must not follow.
+        """
+        if facts.late:
+            return facts.late_ms
+        promised = self._marker.boundary_ms
+        if isinstance(self._context.profile.shape, Stateless) and promised is not None:
+            return promised if results.earliest_ms <= promised else None
+        return None
+
+    def _on_time(self, results: Results, late_ms: Millis | None) -> Results:
+        """Without late rows; a stateful query has left them out itself."""
+        stateless = isinstance(self._context.profile.shape, Stateless)
+        return results.after(late_ms) if stateless and late_ms is not None else results
+
+    def _rejected(
+        self, facts: BatchFacts, late_ms: Millis | None, inspector: Inspector
+    ) -> list[Rejected]:
+        if not facts.bad and late_ms is None:
             return []
-        late_ms = facts.late_ms if facts.late else None
         rejected = inspector.rejected(self._marker.end, facts.end, late_ms)
         derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
         for record in rejected:
@@ -174,15 +237,10 @@ class Sink:
                 )
         return rejected
 
-    def _send_results(self, table: Table) -> tuple[int, int]:
+    def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
         topic = self._context.fragment.output.topic
-        reasons = table.column("reason")
-        if reasons.null_count == len(reasons):
-            return self._context.writer.send_many(topic, _records(table)), 0
-        rows = list(zip(reasons.to_pylist(), _records(table), strict=True))
-        fine = [record for reason, record in rows if reason is None]
-        failed = [(str(reason), record) for reason, record in rows if reason is not None]
+        fine, failed = results.split()
         for reason, (_, value, timestamp_ms, _) in failed:
             self._send_failed_result(reason, value, Millis(timestamp_ms))
         return self._context.writer.send_many(topic, fine), len(failed)
@@ -279,10 +337,3 @@ def by_topic(positions: Positions, topics: set[TopicName]) -> dict[TopicName, di
         if at.topic in topics:
             found.setdefault(at.topic, {})[at.partition] = offset
     return found
-
-
-def _records(table: Table) -> Iterator[tuple[bytes | None, bytes, int, int]]:
-    """The columns of a batch as (key, value, timestamp in ms, partition)."""
-    names = ("key", "value", "timestamp_ms", "partition")
-    columns = [table.column(name).to_pylist() for name in names]
-    return cast("Iterator[tuple[bytes | None, bytes, int, int]]", zip(*columns, strict=True))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,6 +153,10 @@ class Installation:
             reader.assign(self.admin.start_offsets((name,)))
             return list(reader.read_to(ends))
 
+    def has_more_than(self, topic: str, count: int) -> bool:
+        """Whether a topic holds more committed records than that."""
+        return len(self.records(topic)) > count
+
     def decoded(self, topic: str) -> list[Any]:
         """All committed values of a topic, decoded with the schema each was written with."""
         return [self._decode(record.value) for record in self.records(topic)]
@@ -183,11 +187,9 @@ def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Itera
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """kill -9 a node and everything in its session, and wait until it is gone."""
-    try:
+    """End a node with kill -9, with everything in its session, and wait until it is gone."""
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait(30)
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -17,7 +18,11 @@ network: {name}
 streams:
   readings: {{topic: {name}-in, schema: reading.avsc, event_time: at, lateness: 1s, idle_after: 1s}}
 boxes:
-  counts: {{aggregate: readings, window: 1s, by: [sensor], compute: {{n: count(*), total: sum(value)}}}}
+  counts:
+    aggregate: readings
+    window: 1s
+    by: [sensor]
+    compute: {{n: count(*), total: sum(value)}}
 outputs: {{counts: {{topic: {name}-out}}}}
 """
 WITHIN_S = 90.0
@@ -26,7 +31,7 @@ WITHIN_S = 90.0
 def test_a_node_that_is_killed_and_started_again_loses_and_repeats_nothing(
     medusa: Installation,
 ) -> None:
-    """kill -9 while records flow, three times: the windows are those of a sequential run."""
+    """With kill -9 while records flow, three times: the windows are those of a sequential run."""
     name = "killed"
     medusa.deploy(DOCUMENT.format(name=name), {"reading.avsc": READING})
     expected: Counter[tuple[str, int]] = Counter()
@@ -45,7 +50,7 @@ def test_a_node_that_is_killed_and_started_again_loses_and_repeats_nothing(
                 totals[window] += reading["value"]
             medusa.producer.flush(10)
             medusa.wait_for(
-                lambda before=before: len(medusa.records(f"{name}-out")) > before,
+                partial(medusa.has_more_than, f"{name}-out", before),
                 "a window of this life",
                 within_s=WITHIN_S,
             )
@@ -76,7 +81,7 @@ def test_what_cannot_be_continued_is_refused_in_clear_words(medusa: Installation
         medusa.producer.flush(10)
         for name in ("lost", "remade"):
             medusa.wait_for(
-                lambda name=name: medusa.records(f"{name}-out"), "a window", within_s=WITHIN_S
+                partial(medusa.has_more_than, f"{name}-out", 0), "a window", within_s=WITHIN_S
             )
     shutil.rmtree(medusa.folder / "checkpoints" / "lost")
     topic = TopicName("remade-in")

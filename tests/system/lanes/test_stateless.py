@@ -42,8 +42,10 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
     }
     for value in good:
         medusa.send("bad-in", value, key=b"k")
-    for reason, value in bad.items():
-        medusa.send("bad-in", value, key=reason.encode(), headers=(("trace", b"1"), ("none", None)))
+    for reason, spoilt in bad.items():
+        medusa.send(
+            "bad-in", spoilt, key=reason.encode(), headers=(("trace", b"1"), ("none", None))
+        )
     medusa.producer.flush(10)
     medusa.wait_for(
         lambda: (
