@@ -1,0 +1,117 @@
+"""The guide, as a reader would follow it: every command of it is run, in an empty folder."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from brokers.ports import free_port
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "guide.md"
+BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND_WITHIN_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Commands of the guide, the exit code that it tells, and the lines that it shows of them."""
+
+    commands: str
+    exit_code: int
+    shows: tuple[str, ...]
+
+
+def steps(text: str) -> list[Step]:
+    """The blocks marked `sh run`, each with the `text shows` that follows it."""
+    found: list[Step] = []
+    for block in BLOCK.finditer(text):
+        words = block["info"].split()
+        if words[:2] == ["sh", "run"]:
+            code = next((int(w.removeprefix("exit=")) for w in words if w.startswith("exit=")), 0)
+            found.append(Step(block["body"], code, ()))
+        elif words == ["text", "shows"]:
+            last = found.pop()
+            lines = tuple(line.strip() for line in block["body"].splitlines() if line.strip())
+            found.append(Step(last.commands, last.exit_code, lines))
+    return found
+
+
+def plain(text: str) -> str:
+    """Text in which only words count, not the width of columns."""
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment with `medusa` and `python` on its path, and ports that are free here."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, arguments in (("medusa", "-P -m pipeline.cli.main"), ("python", "")):
+        script = programs / name
+        script.write_text(
+            f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n', encoding="ascii"
+        )
+        script.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}",
+        "ZOOKEEPER_CONNECT": f"127.0.0.1:{free_port()}/medusa",
+        "SCHEMA_REGISTRY_URL": f"http://127.0.0.1:{free_port()}",
+    }
+    yield environment
+    run("medusa down", tmp_path / "project", environment)
+
+
+def run(
+    commands: str, folder: Path, environment: dict[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Run commands as a reader's shell would; both outputs together."""
+    return subprocess.run(
+        ["sh", "-e", "-c", commands],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        timeout=COMMAND_WITHIN_S,
+        check=False,
+    )
+
+
+def test_every_command_of_the_guide_does_what_the_guide_says(
+    tmp_path: Path, shell: dict[str, str]
+) -> None:
+    """Exit codes and shown lines are as written, from `init` to `down`."""
+    project = tmp_path / "project"
+    project.mkdir()
+    for step in steps(GUIDE.read_text(encoding="utf-8")):
+        done = run(step.commands, project, shell)
+        where = f"{step.commands}\n{done.stdout}"
+        assert done.returncode == step.exit_code, where
+        for line in step.shows:
+            assert plain(line) in plain(done.stdout), f"{line!r} is not shown by\n{where}"
+
+
+def test_a_second_up_in_the_same_place_is_refused(tmp_path: Path, shell: dict[str, str]) -> None:
+    """It names the process that runs there, and the first one goes on."""
+    project = tmp_path / "project"
+    project.mkdir()
+    first = run("medusa init tolls && medusa up --detach --no-node", project, shell)
+    assert first.returncode == 0, first.stdout
+    second = run("medusa up --detach", project, shell)
+    assert second.returncode == 65, second.stdout
+    assert "a stack runs here already: process" in second.stdout
+    assert run("medusa schema list", project, shell).returncode == 0
+    assert run("medusa node list", project, shell).returncode == 0
+    assert run("medusa down && medusa down", project, shell).returncode == 0
