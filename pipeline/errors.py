@@ -9,7 +9,7 @@
     ├── UsageError            the command was typed wrongly        exit 64
     ├── UnavailableError      a server cannot be reached           exit 69
     ├── RetryError            try again: deadline passed, lock held, lost race   exit 75
-    ├── EnvironmentProblem    this machine lacks something: Java, a port, a writable folder   exit 69
+    ├── EnvironmentProblem    this machine lacks something: Java, a port, a folder   exit 69
     ├── FencedError           another epoch owns this: stop, ask the catalog, never fight   exit 75
     └── BrokenInvariantError  a bug of ours or damaged data: stop, keep everything, report   exit 1
 

@@ -7,12 +7,12 @@ files is done by `pipeline/cli/project.py`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.errors import Problem, DocumentError
+from pipeline.errors import DocumentError, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its dotted name, its variable in the environment, its default and its meaning."""
+    """One setting: dotted name, variable in the environment, default and meaning."""
 
     name: str
     environment: str
@@ -23,9 +23,13 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("participant", "MEDUSA_PARTICIPANT", "local", "the owner of networks and nodes"),
     Setting("node", "MEDUSA_NODE", "node1", "the name of the node this machine runs"),
-    Setting("data", "MEDUSA_DATA", ".medusa", "folder for logs, checkpoints and the embedded stack"),
-    Setting("kafka.bootstrap_servers", "KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:9092", "Kafka brokers"),
-    Setting("zookeeper.connect", "ZOOKEEPER_CONNECT", "127.0.0.1:2181/medusa", "ZooKeeper, with chroot"),
+    Setting("data", "MEDUSA_DATA", ".medusa", "folder for logs, checkpoints, embedded servers"),
+    Setting(
+        "kafka.bootstrap_servers", "KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:9092", "Kafka brokers"
+    ),
+    Setting(
+        "zookeeper.connect", "ZOOKEEPER_CONNECT", "127.0.0.1:2181/medusa", "ZooKeeper, with chroot"
+    ),
     Setting("registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry"),
     Setting("spark.master", "MEDUSA_SPARK_MASTER", "local[2]", "Spark master of a node's session"),
     Setting("spark.memory", "MEDUSA_SPARK_MEMORY", "1g", "heap of a node's Spark driver"),

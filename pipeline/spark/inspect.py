@@ -16,24 +16,7 @@ from pipeline.spark import hidden
 from pipeline.spark.emit import RangeReader, emit_path, unknown_schema_ids
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lowered import Core, Lowered, Path, WindowCore
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """A record that could not be processed, byte for byte, and why."""
-
-    input: StreamName
-    port: str
-    """The path in which it failed; empty: in all of them, since it could not be judged at all."""
-    reason: Reason
-    box: str
-    topic: TopicName
-    partition: int
-    offset: Offset
-    timestamp_ms: Millis
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
+from pipeline.spark.rejected import Rejected
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,10 @@ marker, commit. Nothing is visible before the commit, everything after it.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
-from pyarrow import Table
-from pyspark.sql import DataFrame
-
-from brokers.kafka.admin import Isolation, KafkaAdmin
-from brokers.kafka.transactions import TransactionalWriter
+from brokers.kafka.admin import Isolation
 from pipeline.boundaries.profile import LaneProfile, Stateless
 from pipeline.boundaries.promise import promise
 from pipeline.brain.events import BatchFinished, Event, FragmentId
@@ -29,9 +24,10 @@ from pipeline.lanes.positions import Positions
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment
-from pipeline.spark.facts import Engine
 from pipeline.spark.hidden import Reason
-from pipeline.spark.inspect import Inspector, Rejected
+from pipeline.spark.ports import BatchEngine, BatchRows, EndOffsets, SecondLook, Transactions
+from pipeline.spark.rejected import Rejected
+from pipeline.spark.results import Results
 
 COMMIT_DEADLINE_S = 60.0
 MIRROR_INTERVAL_S = 1.0
@@ -61,52 +57,10 @@ class SinkContext:
     version: NetworkVersion
     epoch: Epoch
     profile: LaneProfile
-    writer: TransactionalWriter
-    admin: KafkaAdmin
+    writer: Transactions
+    admin: EndOffsets
     clock: Clock
     tell: Callable[[Event], None]
-
-
-Record = tuple[bytes | None, bytes, int, int]
-"""Key, value, timestamp in ms, partition."""
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """The rows of a batch as columns; `reasons` is None when every result could be computed."""
-
-    records: Sequence[Record]
-    reasons: Sequence[str | None] | None
-
-    @classmethod
-    def of(cls, table: Table) -> "Results":
-        """Take a batch over from Arrow."""
-        names = ("key", "value", "timestamp_ms", "partition")
-        columns = [table.column(name).to_pylist() for name in names]
-        records = cast("list[Record]", list(zip(*columns, strict=True)))
-        reasons = table.column("reason")
-        if reasons.null_count == len(reasons):
-            return cls(records, None)
-        return cls(records, cast("list[str | None]", reasons.to_pylist()))
-
-    @property
-    def earliest_ms(self) -> float:
-        """The least timestamp; infinite when there are no rows."""
-        return min((record[2] for record in self.records), default=float("inf"))
-
-    def after(self, limit_ms: Millis) -> "Results":
-        """Without the rows at or below a time (stateless lanes have no failed results)."""
-        return Results([record for record in self.records if record[2] > limit_ms], self.reasons)
-
-    def split(self) -> tuple[Sequence[Record], list[tuple[str, Record]]]:
-        """What was computed, and what could not be, with its reason."""
-        if self.reasons is None:
-            return self.records, []
-        rows = list(zip(self.reasons, self.records, strict=True))
-        return (
-            [record for reason, record in rows if reason is None],
-            [(reason, record) for reason, record in rows if reason is not None],
-        )
 
 
 class Sink:
@@ -126,7 +80,9 @@ class Sink:
         """The last marker that is known to be committed."""
         return self._marker
 
-    def write(self, rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
+    def write(
+        self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: SecondLook
+    ) -> None:
         """Execute and write one batch.
 
         Raises:
@@ -220,7 +176,7 @@ class Sink:
         return results.after(late_ms) if stateless and late_ms is not None else results
 
     def _rejected(
-        self, facts: BatchFacts, late_ms: Millis | None, inspector: Inspector
+        self, facts: BatchFacts, late_ms: Millis | None, inspector: SecondLook
     ) -> list[Rejected]:
         if not facts.bad and late_ms is None:
             return []

@@ -52,7 +52,7 @@ def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:
     """Its writer put the event time into the record's timestamp; there is nothing to judge."""
     planned = fragment("toll_notifications")
     lowered = lower(planned, surroundings(planned))
-    times = {source.input: source.event_time for source in lowered.sources}
+    times = {str(source.input): source.event_time for source in lowered.sources}
     assert times["tolls"].sql is None
     assert times["tolls"].ahead_ms is None
     assert times["sightings"].sql == "`at`"

@@ -1,0 +1,86 @@
+"""What a sink needs of the engine, of Kafka and of a second look, as small protocols.
+
+`facts.py`, `inspect.py` and `brokers/kafka/` are the real ones; tests hand in twins.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from pyarrow import Table
+
+from brokers.kafka.admin import Isolation
+from brokers.kafka.transactions import Headers
+from brokers.records import Ends
+from pipeline.clock import Deadline
+from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.positions import Positions
+from pipeline.spark.rejected import Rejected
+from pipeline.spark.results import Record
+
+
+class BatchRows(Protocol):
+    """The rows of a batch, not computed yet."""
+
+    def toArrow(self) -> Table:  # noqa: N802 - Spark's name
+        """Execute the batch and hand its rows over."""
+
+
+class BatchEngine(Protocol):
+    """As in `facts.py`."""
+
+    def batch_facts(self, batch: int) -> BatchFacts:
+        """The facts of the batch that was just executed."""
+
+
+class SecondLook(Protocol):
+    """As in `inspect.py`."""
+
+    def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
+        """All records of a range for the dead letters."""
+
+    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
+        """All schema ids in a range that the query was not planned with."""
+
+
+class Transactions(Protocol):
+    """As in `brokers/kafka/transactions.py`."""
+
+    def begin(self) -> None:
+        """Open a transaction."""
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: int,
+        headers: Headers = (),
+        partition: int = -1,
+    ) -> None:
+        """Add one record."""
+
+    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
+        """Add many records; returns how many."""
+
+    def flush(self, deadline: Deadline) -> None:
+        """Wait until the broker has every record sent so far."""
+
+    def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
+        """Let the group's offsets become these positions with the transaction."""
+
+    def commit(self, deadline: Deadline) -> None:
+        """Make the transaction visible."""
+
+    def abort(self, deadline: Deadline) -> None:
+        """Give the transaction up."""
+
+
+class EndOffsets(Protocol):
+    """As in `brokers/kafka/admin.py`."""
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """Where topics end."""

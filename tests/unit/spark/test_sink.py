@@ -1,0 +1,340 @@
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from brokers.kafka.admin import Isolation
+from brokers.kafka.transactions import Headers
+from brokers.records import Ends
+from pipeline.boundaries.profile import profile
+from pipeline.brain.events import BatchFinished, Event, FragmentId
+from pipeline.clock import Deadline, SystemClock
+from pipeline.errors import BrokenInvariantError, FencedError, RetryError
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    Offset,
+    SchemaId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes import codec
+from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.start import first_marker
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
+from pipeline.spark.hidden import Reason
+from pipeline.spark.rejected import Rejected
+from pipeline.spark.results import Record
+from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
+from tests.unit.planner.networks import OWNER, external, filtered, network
+from tests.unit.spark.support import fragment
+
+AT = InputPartition(StreamName("sightings"), TopicName("sightings-topic"), 0)
+NOW = Millis(1_700_000_000_000)
+
+
+@dataclass
+class Log:
+    """A transactional writer that keeps what was done, in order."""
+
+    done: list[tuple[str, str]] = field(default_factory=list)
+    values: dict[str, list[bytes | None]] = field(default_factory=dict)
+    fails: dict[str, Exception] = field(default_factory=dict)
+
+    def _do(self, what: str, topic: str = "") -> None:
+        self.done.append((what, topic))
+        if what in self.fails:
+            raise self.fails[what]
+
+    def begin(self) -> None:
+        """As the protocol says."""
+        self._do("begin")
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: int,
+        headers: Headers = (),
+        partition: int = -1,
+    ) -> None:
+        """Keep the value."""
+        del key, timestamp_ms, headers, partition
+        self.values.setdefault(topic, []).append(value)
+        self._do("send", topic)
+
+    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
+        """Keep the values."""
+        values = [value for _, value, _, _ in records]
+        self.values.setdefault(topic, []).extend(values)
+        self._do("send", topic)
+        return len(values)
+
+    def flush(self, deadline: Deadline) -> None:
+        """As the protocol says."""
+        deadline.check()
+        self._do("flush")
+
+    def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
+        """Keep the topics."""
+        self._do("offsets", ",".join(positions))
+
+    def commit(self, deadline: Deadline) -> None:
+        """As the protocol says."""
+        deadline.check()
+        self._do("commit")
+
+    def abort(self, deadline: Deadline) -> None:
+        """As the protocol says."""
+        deadline.check()
+        self._do("abort")
+
+
+class Admin:
+    """Every topic has one partition that ends at 42."""
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """Where they end."""
+        assert isolation is Isolation.UNCOMMITTED, "the transaction is still open"
+        return {topic: {0: Offset(42)} for topic in topics}
+
+
+@dataclass
+class Batch:
+    """Rows, facts and a second look of one batch."""
+
+    facts: BatchFacts
+    rows: Sequence[tuple[bytes, int, str | None]] = ()
+    wrong: list[Rejected] = field(default_factory=list)
+    asked_late_ms: Millis | None = None
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        """The rows."""
+        return pa.table(
+            {
+                "key": pa.array([None for _ in self.rows], pa.binary()),
+                "value": pa.array([value for value, _, _ in self.rows], pa.binary()),
+                "timestamp_ms": pa.array([time for _, time, _ in self.rows], pa.int64()),
+                "partition": pa.array([0 for _ in self.rows], pa.int32()),
+                "reason": pa.array([reason for _, _, reason in self.rows], pa.string()),
+            }
+        )
+
+    def batch_facts(self, batch: int) -> BatchFacts:
+        """The facts."""
+        assert batch == self.facts.batch
+        return self.facts
+
+    def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
+        """What is wrong, and by which limit it was asked for."""
+        assert start.keys() == end.keys()
+        self.asked_late_ms = late_ms
+        return self.wrong
+
+    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
+        """One id."""
+        assert start.keys() == end.keys()
+        return (SchemaId(9),)
+
+
+def stateless() -> Fragment:
+    """A filter of an external stream."""
+    sightings = external("sightings")
+    planned = plan(network((sightings,), (filtered("moving", sightings, "`at` > 0"),)), OWNER)
+    return planned.fragments[0]
+
+
+def sink(log: Log, events: list[Event], planned: Fragment | None = None) -> Sink:
+    """A sink right after its first marker."""
+    planned = planned or stateless()
+    context = SinkContext(
+        fragment=planned,
+        id=FragmentId(NetworkName("net"), FragmentName(planned.name)),
+        version=NetworkVersion(1),
+        epoch=Epoch(3),
+        profile=profile(planned),
+        writer=log,
+        admin=Admin(),
+        clock=SystemClock(),
+        tell=events.append,
+    )
+    marker = first_marker(Epoch(3), Incarnation("one"), {AT: Offset(0)}, NOW)
+    return Sink(context, marker)
+
+
+def facts(batch: int, end: int, **more: Any) -> BatchFacts:
+    """A batch that read up to `end` and met nothing special."""
+    plain = BatchFacts(
+        batch=BatchId(batch),
+        end={AT: Offset(end)},
+        late_ms=None,
+        eviction_ms=None,
+        advance_ms=None,
+        records=1,
+        bad=0,
+        unknown=0,
+        late=0,
+        largest={},
+    )
+    return replace(plain, **more)
+
+
+def rejected(reason: Reason, stream: str = "sightings") -> Rejected:
+    """A record at offset 5."""
+    return Rejected(
+        input=StreamName(stream),
+        port="",
+        reason=reason,
+        box="",
+        topic=AT.topic,
+        partition=0,
+        offset=Offset(5),
+        timestamp_ms=NOW,
+        key=b"k",
+        value=b"broken",
+        headers=(("h", b"v"),),
+    )
+
+
+def write(written: Sink, batch: Batch) -> None:
+    """Write one batch."""
+    written.write(batch, batch.facts.batch, batch, batch)
+
+
+def test_everything_of_a_batch_is_in_one_transaction_and_the_marker_comes_last() -> None:
+    """Records, then the boundary with positions known after a flush, then the marker."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events)
+    write(
+        written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None), (b"b", NOW + 2, None)])
+    )
+    assert log.done == [
+        ("begin", ""),
+        ("send", "net.moving"),
+        ("flush", ""),
+        ("send", "net.moving.boundaries"),
+        ("send", "net.moving.markers"),
+        ("offsets", "sightings-topic"),
+        ("commit", ""),
+    ]
+    (value,) = log.values["net.moving.markers"]
+    assert value is not None
+    marker = codec.decode_marker(value, "")
+    assert (marker.batch, marker.end[AT], marker.boundary_ms) == (0, 5, NOW)
+    assert marker.totals.records_out == 2
+    (boundary,) = log.values["net.moving.boundaries"]
+    assert boundary is not None
+    assert codec.decode_boundary(boundary, "").positions == {0: 42}
+    (event,) = events
+    assert isinstance(event, BatchFinished)
+    assert (event.rows_out, event.marker) == (2, marker)
+
+
+def test_a_batch_that_was_written_before_is_executed_but_not_written_again() -> None:
+    """After a crash between the transaction and Spark's own commit, output must not double."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events)
+    batch = Batch(facts(0, 5), [(b"a", NOW, None)])
+    write(written, batch)
+    done = list(log.done)
+    write(written, batch)
+    assert log.done == done
+    assert len(events) == 2
+
+
+def test_bad_records_join_the_transaction_of_their_batch() -> None:
+    """They are looked for only when the batch counted some."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5), wrong=[rejected(Reason.UNDECODABLE)]))
+    assert "net.moving.dlq" not in log.values
+    write(written, Batch(facts(1, 6, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
+    assert log.values["net.moving.dlq"] == [b"broken"]
+    assert written.marker.totals.dead_letters == 1
+    assert log.done[-1] == ("commit", "")
+
+
+def test_a_stateless_lane_never_writes_at_or_below_what_it_promised() -> None:
+    """Such records are late: they go to the dead letters instead."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    batch = Batch(
+        facts(1, 7),
+        [(b"late", NOW, None), (b"fine", NOW + 1, None)],
+        [rejected(Reason.LATE)],
+    )
+    write(written, batch)
+    assert batch.asked_late_ms == NOW
+    assert log.values["net.moving"] == [b"fine"]
+    assert log.values["net.moving.dlq"] == [b"broken"]
+    assert written.marker.totals.late_dropped == 1
+
+
+def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_written() -> None:
+    """Its writer promised that there would be none, so one of two invariants is broken."""
+    log = Log()
+    written = sink(log, [], fragment("toll_notifications"))
+    batch = Batch(facts(0, 5, late=1, late_ms=NOW), wrong=[rejected(Reason.LATE, stream="tolls")])
+    with pytest.raises(BrokenInvariantError, match="derived stream tolls"):
+        write(written, batch)
+    assert log.done == []
+
+
+def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
+    """The ids are told, so that the lane can look them up and run the batch again."""
+    log = Log()
+    written = sink(log, [])
+    with pytest.raises(UnknownSchemasError) as caught:
+        write(written, Batch(facts(0, 5, bad=1, unknown=1)))
+    assert caught.value.ids == (9,)
+    assert log.done == []
+
+
+def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
+    """The other results of the batch are written as always."""
+    log = Log()
+    written = sink(log, [])
+    rows = [(b"good", NOW, None), (b'{"x":0}', NOW, "evaluation_failed:moving")]
+    write(written, Batch(facts(0, 5), rows))
+    assert log.values["net.moving"] == [b"good"]
+    assert log.values["net.moving.dlq"] == [b'{"x":0}']
+    assert written.marker.totals.dead_letters == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [(RetryError("later"), "abort"), (FencedError("another"), "commit")],
+)
+def test_a_transaction_that_fails_leaves_the_last_marker(error: Exception, last: str) -> None:
+    """It is aborted, unless somebody else owns the transactional id; the batch can run again."""
+    log = Log(fails={"commit": error})
+    written = sink(log, [])
+    before = written.marker
+    with pytest.raises(type(error)):
+        write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert written.marker is before
+    assert log.done[-1] == (last, "")
+
+
+def test_offsets_are_mirrored_at_most_once_a_second() -> None:
+    """Two batches right after one another carry them once."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5)))
+    write(written, Batch(facts(1, 6)))
+    assert [what for what, _ in log.done].count("offsets") == 1
