@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from brokers.kafka.producer import PlainProducer
 from pipeline.brain.events import (
     Effect,
     Event,
@@ -23,7 +22,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
-from pipeline.ids import Epoch, NetworkVersion, NodeId, ParticipantId
+from pipeline.ids import Epoch, Millis, NetworkVersion, NodeId, ParticipantId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.spark.lane import LaneSettings
@@ -41,6 +40,24 @@ class Lane(Protocol):
         """Let the current batch finish, then return from `run`."""
 
 
+class Advances(Protocol):
+    """Where advances are sent; as in `brokers/kafka/producer.py`."""
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: Millis | None = None,
+        partition: int = -1,
+    ) -> None:
+        """Hand one record over; returns before it is delivered."""
+
+    def close(self) -> None:
+        """Drop the connection."""
+
+
 MakeLane = Callable[[LaneSettings], Lane]
 
 
@@ -53,7 +70,7 @@ class NodeContext:
     catalog: Catalog
     plans: Plans
     make_lane: MakeLane
-    advances: PlainProducer
+    advances: Advances
     clock: Clock
 
 

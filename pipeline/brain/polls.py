@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
 from pipeline.brain.events import BoundaryRead, CatalogLost, CatalogRead, Desired, EndsRead, Event
 from pipeline.brain.events import FragmentId as Id
@@ -19,6 +18,7 @@ from pipeline.clock import Clock
 from pipeline.errors import MedusaError
 from pipeline.ids import Offset, TopicName
 from pipeline.lanes import codec
+from pipeline.spark.ports import EndOffsets
 
 CATALOG_PAUSE_S = 0.3
 CATALOG_FULL_S = 5.0
@@ -122,7 +122,7 @@ class CatalogPoll:
 class EndsPoll:
     """Asks where the inputs of this node's fragments end; also how we know that Kafka is there."""
 
-    def __init__(self, admin: KafkaAdmin, plans: Plans, clock: Clock, tell: Tell) -> None:
+    def __init__(self, admin: EndOffsets, plans: Plans, clock: Clock, tell: Tell) -> None:
         self._admin = admin
         self._plans = plans
         self._clock = clock

@@ -1,6 +1,5 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,0 +1,214 @@
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from pipeline.brain.events import (
+    Event,
+    FragmentId,
+    LaneStopped,
+    SendAdvance,
+    StartLane,
+    StopLane,
+)
+from pipeline.brain.perform import NodeContext, Performer
+from pipeline.brain.plans import Plans
+from pipeline.brain.state import NodeState
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    NetworkRecord,
+    NetworkVersionRecord,
+)
+from pipeline.clock import Deadline, SystemClock
+from pipeline.errors import BrokenInvariantError, FencedError, RefusedError, RetryError
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.lanes import codec
+from pipeline.names import Znodes
+from pipeline.planner.plan import Plan
+from pipeline.planner.planner import plan
+from pipeline.spark.lane import LaneSettings
+from tests.conftest import WaitFor
+from tests.unit.planner.networks import OWNER, external, filtered, network
+
+NETWORK = NetworkName("net")
+MOVING = FragmentId(NETWORK, FragmentName("moving"))
+VERSION = NetworkVersion(1)
+FRAGMENT = FragmentRecord(
+    NETWORK, MOVING.fragment, VERSION, DesiredState.RUNNING, "digest", ((TopicName("t"), "id"),)
+)
+
+
+@dataclass
+class Lane:
+    """A lane that runs until it is stopped, or raises what a test wants."""
+
+    settings: LaneSettings
+    raises: Exception | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Wait to be stopped."""
+        if self.raises is not None:
+            raise self.raises
+        assert self.stopped.wait(10)
+
+    def request_stop(self) -> None:
+        """End the wait."""
+        self.stopped.set()
+
+
+@dataclass
+class Advances:
+    """A producer that keeps what was sent."""
+
+    sent: list[tuple[TopicName, bytes | None]] = field(default_factory=list)
+    closed: bool = False
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: Millis | None = None,
+        partition: int = -1,
+    ) -> None:
+        """Keep a record."""
+        assert (key, partition) == (None, 0)
+        assert timestamp_ms is not None
+        self.sent.append((topic, value))
+
+    def close(self) -> None:
+        """Note that it was closed."""
+        self.closed = True
+
+
+@dataclass
+class Node:
+    """A performer with everything it touches."""
+
+    performer: Performer
+    lanes: list[Lane]
+    told: list[Event]
+    advances: Advances
+    catalog: Catalog
+
+
+def _planned(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
+    assert record.version == VERSION
+    sightings = external("sightings")
+    return plan(network((sightings,), (filtered("moving", sightings, "`at` > 0"),)), owner)
+
+
+@pytest.fixture
+def make_node() -> Callable[[Exception | None], Node]:
+    """Makes nodes over an in-memory catalog with one deployed fragment."""
+
+    def make(raises: Exception | None) -> Node:
+        catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
+        catalog.ensure_format()
+        owned = NetworkRecord(NETWORK, OWNER, VERSION)
+        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
+        catalog.deploy(owned, version, (FRAGMENT,), None)
+        plans = Plans(catalog.version, _planned)
+        plans.assign(((owned, FRAGMENT),))
+        lanes: list[Lane] = []
+        told: list[Event] = []
+        advances = Advances()
+
+        def lane(settings: LaneSettings) -> Lane:
+            lanes.append(Lane(settings, raises))
+            return lanes[-1]
+
+        context = NodeContext(NodeId("node1"), OWNER, catalog, plans, lane, advances, SystemClock())
+        return Node(Performer(context, told.append), lanes, told, advances, catalog)
+
+    return make
+
+
+def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """The lane gets its epoch and the topic ids of the deploy; its end is told once."""
+    node = make_node(None)
+    state = NodeState(NodeId("node1"))
+    node.performer.perform(StartLane(MOVING, VERSION), state)
+    wait_for(lambda: node.lanes, "the lane is made")
+    settings = node.lanes[0].settings
+    assert (settings.epoch, settings.topic_ids) == (1, {"t": "id"})
+    owner = node.catalog.owner(NETWORK, MOVING.fragment)
+    assert owner is not None
+    assert (owner.node, owner.epoch) == ("node1", 1)
+    node.performer.perform(StopLane(MOVING), state)
+    wait_for(lambda: node.told, "the end is told")
+    assert node.told == [LaneStopped(MOVING, Epoch(1), None, retry=True, fenced=False)]
+
+
+@pytest.mark.parametrize(
+    ("error", "retry", "fenced"),
+    [
+        (RetryError("later"), True, False),
+        (FencedError("another"), True, True),
+        (RefusedError("no"), False, False),
+        (BrokenInvariantError("bug"), False, False),
+        (ValueError("unforeseen"), True, False),
+    ],
+)
+def test_what_ends_a_lane_tells_whether_to_try_again(
+    make_node: Callable[[Exception | None], Node],
+    wait_for: WaitFor,
+    error: Exception,
+    *,
+    retry: bool,
+    fenced: bool,
+) -> None:
+    """The kind of the error decides, not its words."""
+    node = make_node(error)
+    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    wait_for(lambda: node.told, "the end is told")
+    (told,) = node.told
+    assert isinstance(told, LaneStopped)
+    assert (told.retry, told.fenced) == (retry, fenced)
+    assert told.error is not None
+    assert str(error) in told.error
+
+
+def test_an_advance_goes_to_the_fragments_own_topic(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """It names the incarnation that it is for."""
+    node = make_node(None)
+    effect = SendAdvance(MOVING, Incarnation("one"), Millis(5))
+    node.performer.perform(effect, NodeState(NodeId("node1")))
+    ((topic, value),) = node.advances.sent
+    assert topic == "net.moving.advances"
+    assert value is not None
+    advance = codec.decode_advance(value, "")
+    assert (advance.incarnation, advance.advance_ms) == ("one", 5)
+
+
+def test_stopping_everything_waits_for_the_lanes(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """When it returns, no lane runs, and the producer of advances is closed."""
+    node = make_node(None)
+    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    wait_for(lambda: node.lanes, "the lane is made")
+    node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
+    assert node.lanes[0].stopped.is_set()
+    assert node.told
+    assert node.advances.closed

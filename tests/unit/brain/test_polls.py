@@ -1,0 +1,154 @@
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from brokers.kafka.admin import Isolation
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.records import Ends
+from pipeline.brain.events import CatalogLost, CatalogRead, EndsRead, Event
+from pipeline.brain.plans import Plans
+from pipeline.brain.polls import CatalogPoll, EndsPoll
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    NetworkRecord,
+    NetworkVersionRecord,
+    NodeRecord,
+)
+from pipeline.clock import SystemClock
+from pipeline.errors import UnavailableError
+from pipeline.ids import (
+    FragmentName,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    Offset,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.names import Znodes
+from pipeline.planner.planner import plan
+from tests.unit.planner.networks import OWNER, external, filtered, network
+
+NETWORK = NetworkName("net")
+MOVING = FragmentName("moving")
+VERSION = NetworkVersion(1)
+
+
+def _node(name: str) -> NodeRecord:
+    return NodeRecord(NodeId(name), ParticipantId("local"), "here", 1, Millis(0), "1")
+
+
+@dataclass
+class World:
+    """One tree, the poll's session, and what was told."""
+
+    tree: MemoryTree = field(default_factory=MemoryTree)
+    told: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(self.tree)
+        self.catalog = Catalog(self.store, Znodes(""))
+        self.catalog.ensure_format()
+        sightings = external("sightings")
+        planned = plan(network((sightings,), (filtered("moving", sightings, "`at` > 0"),)), OWNER)
+        self.plans = Plans(self.catalog.version, lambda _record, _owner: planned)
+        self.catalog.register_node(_node("here"))
+        self.poll = CatalogPoll(
+            self.catalog, self.plans, _node("here"), SystemClock(), self.told.append
+        )
+
+    def deploy(self) -> None:
+        """Deploy one fragment."""
+        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
+        record = FragmentRecord(NETWORK, MOVING, VERSION, DesiredState.RUNNING, "digest", ())
+        self.catalog.deploy(NetworkRecord(NETWORK, OWNER, VERSION), version, (record,), None)
+
+    def desired(self) -> list[str]:
+        """The fragments that the last catalog reading assigned to this node."""
+        read = [event for event in self.told if isinstance(event, CatalogRead)]
+        return [one.fragment.fragment for one in read[-1].desired]
+
+
+def test_the_catalog_is_told_when_it_changes_and_not_before() -> None:
+    """A look without a change costs one small read and tells nothing."""
+    world = World()
+    world.poll.look()
+    world.poll.look()
+    assert len(world.told) == 1
+    world.deploy()
+    world.poll.look()
+    assert world.desired() == ["moving"]
+
+
+def test_a_fragment_of_another_living_node_is_not_ours() -> None:
+    """When that node is gone, it is; the next full reading finds out."""
+    world = World()
+    world.deploy()
+    other = MemoryStore(world.tree)
+    theirs = Catalog(other, Znodes(""))
+    theirs.register_node(_node("there"))
+    theirs.claim(NETWORK, MOVING, NodeId("there"), ParticipantId("local"), Millis(0))
+    world.poll.look()
+    assert world.desired() == []
+    other.close()
+    again = CatalogPoll(world.catalog, world.plans, _node("here"), SystemClock(), world.told.append)
+    again.look()
+    assert world.desired() == ["moving"]
+
+
+def test_a_session_in_doubt_is_told_once_and_read_anew_afterwards() -> None:
+    """While it is in doubt nothing may be decided on what was read."""
+    world = World()
+    world.poll.look()
+    world.store.suspend()
+    world.poll.look()
+    world.poll.look()
+    world.store.resume()
+    world.poll.look()
+    assert [type(event) for event in world.told] == [CatalogRead, CatalogLost, CatalogRead]
+
+
+def test_a_node_is_registered_again_when_its_session_was_lost() -> None:
+    """Otherwise it would run on while everybody takes it for dead."""
+    world = World()
+    world.poll.look()
+    world.store.expire()
+    world.store.resume()
+    assert world.catalog.nodes() == ()
+    world.poll.look()
+    assert [record.node for record in world.catalog.nodes()] == ["here"]
+
+
+@dataclass
+class Kafka:
+    """A cluster that answers, or does not."""
+
+    up: bool = True
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """Every topic ends at 7."""
+        assert isolation is Isolation.COMMITTED
+        if not self.up:
+            raise UnavailableError("Kafka does not answer")
+        return {topic: {0: Offset(7)} for topic in topics}
+
+
+def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
+    """Nothing is told to be at its end when nobody could look."""
+    world = World()
+    kafka = Kafka()
+    poll = EndsPoll(kafka, world.plans, SystemClock(), world.told.append)
+    poll.look()
+    assert world.told == []
+    world.deploy()
+    world.poll.look()
+    world.told.clear()
+    poll.look()
+    kafka.up = False
+    poll.look()
+    ends = [event.ends for event in world.told if isinstance(event, EndsRead)]
+    assert ends == [{"sightings-topic": {0: 7}}, {}]
