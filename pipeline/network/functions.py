@@ -123,7 +123,9 @@ def element_at(args: Sequence[Term]) -> Term:
     value, key = checked(args, [collection, small])
     wide = f"CAST({key.sql} AS BIGINT)"
     outside = f"({key.sql} = 0 OR {wide} > size({value.sql}) OR {wide} < - size({value.sql}))"
-    sql = f"try_element_at({value.sql}, nullif({key.sql}, 0))"
+    # Not try_element_at: with the least INT as index it reads outside the array and can crash.
+    index = f"if({key.sql} > 0, {key.sql} - 1, size({value.sql}) + {key.sql})"
+    sql = f"get({value.sql}, {index})"
     return _array_element(value, key, sql, outside)
 
 

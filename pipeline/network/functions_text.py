@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from pipeline.network import safe, sql_text
+from pipeline.network.coercion import INT_MAX, INT_MIN
 from pipeline.network.function_rules import (
     Function,
     as_text,
@@ -55,7 +56,9 @@ def _pad(name: str) -> "Function":
 
 def _split_part(args: Sequence[Term]) -> Term:
     value, separator, part = checked(args, [text, text, small])
-    sql = f"split_part({value.sql}, {separator.sql}, nullif({part.sql}, 0))"
+    # The least INT has no absolute value, and Spark fails on it; no text has so many parts.
+    index = f"CASE WHEN {part.sql} = {INT_MIN} THEN {-INT_MAX} ELSE nullif({part.sql}, 0) END"
+    sql = f"split_part({value.sql}, {separator.sql}, {index})"
     given = [value, separator, part]
     if part.constant == 0:
         raise FaultError("argument 3 is 0, and parts are counted from 1")

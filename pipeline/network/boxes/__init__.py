@@ -1,16 +1,1 @@
-"""The kinds of boxes. A new kind is one file here and one row in this table."""
-
-from collections.abc import Callable, Mapping
-
-from pipeline.ids import BoxName
-from pipeline.network.boxes import aggregate, filter, join, map  # noqa: A004 - kinds, not built-ins
-from pipeline.network.boxes.common import Defaults, Draft
-from pipeline.network.fields import Fields
-
-KINDS: Mapping[str, Callable[[BoxName, Fields, Defaults], Draft | None]] = {
-    filter.Filter.kind: filter.read,
-    map.Map.kind: map.read,
-    aggregate.Aggregate.kind: aggregate.read,
-    join.Join.kind: join.read,
-}
-"""The word in the document → how such a box is read."""
+"""The kinds of boxes, one file each; a new kind is one more and a row in `kinds.py`."""

@@ -254,7 +254,7 @@ def test_columns_are_those_that_are_read(scope: Scope) -> None:
         ("DATE '2024-02-30'", "'2024-02-30' is no date"),
         ("1e999", "the number does not fit into DOUBLE"),
         ("'a' 'b'", "two texts side by side"),
-        ("f(x -> x)", "a function of its own (x -> …) is not supported"),
+        ("upper(x -> x)", "a function of its own (x -> …) is not supported"),
         ("i & 1", "operators on bits are not supported"),
         ("sum(i) OVER ()", "OVER is refused: it depends on the order of records"),
         ("(SELECT 1)", "a SELECT inside an expression is refused"),
@@ -351,14 +351,17 @@ def test_size_and_depth_are_bounded(scope: Scope) -> None:
     assert "more than 8000 characters" in faults("i" * 9_000, scope)[0].message
 
 
-WORDS = st.sampled_from(
+WORDS = (
     "i j l d n b t at xs r . , ( ) [ ] + - * / % = <> < AND OR NOT IN LIKE IS NULL CASE WHEN THEN "
     "ELSE END CAST AS INT DECIMAL INTERVAL MINUTE 1 1.5 'x' '' * :: || upper coalesce sum count "
-    "DISTINCT date_trunc 'hour' BETWEEN DIV TIMESTAMP".split()
+    "DISTINCT date_trunc 'hour' BETWEEN DIV TIMESTAMP"
 )
 
 
-@given(st.lists(WORDS, max_size=14).map(" ".join) | st.text(string.printable, max_size=40))
+@given(
+    st.lists(st.sampled_from(WORDS.split(" ")), max_size=14).map(" ".join)
+    | st.text(string.printable, max_size=40)
+)
 def test_any_text_is_checked_or_explained(text: str) -> None:
     """No text makes checking raise, and each gives an expression or a reason, never both."""
     column = Column("i", Scalar.INT, nullable=False)

@@ -14,7 +14,7 @@ def test_inputs_come_first_and_ties_keep_their_order() -> None:
 
 
 def test_a_loop_is_named_in_the_direction_of_the_data() -> None:
-    """c reads b reads a reads c: data goes a, b, c, a."""
+    """Where c reads b reads a reads c, data goes a, b, c, a."""
     order, loops = in_order({"a": ["c"], "b": ["a"], "c": ["b"], "d": ["c"], "e": ["s"]})
     assert order == ("e",)
     assert loops == (("a", "b", "c"),)
