@@ -4,10 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, LaneState
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    FragmentStatus,
+    LaneState,
+    NodeRecord,
+)
 from pipeline.cli.output import Table
 from pipeline.cli.times import rfc3339, span
-from pipeline.ids import NodeId
 
 LOST = "lost"
 """The node that ran it is gone, and no other has taken it up."""
@@ -47,13 +52,22 @@ class Seen:
 def see(
     records: Sequence[FragmentRecord],
     statuses: Sequence[FragmentStatus],
-    nodes: Sequence[NodeId],
+    nodes: Sequence[NodeRecord],
 ) -> tuple[Seen, ...]:
-    """Put records and reports together, in the order of the records."""
+    """Put records and reports together, in the order of the records.
+
+    A report of an earlier life of a node says nothing about this one.
+    """
     reported = {(status.network, status.fragment): status for status in statuses}
-    up = set(nodes)
+    lives_since = {node.node: node.started_at_ms for node in nodes}
     return tuple(
-        Seen(record, status, status is not None and status.node in up)
+        Seen(
+            record,
+            status,
+            status is not None
+            and status.node in lives_since
+            and status.reported_at_ms >= lives_since[status.node],
+        )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)
     )

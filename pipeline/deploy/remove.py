@@ -110,14 +110,17 @@ def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> N
 
 
 def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]:
-    """The fragments whose owner is up and has not reported that they are at rest."""
-    up = {record.node for record in catalog.nodes()}
+    """The fragments that a node took up in its present life and has not reported at rest."""
+    lives_since = {record.node: record.started_at_ms for record in catalog.nodes()}
     found = []
     for fragment in catalog.fragments(network):
         owner = catalog.owner(network, fragment.fragment)
         status = catalog.status(network, fragment.fragment)
         at_rest = status is not None and status.state in _AT_REST
-        if owner is not None and owner.node in up and not at_rest:
+        since = lives_since.get(owner.node) if owner is not None else None
+        if owner is None or since is None or owner.claimed_at_ms < since:
+            continue
+        if not at_rest:
             found.append(fragment.fragment)
     return tuple(found)
 

@@ -123,11 +123,7 @@ def _await_running(
 def look(connections: Connections, network: NetworkName) -> tuple[Seen, ...]:
     """The fragments of a network as they are now."""
     catalog = connections.catalog
-    return see(
-        catalog.fragments(network),
-        catalog.statuses(network),
-        [record.node for record in catalog.nodes()],
-    )
+    return see(catalog.fragments(network), catalog.statuses(network), catalog.nodes())
 
 
 def _show(session: Session, done: Deployed, seen: tuple[Seen, ...]) -> None:

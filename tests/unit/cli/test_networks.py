@@ -6,7 +6,7 @@ from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
-from pipeline.ids import FragmentName, NetworkName, NodeId, ParticipantId
+from pipeline.ids import FragmentName, Millis, NetworkName, NodeId, ParticipantId
 from pipeline.settings import Settings
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
@@ -150,6 +150,17 @@ def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:
     after = medusa("status", "cars", opener=connect)
     assert "lost" in after.out
     assert "running" not in after.out
+
+
+def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> None:
+    """The node is up again, but has not yet taken up what it ran before it died."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING)
+    world.store.expire()
+    world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 2, Millis(NOW + 1), "0"))
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert [f["state"] for f in found] == ["lost", "pending"]
 
 
 def test_status_of_nothing(medusa: Caller) -> None:

@@ -8,7 +8,15 @@ from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.remove import await_stopped, deployed, destroy, doomed, stop
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import FragmentName, GroupName, NetworkName, NodeId, ParticipantId, TopicName
+from pipeline.ids import (
+    FragmentName,
+    GroupName,
+    Millis,
+    NetworkName,
+    NodeId,
+    ParticipantId,
+    TopicName,
+)
 from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
 
 CARS = NetworkName("cars")
@@ -65,7 +73,7 @@ def test_waiting_ends_at_the_deadline_with_what_still_runs(tmp_path: Path) -> No
 
 
 def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
-    """Stopped by report; and a node that is not up runs nothing."""
+    """Stopped by report; a node that is not up runs nothing, nor does its next life."""
     world = _deployed(tmp_path)
     _run(world, LaneState.RUNNING)
     stop(CARS, world.catalog)
@@ -73,6 +81,8 @@ def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
     _report(world, LaneState.RUNNING)
     world.store.expire()
+    await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
+    world.catalog.register_node(NodeRecord(NODE, US, "host", 2, Millis(NOW + 1), "0"))
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
 
 
