@@ -116,11 +116,11 @@ def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]
     for fragment in catalog.fragments(network):
         owner = catalog.owner(network, fragment.fragment)
         status = catalog.status(network, fragment.fragment)
-        at_rest = status is not None and status.state in _AT_REST
         since = lives_since.get(owner.node) if owner is not None else None
         if owner is None or since is None or owner.claimed_at_ms < since:
             continue
-        if not at_rest:
+        # A report of an earlier epoch says nothing about the one that was claimed since.
+        if status is None or status.epoch != owner.epoch or status.state not in _AT_REST:
             found.append(fragment.fragment)
     return tuple(found)
 
