@@ -115,7 +115,7 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
     topics.append(assigned(fragment.names.redrive, TopicRole.REDRIVE))
     topics.append(assigned(fragment.names.advances, TopicRole.ADVANCES))
     if isinstance(stream, ExternalStream):
-        event_time = EventTime(stream.event_time.sql, stream.event_time.failed, stream.ahead_ms)
+        event_time = _event_time(stream)
     else:
         event_time = EventTime(None, None, None)
     return Source(
@@ -128,6 +128,13 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
         event_time=event_time,
         start=stream.start if isinstance(stream, ExternalStream) else None,
     )
+
+
+def _event_time(stream: ExternalStream) -> EventTime:
+    """Event time counts whole milliseconds; a finer one is cut."""
+    time = stream.event_time
+    sql = time.sql if time.millis else f"timestamp_millis(unix_millis({time.sql}))"
+    return EventTime(sql, time.failed, stream.ahead_ms)
 
 
 def with_decoded_mark(schema_json: str) -> str:

@@ -55,7 +55,7 @@ def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:
     times = {str(source.input): source.event_time for source in lowered.sources}
     assert times["tolls"].sql is None
     assert times["tolls"].ahead_ms is None
-    assert times["sightings"].sql == "`at`"
+    assert times["sightings"].sql == "timestamp_millis(unix_millis(`at`))"
     assert times["sightings"].ahead_ms == 3_600_000
 
 
