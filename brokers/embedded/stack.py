@@ -93,8 +93,12 @@ class EmbeddedStack:
         self._others: list[Child] = []
         self._undo = ExitStack()
 
-    def start(self) -> None:
+    def start(self, begun: Callable[[], None] | None = None) -> None:
         """Start everything and return when all of it answers.
+
+        Args:
+            begun: called when the servers have been started but do not answer yet; what it adds as
+                a child gets ready beside them.
 
         Raises:
             RefusedError: a stack runs in the data folder already.
@@ -109,12 +113,18 @@ class EmbeddedStack:
             self._started_at_ms = self._clock.now_ms()
             self._tell()
             undo.callback(control_path(self._data).unlink, missing_ok=True)
-            self._start(undo)
+            self._undo = undo
+            self._start(undo, begun)
             self._undo = undo.pop_all()
 
     def stop(self) -> None:
         """Stop everything, the last started first. The data stay."""
         self._undo.close()
+
+    @property
+    def servers(self) -> tuple[Child, ...]:
+        """ZooKeeper and Kafka."""
+        return self._servers
 
     @property
     def children(self) -> tuple[Child, ...]:
@@ -155,7 +165,7 @@ class EmbeddedStack:
     ) -> None:
         self.stop()
 
-    def _start(self, undo: ExitStack) -> None:
+    def _start(self, undo: ExitStack, begun: Callable[[], None] | None) -> None:
         settings = self.settings
         # The ports first: whoever runs a Kafka already should hear of it before a download.
         require_free_port(settings.zookeeper_port, "ZooKeeper")
@@ -172,6 +182,8 @@ class EmbeddedStack:
         # On the way down the slower one is told first.
         undo.callback(kafka.begin_stop)
         self._servers = (zookeeper, kafka)
+        if begun is not None:
+            begun()
         zookeeper_ready(zookeeper, settings.zookeeper_port, self._clock)
         kafka_ready(kafka, settings.kafka_port, identity, self._clock)
         self._progress(Step("starting the schema registry"))

@@ -21,9 +21,9 @@ from pipeline.brain.plans import Plans
 from pipeline.brain.state import NodeState
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord, ParticipantRecord
-from pipeline.clock import SystemClock
+from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.deploy.documents import replan
-from pipeline.errors import EnvironmentProblem
+from pipeline.errors import EnvironmentProblem, UnavailableError
 from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
@@ -33,6 +33,7 @@ from pipeline.spark.surroundings import Surveyor
 from schemas.client import RegistryClient
 
 SERVER_TIMEOUT_S = 10.0
+SERVER_POLL_S = 0.2
 DISTRIBUTION = "medusa-streams"
 
 _log = logging.getLogger(__name__)
@@ -58,8 +59,30 @@ class Folders:
         )
 
 
-def run_node(settings: Settings, stop: threading.Event, ready: Callable[[], None]) -> None:
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a node is connected to."""
+
+    catalog: Catalog
+    admin: KafkaAdmin
+    registry: RegistryClient
+
+
+def run_node(
+    settings: Settings,
+    stop: threading.Event,
+    ready: Callable[[], None],
+    *,
+    servers_within_s: float = 0.0,
+) -> None:
     """Run until `stop` is set; `ready` is called once the node takes up fragments.
+
+    Args:
+        settings: whose node this is, and where its servers are.
+        stop: ends the node at a batch boundary of each lane.
+        ready: called once.
+        servers_within_s: 0: the servers have to answer now. Else they may still be starting: the
+            Spark session is opened meanwhile, and they have to answer within this time after it.
 
     Raises:
         UnavailableError: a server does not answer.
@@ -68,62 +91,87 @@ def run_node(settings: Settings, stop: threading.Event, ready: Callable[[], None
     """
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
-    mailbox = Mailbox()
     with ExitStack() as undo:
+        servers = None if servers_within_s else _connect(settings, undo)
+        spark = open_session(_session(settings, folders))
+        undo.callback(spark.stop)
+        if servers is None:
+            deadline = Deadline.after(clock, servers_within_s, "waiting for the servers")
+            servers = _await_servers(settings, undo, deadline)
+        record = _register(settings, servers.catalog, clock)
+        mailbox = Mailbox()
+        plans = Plans(servers.catalog.version, replan)
+        surveyor = Surveyor(
+            servers.registry,
+            servers.admin,
+            servers.catalog.missing_schemas,
+            servers.catalog.record_missing_schema,
+        )
+        bootstrap = settings.kafka_bootstrap_servers
+        host = LaneHost(spark, surveyor, bootstrap, folders.checkpoints, clock, mailbox.tell)
+        context = NodeContext(
+            node=record.node,
+            participant=record.participant,
+            catalog=servers.catalog,
+            plans=plans,
+            make_lane=host.lane,
+            advances=PlainProducer(bootstrap, SERVER_TIMEOUT_S),
+            clock=clock,
+        )
+        agent = Agent(mailbox, Performer(context, mailbox.tell), NodeState(record.node), clock)
+        looks: dict[str, polls.Poll] = {
+            "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
+            "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
+            "boundaries": polls.BoundaryPoll(bootstrap, plans, mailbox.tell),
+        }
+        threads = [polls.start(poll, name, stop) for name, poll in looks.items()]
+        _log.info("node %s is up", record.node)
+        ready()
+        agent.run(stop)
+        for thread in threads:
+            thread.join(SERVER_TIMEOUT_S)
+        _log.info("node %s has stopped", record.node)
+
+
+def _connect(settings: Settings, undo: ExitStack) -> Servers:
+    """Connect to everything, or to nothing."""
+    with ExitStack() as attempt:
         store = ZooKeeperStore.connect(settings.zookeeper_connect, SERVER_TIMEOUT_S)
-        undo.callback(store.close)
+        attempt.callback(store.close)
         catalog = Catalog(store, Znodes(""))
         catalog.ensure_format()
         admin = KafkaAdmin(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S)
         admin.cluster_id()
         registry = RegistryClient(settings.registry_url, SERVER_TIMEOUT_S)
-        undo.callback(registry.close)
-        node, participant = NodeId(settings.node), ParticipantId(settings.participant)
-        catalog.add_participant(ParticipantRecord(participant, clock.now_ms()))
-        record = NodeRecord(
-            node=node,
-            participant=participant,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            started_at_ms=clock.now_ms(),
-            version=version(DISTRIBUTION),
-        )
-        spark = open_session(_session(settings, folders))
-        undo.callback(spark.stop)
-        catalog.register_node(record, replaces=_dead_predecessor(catalog, record))
-        plans = Plans(catalog.version, replan)
-        host = LaneHost(
-            spark=spark,
-            surveyor=Surveyor(
-                registry, admin, catalog.missing_schemas, catalog.record_missing_schema
-            ),
-            bootstrap_servers=settings.kafka_bootstrap_servers,
-            checkpoints=folders.checkpoints,
-            clock=clock,
-            tell=mailbox.tell,
-        )
-        context = NodeContext(
-            node=node,
-            participant=participant,
-            catalog=catalog,
-            plans=plans,
-            make_lane=host.lane,
-            advances=PlainProducer(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S),
-            clock=clock,
-        )
-        agent = Agent(mailbox, Performer(context, mailbox.tell), NodeState(node), clock)
-        looks: dict[str, polls.Poll] = {
-            "catalog": polls.CatalogPoll(catalog, plans, record, clock, mailbox.tell),
-            "ends": polls.EndsPoll(admin, plans, clock, mailbox.tell),
-            "boundaries": polls.BoundaryPoll(settings.kafka_bootstrap_servers, plans, mailbox.tell),
-        }
-        threads = [polls.start(poll, name, stop) for name, poll in looks.items()]
-        _log.info("node %s is up", node)
-        ready()
-        agent.run(stop)
-        for thread in threads:
-            thread.join(SERVER_TIMEOUT_S)
-        _log.info("node %s has stopped", node)
+        attempt.callback(registry.close)
+        registry.subjects()
+        undo.push(attempt.pop_all())
+    return Servers(catalog, admin, registry)
+
+
+def _await_servers(settings: Settings, undo: ExitStack, deadline: Deadline) -> Servers:
+    while True:
+        try:
+            return _connect(settings, undo)
+        except UnavailableError:
+            if deadline.passed:
+                raise
+            deadline.clock.sleep(SERVER_POLL_S)
+
+
+def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
+    participant = ParticipantId(settings.participant)
+    catalog.add_participant(ParticipantRecord(participant, clock.now_ms()))
+    record = NodeRecord(
+        node=NodeId(settings.node),
+        participant=participant,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        started_at_ms=clock.now_ms(),
+        version=version(DISTRIBUTION),
+    )
+    catalog.register_node(record, replaces=_dead_predecessor(catalog, record))
+    return record
 
 
 def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:

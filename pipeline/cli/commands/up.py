@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -89,12 +90,14 @@ def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool)
     stack = EmbeddedStack(wanted, start_registry, teller.step, clock=session.clock)
     with _sigterm_interrupts():
         try:
-            stack.start()
-            servers = stack.children
-            supervisor = _start_node(stack, session, teller) if node else None
+            supervisor = _supervisor(stack, session) if node else None
+            stack.start(partial(_begin, supervisor, session) if supervisor else None)
+            if supervisor is not None:
+                teller.step(Step("starting the node"))
+                _await_node(stack, session)
             _show(session, wanted, node=node)
             teller.ready()
-            _watch(servers, supervisor, session)
+            _watch(stack.servers, supervisor, session)
         finally:
             stack.stop()
 
@@ -117,20 +120,31 @@ def _check(servers: tuple[Child, ...]) -> None:
             raise child.failure(f"it ended by itself with exit code {child.exit_code}")
 
 
-def _start_node(stack: EmbeddedStack, session: Session, teller: Teller) -> Supervisor:
-    """Start the node as a child of the stack and wait until it takes up fragments."""
-    teller.step(Step("starting the node"))
-    ready_file = session.project.data / "node-ready"
+def _supervisor(stack: EmbeddedStack, session: Session) -> Supervisor:
+    """What starts the node as a child of the stack, and starts it again when it ends."""
+    ready_file = _ready_file(session)
     ready_file.unlink(missing_ok=True)
     spec = _node(session, stack.settings, ready_file)
-    supervisor = Supervisor(lambda: stack.add_child(spec), spec.name, session.printer.note)
+    return Supervisor(lambda: stack.add_child(spec), spec.name, session.printer.note)
+
+
+def _begin(supervisor: Supervisor, session: Session) -> None:
+    """Start the node beside the servers: most of its time goes into its own Java."""
     supervisor.begin(session.clock.monotonic_s())
+
+
+def _await_node(stack: EmbeddedStack, session: Session) -> None:
+    """Wait until the node takes up fragments."""
     deadline = Deadline.after(session.clock, _NODE_READY_WITHIN_S, "starting the node")
-    while not ready_file.exists():
+    while not _ready_file(session).exists():
         stack.check()
-        deadline.check(f"its log is {spec.logs[0]}.")
+        log = session.project.logs / f"node-{session.settings.node}.log"
+        deadline.check(f"its log is {log}.")
         session.clock.sleep(_POLL_S)
-    return supervisor
+
+
+def _ready_file(session: Session) -> Path:
+    return session.project.data / "node-ready"
 
 
 def _node(session: Session, wanted: StackSettings, ready_file: Path) -> ChildSpec:
@@ -143,6 +157,7 @@ def _node(session: Session, wanted: StackSettings, ready_file: Path) -> ChildSpe
             "node",
             "start",
             f"--ready-file={ready_file}",
+            f"--servers-within={_NODE_READY_WITHIN_S:g}",
             *(f"--set={name}={value}" for name, value in sorted(flags.items())),
         ),
         output=logs / f"{settings.node}.out",

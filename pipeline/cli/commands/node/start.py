@@ -22,8 +22,17 @@ from pipeline.errors import EnvironmentProblem
     metavar="FILE",
     help="Write the process id into FILE once the node takes up fragments.",
 )
+@click.option(
+    "--servers-within",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    metavar="SECONDS",
+    help="Let Kafka, ZooKeeper and the registry still be starting for so long.",
+)
 @with_session
-def command(session: Session, name: str | None, ready_file: Path | None) -> None:
+def command(
+    session: Session, name: str | None, ready_file: Path | None, servers_within: float
+) -> None:
     """Run a node until SIGTERM or Ctrl-C: it finds its fragments in the catalog and runs them.
 
     The log is node-NAME.log in the folder for logs; `medusa logs` shows it.
@@ -55,7 +64,7 @@ def command(session: Session, name: str | None, ready_file: Path | None) -> None
             _write(ready_file)
 
     with log_to(log, verbose=session.verbose):
-        run_node(settings, stop, ready)
+        run_node(settings, stop, ready, servers_within_s=servers_within)
 
 
 def _write(path: Path) -> None:
