@@ -132,6 +132,23 @@ class KafkaAdmin:
         """
         return self._offsets(topics, _latest(), isolation, "reading end offsets")
 
+    def partition_ends(
+        self, topic: TopicName, partitions: int, isolation: Isolation
+    ) -> Mapping[int, Offset]:
+        """Where the partitions of a topic end, when it is known how many they are: one request.
+
+        Raises:
+            RetryError: a partition has no leader now, or does not exist.
+        """
+        deadline = self._deadline("reading end offsets")
+        asked = {TopicPartition(topic, partition): _latest() for partition in range(partitions)}
+        found = self._list(asked, isolation, deadline).get(topic)
+        if found is None:
+            raise RetryError(
+                "the ends of the topic cannot be told now", place=self._place(f"topic {topic}")
+            )
+        return found
+
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
         """The oldest offset of each partition; missing topics as in `end_offsets`."""
         return self._offsets(topics, _earliest(), Isolation.UNCOMMITTED, "reading start offsets")
@@ -259,10 +276,16 @@ class KafkaAdmin:
             if _usable(topic)
             for partition in topic.partitions
         }
-        if not asked:
-            return {}
+        return self._list(asked, isolation, deadline) if asked else {}
+
+    def _list(
+        self,
+        asked: Mapping[TopicPartition, OffsetSpec],
+        isolation: Isolation,
+        deadline: Deadline,
+    ) -> dict[TopicName, dict[int, Offset]]:
         futures = self._client.list_offsets(
-            asked, isolation_level=_LEVELS[isolation], request_timeout=deadline.remaining_s()
+            dict(asked), isolation_level=_LEVELS[isolation], request_timeout=deadline.remaining_s()
         )
         found: dict[TopicName, dict[int, Offset]] = {}
         failed: set[TopicName] = set()

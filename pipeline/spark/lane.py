@@ -149,6 +149,7 @@ class StableLane:
             profile=how,
             writer=writer,
             admin=self._admin,
+            output_partitions=lowered.encoding.partitions,
             clock=self._clock,
             tell=self._host.tell,
         )

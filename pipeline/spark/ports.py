@@ -77,6 +77,15 @@ class Transactions(Protocol):
         """Give the transaction up."""
 
 
+class PartitionEnds(Protocol):
+    """As in `brokers/kafka/admin.py`."""
+
+    def partition_ends(
+        self, topic: TopicName, partitions: int, isolation: Isolation
+    ) -> Mapping[int, Offset]:
+        """Where the partitions of a topic end."""
+
+
 class EndOffsets(Protocol):
     """As in `brokers/kafka/admin.py`."""
 

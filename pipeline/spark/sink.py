@@ -25,7 +25,7 @@ from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment
 from pipeline.spark.hidden import Reason
-from pipeline.spark.ports import BatchEngine, BatchRows, EndOffsets, SecondLook, Transactions
+from pipeline.spark.ports import BatchEngine, BatchRows, PartitionEnds, SecondLook, Transactions
 from pipeline.spark.rejected import Rejected
 from pipeline.spark.results import Results
 
@@ -58,7 +58,8 @@ class SinkContext:
     epoch: Epoch
     profile: LaneProfile
     writer: Transactions
-    admin: EndOffsets
+    admin: PartitionEnds
+    output_partitions: int
     clock: Clock
     tell: Callable[[Event], None]
 
@@ -251,7 +252,9 @@ class Sink:
             return
         output = self._context.fragment.output.topic
         self._context.writer.flush(deadline)
-        ends = self._context.admin.end_offsets((output,), Isolation.UNCOMMITTED)[output]
+        ends = self._context.admin.partition_ends(
+            output, self._context.output_partitions, Isolation.UNCOMMITTED
+        )
         writer = self._context.fragment.names.writer
         boundary = BoundaryRecord(writer, self._context.epoch, marker.boundary_ms, ends)
         self._context.writer.send(

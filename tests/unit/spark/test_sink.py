@@ -7,7 +7,6 @@ import pytest
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
-from brokers.records import Ends
 from pipeline.boundaries.profile import profile
 from pipeline.brain.events import BatchFinished, Event, FragmentId
 from pipeline.clock import Deadline, SystemClock
@@ -104,12 +103,13 @@ class Log:
 class Admin:
     """Every topic has one partition that ends at 42."""
 
-    def end_offsets(
-        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
-    ) -> Ends:
+    def partition_ends(
+        self, topic: TopicName, partitions: int, isolation: Isolation
+    ) -> Mapping[int, Offset]:
         """Where they end."""
         assert isolation is Isolation.UNCOMMITTED, "the transaction is still open"
-        return {topic: {0: Offset(42)} for topic in topics}
+        assert topic.startswith("net.")
+        return dict.fromkeys(range(partitions), Offset(42))
 
 
 @dataclass
@@ -168,6 +168,7 @@ def sink(log: Log, events: list[Event], planned: Fragment | None = None) -> Sink
         profile=profile(planned),
         writer=log,
         admin=Admin(),
+        output_partitions=1,
         clock=SystemClock(),
         tell=events.append,
     )
