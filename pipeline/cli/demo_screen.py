@@ -50,7 +50,7 @@ class PlainScreen:
 
 
 class LiveScreen:
-    """The whole view, drawn in place; steps before it are lines."""
+    """The graph once, then what changes, drawn in place below it; steps are lines above."""
 
     def __init__(self, printer: Printer) -> None:
         self._printer = printer
@@ -85,6 +85,7 @@ class LiveScreen:
         """Draw the view."""
         if not self._drawn:
             self._drawn = True
+            self._printer.note(f"\n{view.graph}")
             self._live.start()
         lines = Text("\n".join(as_lines(view)), no_wrap=True, overflow="ellipsis")
         self._live.update(lines, refresh=True)

@@ -99,8 +99,8 @@ def largest_lag(look: Look) -> tuple[int, int]:
 
 
 def as_lines(view: View) -> tuple[str, ...]:
-    """The whole screen."""
-    lines = [view.headline, "", *view.graph.splitlines(), ""]
+    """What changes: everything but the graph."""
+    lines = [view.headline, ""]
     width = max((len(arrow.topic) for arrow in view.arrows), default=0)
     lines.append(f"{'ARROW'.ljust(width)}  {'RECORDS':>9}  {'PER S':>7}  READ BY (BEHIND)")
     for arrow in view.arrows:

@@ -39,7 +39,7 @@ from pipeline.planner import planner
 @click.command("demo")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=25, max=3_600),
+    type=click.FloatRange(min=15, max=3_600),
     default=60,
     envvar="DEMO_SECONDS",
     show_default=True,
