@@ -13,7 +13,6 @@ from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
 from pipeline.boundaries.lane_time import Ends
 from pipeline.brain.events import (
-    BatchFinished,
     BoundaryRead,
     CatalogLost,
     CatalogRead,
@@ -21,9 +20,6 @@ from pipeline.brain.events import (
     Effect,
     EndsRead,
     Event,
-    FragmentId,
-    LaneStarted,
-    LaneStopped,
     PublishStatus,
     SendAdvance,
     StartLane,
@@ -34,6 +30,7 @@ from pipeline.brain.state import NO_EPOCH, Lane, NodeState
 from pipeline.brain.status import ends_noted, status
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Millis
+from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.lifecycle import Happening, Phase
 
 BACK_OFF_FIRST_MS = 1_000

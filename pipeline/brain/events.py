@@ -8,26 +8,15 @@ them out.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.boundaries.profile import LaneProfile
 from pipeline.ids import (
     Epoch,
-    FragmentName,
     Incarnation,
     Millis,
-    NetworkName,
     NetworkVersion,
     Offset,
     TopicName,
 )
-from pipeline.lanes.markers import CommitMarker
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class FragmentId:
-    """A fragment, wherever it runs."""
-
-    network: NetworkName
-    fragment: FragmentName
+from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,49 +42,6 @@ class CatalogRead:
 @dataclass(frozen=True, slots=True)
 class CatalogLost:
     """The ZooKeeper session is suspended: decide nothing new until `CatalogRead`."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaneStarted:
-    """A lane's query is about to run its first batch; it comes before any `BatchFinished` of it.
-
-    `marker` is what it continues from, `profile` how its event time moves.
-    """
-
-    fragment: FragmentId
-    epoch: Epoch
-    incarnation: Incarnation
-    marker: CommitMarker
-    profile: LaneProfile
-
-
-@dataclass(frozen=True, slots=True)
-class BatchFinished:
-    """A batch's transaction is committed (or it was executed but not written again).
-
-    `duration_ms`: from the batch's start until its transaction was committed.
-    """
-
-    fragment: FragmentId
-    epoch: Epoch
-    marker: CommitMarker
-    rows_out: int
-    duration_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class LaneStopped:
-    """A lane's query ended, or its start failed; it comes once for every `StartLane`.
-
-    `error` is None when it was asked to stop. `retry`: whether starting again can help. `fenced`:
-    another epoch owns the fragment. When a start failed before it had an epoch, `epoch` is 0.
-    """
-
-    fragment: FragmentId
-    epoch: Epoch
-    error: str | None
-    retry: bool
-    fenced: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from typing import Protocol
 from pipeline.brain.events import (
     Effect,
     Event,
-    FragmentId,
-    LaneStopped,
     PublishStatus,
     SendAdvance,
     StartLane,
@@ -24,6 +22,7 @@ from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, Millis, NetworkVersion, NodeId, ParticipantId, TopicName
 from pipeline.lanes import codec
+from pipeline.lanes.events import FragmentId, LaneStopped
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.spark.lane import LaneSettings
 

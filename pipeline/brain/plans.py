@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from pipeline.brain.events import FragmentId
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
+from pipeline.lanes.events import FragmentId
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
 

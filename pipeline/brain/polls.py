@@ -5,12 +5,20 @@ Each is one small loop with a pause; an unreachable server is told as such and a
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from brokers.kafka.admin import Isolation
 from brokers.kafka.reader import TopicReader
-from pipeline.brain.events import BoundaryRead, CatalogLost, CatalogRead, Desired, EndsRead, Event
-from pipeline.brain.events import FragmentId as Id
+from brokers.records import Ends
+from pipeline.brain.events import (
+    BoundaryRead,
+    CatalogLost,
+    CatalogRead,
+    Desired,
+    EndsRead,
+    Event,
+)
 from pipeline.brain.plans import Plans
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, NodeRecord
@@ -18,7 +26,7 @@ from pipeline.clock import Clock
 from pipeline.errors import MedusaError
 from pipeline.ids import Offset, TopicName
 from pipeline.lanes import codec
-from pipeline.spark.ports import EndOffsets
+from pipeline.lanes.events import FragmentId as Id
 
 CATALOG_PAUSE_S = 0.3
 CATALOG_FULL_S = 5.0
@@ -36,6 +44,15 @@ class Poll(Protocol):
 
     def look(self) -> float:
         """Look, tell, and say how many seconds to pause."""
+
+
+class EndOffsets(Protocol):
+    """As in `brokers/kafka/admin.py`."""
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """Where topics end."""
 
 
 def start(poll: Poll, name: str, stop: threading.Event) -> threading.Thread:

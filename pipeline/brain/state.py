@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.boundaries.lane_time import Ends, LaneTime, Writers
-from pipeline.brain.events import Desired, FragmentId
+from pipeline.brain.events import Desired
 from pipeline.catalog.records import FragmentStatus
 from pipeline.ids import Epoch, Incarnation, Millis, NodeId, Offset, StreamName
+from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Happening, Phase, move
 from pipeline.lanes.markers import CommitMarker
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pipeline.boundaries.derived import covers
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends, LaneTime, finished_in
 from pipeline.boundaries.profile import LaneInput
-from pipeline.brain.events import FragmentId
 from pipeline.brain.state import EndsSeen, Lane, NodeState
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Millis, TopicName
+from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Phase
 from pipeline.lanes.markers import Totals
 

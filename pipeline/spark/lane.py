@@ -19,7 +19,6 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import read_last
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import profile
-from pipeline.brain.events import Event, FragmentId, LaneStarted
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import (
     MedusaError,
@@ -28,6 +27,7 @@ from pipeline.errors import (
 )
 from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, StreamName, TopicName
 from pipeline.lanes import codec
+from pipeline.lanes.events import FragmentId, LaneEvent, LaneStarted
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
 from pipeline.lanes.start import (
@@ -81,7 +81,7 @@ class LaneHost:
     bootstrap_servers: str
     checkpoints: Path
     clock: Clock
-    tell: Callable[[Event], None]
+    tell: Callable[[LaneEvent], None]
 
     def lane(self, settings: LaneSettings) -> "StableLane":
         """A lane on this node."""

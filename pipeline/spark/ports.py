@@ -10,7 +10,6 @@ from pyarrow import Table
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
-from brokers.records import Ends
 from pipeline.clock import Deadline
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
@@ -84,12 +83,3 @@ class PartitionEnds(Protocol):
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
         """Where the partitions of a topic end."""
-
-
-class EndOffsets(Protocol):
-    """As in `brokers/kafka/admin.py`."""
-
-    def end_offsets(
-        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
-    ) -> Ends:
-        """Where topics end."""

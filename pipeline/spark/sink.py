@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from brokers.kafka.admin import Isolation
 from pipeline.boundaries.profile import LaneProfile, Stateless
 from pipeline.boundaries.promise import promise
-from pipeline.brain.events import BatchFinished, Event, FragmentId
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
 from pipeline.ids import BoxName, Epoch, Millis, NetworkVersion, Offset, SchemaId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import Context, headers
+from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.positions import Positions
@@ -61,7 +61,7 @@ class SinkContext:
     admin: PartitionEnds
     output_partitions: int
     clock: Clock
-    tell: Callable[[Event], None]
+    tell: Callable[[LaneEvent], None]
 
 
 class Sink:

@@ -5,15 +5,11 @@ from dataclasses import replace
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, Stateless
 from pipeline.brain.decide import decide
 from pipeline.brain.events import (
-    BatchFinished,
     CatalogRead,
     Desired,
     Effect,
     EndsRead,
     Event,
-    FragmentId,
-    LaneStarted,
-    LaneStopped,
     PublishStatus,
     Tick,
 )
@@ -32,6 +28,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import first_marker

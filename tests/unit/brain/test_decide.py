@@ -7,13 +7,9 @@ from hypothesis import strategies as st
 from pipeline.boundaries.profile import LaneProfile, Stateless
 from pipeline.brain.decide import FAILURES_MAX, SUCCESS_MS, back_off_ms
 from pipeline.brain.events import (
-    BatchFinished,
     BoundaryRead,
     CatalogLost,
     CatalogRead,
-    FragmentId,
-    LaneStarted,
-    LaneStopped,
     PublishStatus,
     SendAdvance,
     StartLane,
@@ -23,6 +19,7 @@ from pipeline.brain.events import (
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Epoch, FragmentName, Incarnation, Millis, NetworkVersion, Offset
+from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.lifecycle import Phase
 from tests.unit.brain.support import (
     CARS,

@@ -23,8 +23,9 @@ from pipeline.boundaries.profile import (
     Windowed,
 )
 from pipeline.boundaries.promise import promise, watermark_for
-from pipeline.brain.events import BatchFinished, BoundaryRead, LaneStarted, SendAdvance
+from pipeline.brain.events import BoundaryRead, SendAdvance
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
+from pipeline.lanes.events import BatchFinished, LaneStarted
 from pipeline.lanes.markers import CommitMarker
 from pipeline.network.boxes.aggregate import TumblingWindow
 from tests.unit.brain.support import LEFT, RIGHT, SPEED, Agent, at, fresh_marker, wish

@@ -7,8 +7,6 @@ import pytest
 from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.brain.events import (
     Event,
-    FragmentId,
-    LaneStopped,
     SendAdvance,
     StartLane,
     StopLane,
@@ -37,6 +35,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes import codec
+from pipeline.lanes.events import FragmentId, LaneStopped
 from pipeline.names import Znodes
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan

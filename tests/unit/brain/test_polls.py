@@ -4,7 +4,12 @@ from dataclasses import dataclass, field
 from brokers.kafka.admin import Isolation
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import Ends
-from pipeline.brain.events import CatalogLost, CatalogRead, EndsRead, Event
+from pipeline.brain.events import (
+    CatalogLost,
+    CatalogRead,
+    EndsRead,
+    Event,
+)
 from pipeline.brain.plans import Plans
 from pipeline.brain.polls import CatalogPoll, EndsPoll
 from pipeline.catalog.catalog import Catalog

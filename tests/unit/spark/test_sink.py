@@ -8,7 +8,7 @@ import pytest
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
 from pipeline.boundaries.profile import profile
-from pipeline.brain.events import BatchFinished, Event, FragmentId
+from pipeline.brain.events import Event
 from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import BrokenInvariantError, FencedError, RetryError
 from pipeline.ids import (
@@ -26,6 +26,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.events import BatchFinished, FragmentId
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import first_marker
 from pipeline.planner.plan import Fragment
