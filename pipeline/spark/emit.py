@@ -50,7 +50,11 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KafkaReader:
-    """Reads sources as streams. `starts` counts only without a checkpoint."""
+    """Reads sources as streams. `starts` counts only without a checkpoint.
+
+    A source's partitions are read by as many tasks as there are cores: what a task costs before
+    its first record, above all making its code and its Avro readers, is most of a small batch.
+    """
 
     spark: SparkSession
     options: Mapping[str, str]
@@ -70,6 +74,7 @@ class KafkaReader:
             .option("startingOffsets", json.dumps(starts))
             .option("includeHeaders", "true")
             .load()
+            .coalesce(self.spark.sparkContext.defaultParallelism)
         )
 
 
@@ -175,8 +180,8 @@ def _wanted(source: Source, path: Path, incarnation: Incarnation) -> Column:
     topic, text = F.col(hidden.TOPIC), F.col(hidden.VALUE).cast("string")
     own = topic == source.data.topic
     told = F.get_json_object(text, "$.incarnation") == incarnation
-    redriven = (_header("medusa.error.input") == source.input) & (
-        _header("medusa.error.port").isin("", path.port)
+    redriven = _has_header("medusa.error.input", source.input) & (
+        _has_header("medusa.error.port", "") | _has_header("medusa.error.port", path.port)
     )
     return (
         own
@@ -185,8 +190,9 @@ def _wanted(source: Source, path: Path, incarnation: Incarnation) -> Column:
     )
 
 
-def _header(name: str) -> Column:
-    return F.expr(f"CAST(get(filter({hidden.HEADERS}, h -> h.key = '{name}'), 0).value AS STRING)")
+def _has_header(name: str, value: str) -> Column:
+    header = F.struct(F.lit(name).alias("key"), F.lit(value.encode()).alias("value"))
+    return F.array_contains(F.col(hidden.HEADERS), header)
 
 
 def _advances(source: Source) -> str:
@@ -217,11 +223,17 @@ def _decoded(source: Source) -> Column:
         F.substring(value, _PREFIX_BYTES + 1, _REST),
     )
     options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
-    decoded = from_avro(F.lit(None).cast("binary"), source.reader_json, options)
-    for writer in source.writers:
-        matches = prefix == F.lit(_prefix(writer.id))
-        decoded = F.when(matches, from_avro(body, writer.json, options)).otherwise(decoded)
-    return F.when(F.col(hidden.TOPIC) != _advances(source), decoded)
+    is_data = F.col(hidden.TOPIC) != _advances(source)
+    if not source.writers:
+        return from_avro(F.lit(None).cast("binary"), source.reader_json, options)
+    first, *others = source.writers
+    decoded = F.when(
+        is_data & (prefix == F.lit(_prefix(first.id))), from_avro(body, first.json, options)
+    )
+    for writer in others:
+        matches = is_data & (prefix == F.lit(_prefix(writer.id)))
+        decoded = decoded.when(matches, from_avro(body, writer.json, options))
+    return decoded
 
 
 def _reason(source: Source) -> Column:

@@ -55,6 +55,14 @@ POLL_S = 1
 LOCK_S = 0.05
 RECORDS_PER_BATCH = 400_000
 """Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
+FETCH_WAIT_MS = 5
+"""How long the broker may hold a fetch that finds nothing.
+
+After each fetch Spark asks for the range of available offsets, on the connection on which the
+consumer has already sent the next fetch; the broker answers in order. With Kafka's default of 500,
+every batch that reads from a quiet partition, such as the advances, takes half a second. Spark only
+fetches what it knows to be there, so a short wait costs nothing.
+"""
 SCHEMA_ROUNDS = 8
 """How often in a row one batch may meet new schema ids before the lane gives up."""
 
@@ -221,6 +229,7 @@ class StableLane:
         options = {
             "kafka.bootstrap.servers": self._host.bootstrap_servers,
             "kafka.isolation.level": "read_committed",
+            "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
         }
         inspector = Inspector(self._host.spark, lowered, options)
         limits = {"maxOffsetsPerTrigger": str(RECORDS_PER_BATCH), "failOnDataLoss": "true"}

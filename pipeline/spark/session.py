@@ -11,6 +11,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
+_NOISY = (
+    "org.apache.spark.sql.avro.AvroSerializer",
+    "org.apache.spark.scheduler.DAGScheduler",
+    "org.apache.spark.scheduler.TaskSetManager",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +74,13 @@ def open_session(settings: SessionSettings) -> SparkSession:
     builder = SparkSession.builder.appName(settings.app).master(settings.master)
     for key, value in config.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    _hush(spark)
+    return spark
+
+
+def _hush(spark: SparkSession) -> None:
+    """Silence loggers that warn at every task about what is meant to be so."""
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
+    for name in _NOISY:
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)
