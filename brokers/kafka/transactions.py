@@ -109,13 +109,6 @@ class TransactionalWriter:
                 return
         raise RetryError(f"the queue to Kafka stayed full for {int(1200 * _POLL_S)} s")
 
-    def flush(self, deadline: Deadline) -> None:
-        """Wait until the broker has every record sent so far."""
-        with translated("sending records"):
-            left = self._producer.flush(deadline.remaining_s())
-        if left:
-            raise RetryError(f"{left} records were not taken by Kafka in time")
-
     def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
         """Let the group's offsets become these positions with the transaction."""
         offsets = [

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import profile
@@ -51,6 +52,7 @@ from pipeline.spark.surroundings import Surveyor
 
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 60.0
+BOUNDARY_DEADLINE_S = 300.0
 POLL_S = 1
 LOCK_S = 0.05
 RECORDS_PER_BATCH = 400_000
@@ -129,19 +131,20 @@ class StableLane:
             RetryError, UnavailableError: starting again may help.
         """
         names = self._settings.fragment.names
-        writer = TransactionalWriter(
-            self._host.bootstrap_servers, names.transactional_id, names.group
-        )
+        bootstrap = self._host.bootstrap_servers
+        writer = TransactionalWriter(bootstrap, names.transactional_id, names.group)
+        boundaries = PlainProducer(bootstrap, BOUNDARY_DEADLINE_S)
         try:
-            self._run(writer)
+            self._run(writer, boundaries)
         except _StoppingError:
             return
         except PySparkException as error:
             raise self._raised or _from_spark(error) from error
         finally:
             writer.close()
+            boundaries.close()
 
-    def _run(self, writer: TransactionalWriter) -> None:
+    def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
         writer.start(deadline)
         marker = self._read_marker()
@@ -158,6 +161,7 @@ class StableLane:
             writer=writer,
             admin=self._admin,
             output_partitions=lowered.encoding.partitions,
+            boundaries=boundaries,
             clock=self._clock,
             tell=self._host.tell,
         )

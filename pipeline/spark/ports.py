@@ -63,9 +63,6 @@ class Transactions(Protocol):
     def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
         """Add many records; returns how many."""
 
-    def flush(self, deadline: Deadline) -> None:
-        """Wait until the broker has every record sent so far."""
-
     def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
         """Let the group's offsets become these positions with the transaction."""
 
@@ -74,6 +71,21 @@ class Transactions(Protocol):
 
     def abort(self, deadline: Deadline) -> None:
         """Give the transaction up."""
+
+
+class Records(Protocol):
+    """Records outside of transactions; as in `brokers/kafka/producer.py`."""
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: Millis | None = None,
+        partition: int = -1,
+    ) -> None:
+        """Hand one record over; returns before it is delivered."""
 
 
 class PartitionEnds(Protocol):

@@ -1,7 +1,8 @@
 """What happens to an executed batch: one transaction with everything that follows from it.
 
-In this order: rows (the batch is executed by taking them), facts, dead letters, records, boundary,
-marker, commit. Nothing is visible before the commit, everything after it.
+In this order: rows (the batch is executed by taking them), facts, dead letters, records, marker,
+commit. Nothing is visible before the commit, everything after it. The boundary follows, outside of
+the transaction: a promise may come late, and once its marker is committed no later owner breaks it.
 """
 
 import logging
@@ -12,7 +13,13 @@ from brokers.kafka.admin import Isolation
 from pipeline.boundaries.profile import LaneProfile, Stateless
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Clock, Deadline
-from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
+from pipeline.errors import (
+    BrokenInvariantError,
+    FencedError,
+    MedusaError,
+    RetryError,
+    UnavailableError,
+)
 from pipeline.ids import BoxName, Epoch, Millis, NetworkVersion, Offset, SchemaId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
@@ -25,7 +32,14 @@ from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment
 from pipeline.spark.hidden import Reason
-from pipeline.spark.ports import BatchEngine, BatchRows, PartitionEnds, SecondLook, Transactions
+from pipeline.spark.ports import (
+    BatchEngine,
+    BatchRows,
+    PartitionEnds,
+    Records,
+    SecondLook,
+    Transactions,
+)
 from pipeline.spark.rejected import Rejected
 from pipeline.spark.results import Results
 
@@ -60,6 +74,7 @@ class SinkContext:
     writer: Transactions
     admin: PartitionEnds
     output_partitions: int
+    boundaries: Records
     clock: Clock
     tell: Callable[[LaneEvent], None]
 
@@ -71,6 +86,7 @@ class Sink:
         self._context = context
         self._marker = marker
         self._needed = resume(marker)
+        self._published_ms: Millis | None = None
         self._mirrored_at_s = -MIRROR_INTERVAL_S
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
@@ -117,7 +133,6 @@ class Sink:
                 late=sum(1 for r in rejected if r.reason is Reason.LATE),
             )
             marker, needed = self._next(facts, written)
-            self._send_boundary(marker, deadline)
             self._send_marker(marker)
             self._mirror(marker)
             writer.commit(deadline)
@@ -128,6 +143,7 @@ class Sink:
             raise
         self._marker, self._needed = marker, needed
         self._finished(sent, started_s)
+        self._publish_boundary()
 
     def start(self, marker: CommitMarker) -> None:
         """Commit the marker that a lane starts from, under its own epoch."""
@@ -136,6 +152,7 @@ class Sink:
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
         self._marker = marker
+        self._publish_boundary()
 
     def _next(self, facts: BatchFacts, written: Written) -> tuple[CommitMarker, NeededLog]:
         shape, last = self._context.profile.shape, self._marker
@@ -246,24 +263,31 @@ class Sink:
                 headers=headers(names, context, record.headers),
             )
 
-    def _send_boundary(self, marker: CommitMarker, deadline: Deadline) -> None:
-        """Publish what the lane promises, with the positions up to which its output lies."""
-        if marker.boundary_ms is None or marker.boundary_ms == self._marker.boundary_ms:
+    def _publish_boundary(self) -> None:
+        """Publish what the lane promises, with the positions up to which its output lies.
+
+        What cannot be published now is published with the next batch, or at the next start.
+        """
+        boundary_ms = self._marker.boundary_ms
+        if boundary_ms is None or boundary_ms == self._published_ms:
             return
-        output = self._context.fragment.output.topic
-        self._context.writer.flush(deadline)
-        ends = self._context.admin.partition_ends(
-            output, self._context.output_partitions, Isolation.UNCOMMITTED
-        )
-        writer = self._context.fragment.names.writer
-        boundary = BoundaryRecord(writer, self._context.epoch, marker.boundary_ms, ends)
-        self._context.writer.send(
-            boundaries_topic(output),
-            writer.encode(),
-            codec.encode_boundary(boundary),
-            timestamp_ms=marker.written_at_ms,
-            partition=0,
-        )
+        output, writer = self._context.fragment.output.topic, self._context.fragment.names.writer
+        try:
+            ends = self._context.admin.partition_ends(
+                output, self._context.output_partitions, Isolation.UNCOMMITTED
+            )
+            record = BoundaryRecord(writer, self._context.epoch, boundary_ms, ends)
+            self._context.boundaries.send(
+                boundaries_topic(output),
+                writer.encode(),
+                codec.encode_boundary(record),
+                timestamp_ms=self._marker.written_at_ms,
+                partition=0,
+            )
+        except (RetryError, UnavailableError) as error:
+            self._log.warning("the boundary waits for the next batch: %s", error)
+            return
+        self._published_ms = boundary_ms
 
     def _send_marker(self, marker: CommitMarker) -> None:
         self._context.writer.send(

@@ -81,11 +81,6 @@ class Log:
         self._do("send", topic)
         return len(values)
 
-    def flush(self, deadline: Deadline) -> None:
-        """As the protocol says."""
-        deadline.check()
-        self._do("flush")
-
     def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
         """Keep the topics."""
         self._do("offsets", ",".join(positions))
@@ -101,6 +96,30 @@ class Log:
         self._do("abort")
 
 
+@dataclass
+class Plain:
+    """A producer without transactions that keeps what was sent, and notes when."""
+
+    log: Log
+    fails: bool = False
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: Millis | None = None,
+        partition: int = -1,
+    ) -> None:
+        """Keep the value."""
+        assert (key, timestamp_ms is None, partition) == (b"local.net.moving", False, 0)
+        if self.fails:
+            raise RetryError("not now")
+        self.log.done.append(("boundary", topic))
+        self.log.values.setdefault(topic, []).append(value)
+
+
 class Admin:
     """Every topic has one partition that ends at 42."""
 
@@ -108,7 +127,7 @@ class Admin:
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
         """Where they end."""
-        assert isolation is Isolation.UNCOMMITTED, "the transaction is still open"
+        assert isolation is Isolation.UNCOMMITTED, "markers of transactions are still on the way"
         assert topic.startswith("net.")
         return dict.fromkeys(range(partitions), Offset(42))
 
@@ -158,7 +177,9 @@ def stateless() -> Fragment:
     return planned.fragments[0]
 
 
-def sink(log: Log, events: list[Event], planned: Fragment | None = None) -> Sink:
+def sink(
+    log: Log, events: list[Event], planned: Fragment | None = None, plain: Plain | None = None
+) -> Sink:
     """A sink right after its first marker."""
     planned = planned or stateless()
     context = SinkContext(
@@ -170,6 +191,7 @@ def sink(log: Log, events: list[Event], planned: Fragment | None = None) -> Sink
         writer=log,
         admin=Admin(),
         output_partitions=1,
+        boundaries=plain or Plain(log),
         clock=SystemClock(),
         tell=events.append,
     )
@@ -216,8 +238,8 @@ def write(written: Sink, batch: Batch) -> None:
     written.write(batch, batch.facts.batch, batch, batch)
 
 
-def test_everything_of_a_batch_is_in_one_transaction_and_the_marker_comes_last() -> None:
-    """Records, then the boundary with positions known after a flush, then the marker."""
+def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_it() -> None:
+    """A promise is published once the marker that holds it is committed."""
     log, events = Log(), list[Event]()
     written = sink(log, events)
     write(
@@ -226,11 +248,10 @@ def test_everything_of_a_batch_is_in_one_transaction_and_the_marker_comes_last()
     assert log.done == [
         ("begin", ""),
         ("send", "net.moving"),
-        ("flush", ""),
-        ("send", "net.moving.boundaries"),
         ("send", "net.moving.markers"),
         ("offsets", "sightings-topic"),
         ("commit", ""),
+        ("boundary", "net.moving.boundaries"),
     ]
     (value,) = log.values["net.moving.markers"]
     assert value is not None
@@ -330,6 +351,32 @@ def test_a_transaction_that_fails_leaves_the_last_marker(error: Exception, last:
         write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
     assert written.marker is before
     assert log.done[-1] == (last, "")
+
+
+def test_a_boundary_that_could_not_be_published_is_published_with_the_next_batch() -> None:
+    """Also when it has not moved since; one that was published is not repeated."""
+    log = Log()
+    plain = Plain(log, fails=True)
+    written = sink(log, [], plain=plain)
+    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    assert "net.moving.boundaries" not in log.values
+    plain.fails = False
+    write(written, Batch(facts(1, 6)))
+    write(written, Batch(facts(2, 7)))
+    assert len(log.values["net.moving.boundaries"]) == 1
+
+
+def test_a_start_publishes_what_was_promised_before() -> None:
+    """The last owner may have died between its commit and its boundary."""
+    log = Log()
+    written = sink(log, [])
+    written.start(replace(written.marker, boundary_ms=NOW))
+    assert log.done == [
+        ("begin", ""),
+        ("send", "net.moving.markers"),
+        ("commit", ""),
+        ("boundary", "net.moving.boundaries"),
+    ]
 
 
 def test_offsets_are_mirrored_at_most_once_a_second() -> None:
