@@ -97,7 +97,9 @@ def run_node(
         undo.callback(spark.stop)
         if servers is None:
             deadline = Deadline.after(clock, servers_within_s, "waiting for the servers")
-            servers = _await_servers(settings, undo, deadline)
+            servers = _await_servers(settings, undo, stop, deadline)
+        if servers is None:
+            return
         record = _register(settings, servers.catalog, clock)
         mailbox = Mailbox()
         plans = Plans(servers.catalog.version, replan)
@@ -149,14 +151,17 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
     return Servers(catalog, admin, registry)
 
 
-def _await_servers(settings: Settings, undo: ExitStack, deadline: Deadline) -> Servers:
-    while True:
+def _await_servers(
+    settings: Settings, undo: ExitStack, stop: threading.Event, deadline: Deadline
+) -> Servers | None:
+    """Connect as soon as everything answers; None when the node was stopped meanwhile."""
+    while not stop.wait(SERVER_POLL_S):
         try:
             return _connect(settings, undo)
         except UnavailableError:
             if deadline.passed:
                 raise
-            deadline.clock.sleep(SERVER_POLL_S)
+    return None
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
