@@ -98,7 +98,7 @@ def run_node(
         if servers is None:
             deadline = Deadline.after(clock, servers_within_s, "waiting for the servers")
             servers = _await_servers(settings, undo, stop, deadline)
-        if servers is None:
+        if servers is None or stop.is_set():
             return
         record = _register(settings, servers.catalog, clock)
         mailbox = Mailbox()
