@@ -1,6 +1,7 @@
 """What tests share: bounded waits, and one embedded stack for everything that needs servers."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,15 @@ class WaitFor(Protocol):
         self, condition: Callable[[], object], what: str, *, within_s: float = 30.0
     ) -> None:
         """Return once the condition is true; fail, with `what` was awaited, at the deadline."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hears_interrupts() -> None:
+    """Let processes that tests start be interrupted, also when the tests run in the background.
+
+    A shell lets its background jobs ignore SIGINT, and every child would inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
