@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
 from pipeline.spark.lane import LaneHost
-from pipeline.spark.session import SessionSettings, open_session
+from pipeline.spark.session import SessionSettings, close_session, has_ended, open_session
 from pipeline.spark.surroundings import Surveyor
 from schemas.client import RegistryClient
 
@@ -94,7 +95,7 @@ def run_node(
     with ExitStack() as undo:
         servers = None if servers_within_s else _connect(settings, undo)
         spark = open_session(_session(settings, folders))
-        undo.callback(spark.stop)
+        undo.callback(close_session, spark)
         if servers is None:
             deadline = Deadline.after(clock, servers_within_s, "waiting for the servers")
             servers = _await_servers(settings, undo, stop, deadline)
@@ -121,10 +122,12 @@ def run_node(
             clock=clock,
         )
         agent = Agent(mailbox, Performer(context, mailbox.tell), NodeState(record.node), clock)
+        engine = polls.EnginePoll(partial(has_ended, spark), stop)
         looks: dict[str, polls.Poll] = {
             "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
             "boundaries": polls.BoundaryPoll(bootstrap, plans, mailbox.tell),
+            "engine": engine,
         }
         threads = [polls.start(poll, name, stop) for name, poll in looks.items()]
         _log.info("node %s is up", record.node)
@@ -132,7 +135,17 @@ def run_node(
         agent.run(stop)
         for thread in threads:
             thread.join(SERVER_TIMEOUT_S)
+        _check_engine(engine, record)
         _log.info("node %s has stopped", record.node)
+
+
+def _check_engine(engine: polls.EnginePoll, record: NodeRecord) -> None:
+    if engine.lost:
+        raise EnvironmentProblem(
+            "the Java process of the node has ended",
+            place=f"node {record.node}",
+            hint="start the node again; `medusa up` does so by itself",
+        )
 
 
 def _connect(settings: Settings, undo: ExitStack) -> Servers:

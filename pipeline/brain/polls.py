@@ -32,6 +32,7 @@ CATALOG_PAUSE_S = 0.3
 CATALOG_FULL_S = 5.0
 """Also without a change the catalog is read in full this often: a node may have gone."""
 ENDS_PAUSE_S = 0.25
+ENGINE_PAUSE_S = 0.5
 BOUNDARY_POLL_S = 0.5
 BROKER_TIMEOUT_S = 5.0
 
@@ -70,6 +71,22 @@ def start(poll: Poll, name: str, stop: threading.Event) -> threading.Thread:
     thread = threading.Thread(target=loop, name=name, daemon=True)
     thread.start()
     return thread
+
+
+class EnginePoll:
+    """Watches the engine that all lanes run in; when it is gone, the node has to end."""
+
+    def __init__(self, has_ended: Callable[[], bool], stop: threading.Event) -> None:
+        self._has_ended = has_ended
+        self._stop = stop
+        self.lost = False
+
+    def look(self) -> float:
+        """End the node if the engine has ended."""
+        if self._has_ended():
+            self.lost = True
+            self._stop.set()
+        return ENGINE_PAUSE_S
 
 
 class CatalogPoll:

@@ -5,9 +5,11 @@ checkpoint manager and the bare local file system, every checkpoint file forks a
 the default of 200 shuffle partitions would be pinned in each checkpoint for life.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -77,6 +79,18 @@ def open_session(settings: SessionSettings) -> SparkSession:
     spark = builder.getOrCreate()
     _hush(spark)
     return spark
+
+
+def has_ended(spark: SparkSession) -> bool:
+    """Whether the session's own Java process is gone; without it no lane can ever run again."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark keeps it
+    return process is not None and process.poll() is not None
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stop the session, unless its Java process is gone already."""
+    with suppress(Py4JError, OSError):
+        spark.stop()
 
 
 def _hush(spark: SparkSession) -> None:

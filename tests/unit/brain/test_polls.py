@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from pipeline.brain.events import (
     Event,
 )
 from pipeline.brain.plans import Plans
-from pipeline.brain.polls import CatalogPoll, EndsPoll
+from pipeline.brain.polls import CatalogPoll, EndsPoll, EnginePoll
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
     DesiredState,
@@ -157,3 +158,14 @@ def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
     poll.look()
     ends = [event.ends for event in world.told if isinstance(event, EndsRead)]
     assert ends == [{"sightings-topic": {0: 7}}, {}]
+
+
+def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
+    """No lane could run in it again, so somebody has to start the node anew."""
+    stop, ended = threading.Event(), [False]
+    poll = EnginePoll(lambda: ended[0], stop)
+    poll.look()
+    assert (poll.lost, stop.is_set()) == (False, False)
+    ended[0] = True
+    poll.look()
+    assert (poll.lost, stop.is_set()) == (True, True)
