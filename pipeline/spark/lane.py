@@ -15,7 +15,6 @@ from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
 from brokers.kafka.transactions import TransactionalWriter
@@ -111,7 +110,6 @@ class StableLane:
         self._clock = host.clock
         fragment = settings.fragment
         self._id = FragmentId(fragment.names.network, fragment.names.fragment)
-        self._admin = KafkaAdmin(host.bootstrap_servers, START_DEADLINE_S)
         self._stop = threading.Event()
         self._in_batch = threading.Lock()
         self._raised: MedusaError | None = None
@@ -159,7 +157,7 @@ class StableLane:
             epoch=self._settings.epoch,
             profile=how,
             writer=writer,
-            admin=self._admin,
+            admin=self._host.surveyor.admin,
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
             clock=self._clock,

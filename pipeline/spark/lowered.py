@@ -120,11 +120,6 @@ class Path:
     first: bool
     """Whether it is the first path of its source: the one that reports progress and bad records."""
 
-    @property
-    def label(self) -> str:
-        """A name for its metrics."""
-        return f"path_{self.port}"
-
 
 @dataclass(frozen=True, slots=True)
 class WindowCore:
