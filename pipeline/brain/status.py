@@ -43,7 +43,7 @@ def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentSt
         raise BrokenInvariantError("this node has no such lane to report", place=place)
     unreachable = _unreachable(lane.time, state.ends, now_ms)
     shown = shown_state(lane, catalog_known=state.catalog_known, reachable=not unreachable)
-    by_topic = _lags(lane, now_ms)
+    by_topic = _lags(lane, now_ms) if shown is LaneState.RUNNING else {}
     totals = Totals() if lane.marker is None else lane.marker.totals
     error = lane.last_error
     if shown is LaneState.WAITING and unreachable:
@@ -57,8 +57,8 @@ def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentSt
         reported_at_ms=now_ms,
         records_in=totals.records_in,
         records_out=totals.records_out,
-        lag_records=sum(lag.records for lag in by_topic.values()),
-        lag_ms=max((lag.age_ms for lag in by_topic.values()), default=0),
+        lag_records=sum(lag.records for lag in by_topic.values()) if by_topic else None,
+        lag_ms=max((lag.age_ms for lag in by_topic.values()), default=None),
         boundary_ms=None if lane.marker is None else lane.marker.boundary_ms,
         dead_letters=totals.dead_letters,
         late_dropped=totals.late_dropped,
@@ -102,7 +102,10 @@ def ends_noted(lane: Lane, ends: Ends) -> Lane:
 
 
 def _lags(lane: Lane, now_ms: Millis) -> dict[TopicName, Lag]:
-    if lane.time is None:
+    """The lag per topic; empty as long as the end of one of them was never told."""
+    if lane.time is None or any(
+        not lane.ends_log.get(lane_input.stream) for lane_input in lane.time.profile.inputs
+    ):
         return {}
     found: dict[TopicName, Lag] = {}
     for lane_input in lane.time.profile.inputs:
@@ -115,9 +118,7 @@ def _lags(lane: Lane, now_ms: Millis) -> dict[TopicName, Lag]:
 
 
 def _lag(lane: Lane, time: LaneTime, lane_input: LaneInput, now_ms: Millis) -> Lag:
-    log = lane.ends_log.get(lane_input.stream, ())
-    if not log:
-        return Lag()
+    log = lane.ends_log[lane_input.stream]
     finished = finished_in(time.positions, lane_input)
     if covers(finished, log[-1].ends):
         return Lag()

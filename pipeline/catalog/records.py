@@ -167,8 +167,10 @@ class FragmentStatus:
     Args:
         records_in: records read from the inputs since the lane's first start.
         records_out: stable records written since the lane's first start.
-        lag_records: offsets between the finished positions and the ends of the inputs.
-        lag_ms: how long ago the oldest record that is not finished was written; 0 when none is.
+        lag_records: offsets between the finished positions and the ends of the inputs; None as
+            long as nobody measures them.
+        lag_ms: how long ago the oldest record that is not finished was written; 0 when none is,
+            None when nobody measures it.
         boundary_ms: the boundary last published for the output.
         dead_letters: written since the lane's first start.
         late_dropped: rows that Spark dropped as late since the lane's first start.
@@ -182,8 +184,8 @@ class FragmentStatus:
     reported_at_ms: Millis
     records_in: int = 0
     records_out: int = 0
-    lag_records: int = 0
-    lag_ms: int = 0
+    lag_records: int | None = None
+    lag_ms: int | None = None
     boundary_ms: Millis | None = None
     dead_letters: int = 0
     late_dropped: int = 0
@@ -191,4 +193,4 @@ class FragmentStatus:
     batch_ms: int = 0
     last_error: str = ""
     inputs: tuple[tuple[TopicName, int], ...] = field(default=())
-    """Lag in records per input topic."""
+    """Lag in records per input topic, as far as it is measured."""

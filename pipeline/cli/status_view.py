@@ -1,7 +1,7 @@
 """The state of fragments as people and programs see it: desired and observed put together. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.catalog.records import (
@@ -13,6 +13,7 @@ from pipeline.catalog.records import (
 )
 from pipeline.cli.output import Table
 from pipeline.cli.times import rfc3339, span
+from pipeline.ids import TopicName
 
 LOST = "lost"
 """The node that ran it is gone, and no other has taken it up."""
@@ -22,6 +23,16 @@ _COLUMNS = (
 )  # fmt: skip
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
 _ERROR_WIDTH = 60
+_UNKNOWN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a fragment is behind: in records, in ms, in records per topic; None: unknown."""
+
+    records: int | None = None
+    age_ms: int | None = None
+    by_topic: Mapping[TopicName, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,14 @@ class Seen:
         if self.status is not None and not self.node_up:
             return LOST
         return reported.value
+
+    @property
+    def lag(self) -> "Lag":
+        """How far it is behind: only a lane that runs is measured, by a node that is up."""
+        status = self.status
+        if status is None or not self.node_up or status.state is not LaneState.RUNNING:
+            return Lag()
+        return Lag(status.lag_records, status.lag_ms, dict(status.inputs))
 
     @property
     def name(self) -> str:
@@ -105,15 +124,15 @@ def as_data(one: Seen) -> dict[str, Any]:
     }
     if status is None:
         return data
-    boundary = status.boundary_ms
+    boundary, lag = status.boundary_ms, one.lag
     return data | {
         "epoch": status.epoch,
         "reported_at": rfc3339(status.reported_at_ms),
         "records_in": status.records_in,
         "records_out": status.records_out,
-        "lag_records": status.lag_records,
-        "lag_ms": status.lag_ms,
-        "lag_by_topic": dict(status.inputs),
+        "lag_records": lag.records,
+        "lag_ms": lag.age_ms,
+        "lag_by_topic": dict(lag.by_topic),
         "boundary": rfc3339(boundary) if boundary is not None else None,
         "dead_letters": status.dead_letters,
         "late_dropped": status.late_dropped,
@@ -126,16 +145,19 @@ def as_data(one: Seen) -> dict[str, Any]:
 def _row(one: Seen) -> tuple[str, ...]:
     status = one.status
     if status is None:
-        return (one.name, one.state, "-", *("-" for _ in _COLUMNS[3:-1]), "")
-    error = " ".join(status.last_error.split())
+        return (one.name, one.state, _UNKNOWN, *(_UNKNOWN for _ in _COLUMNS[3:-1]), "")
+    lag, error = one.lag, " ".join(status.last_error.split())
+    if one.state == LOST:
+        seen = f"last seen {rfc3339(status.reported_at_ms)}"
+        error = f"{seen}; {error}" if error else seen
     return (
         one.name,
         one.state,
         status.node,
         str(status.records_in),
         str(status.records_out),
-        str(status.lag_records),
-        span(status.lag_ms),
+        _UNKNOWN if lag.records is None else str(lag.records),
+        _UNKNOWN if lag.age_ms is None else span(lag.age_ms),
         str(status.late_dropped),
         str(status.dead_letters),
         str(status.restarts),

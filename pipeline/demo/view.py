@@ -12,10 +12,10 @@ NEWEST_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A fragment that reads an arrow, and how many records it is behind."""
+    """A fragment that reads an arrow, and how many records it is behind; None: not known."""
 
     fragment: FragmentName
-    lag: int
+    lag: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +89,15 @@ def troubles(look: Look) -> tuple[str, ...]:
     return tuple(found)
 
 
-def largest_lag(look: Look) -> tuple[int, int]:
-    """The largest lag of any fragment: in records, and in ms."""
-    statuses = look.statuses.values()
-    return (
-        max((s.lag_records for s in statuses), default=0),
-        max((s.lag_ms for s in statuses), default=0),
-    )
-
-
 def as_lines(view: View) -> tuple[str, ...]:
     """What changes: everything but the graph."""
     lines = [view.headline, ""]
     width = max((len(arrow.topic) for arrow in view.arrows), default=0)
     lines.append(f"{'ARROW'.ljust(width)}  {'RECORDS':>9}  {'PER S':>7}  READ BY (BEHIND)")
     for arrow in view.arrows:
-        readers = ", ".join(f"{r.fragment} ({r.lag:,})" for r in arrow.readers)
+        readers = ", ".join(
+            f"{r.fragment} ({'-' if r.lag is None else f'{r.lag:,}'})" for r in arrow.readers
+        )
         counts = f"{arrow.records:>9,}  {arrow.per_second:>7,.0f}"
         lines.append(f"{arrow.topic.ljust(width)}  {counts}  {readers}".rstrip())
     lines += ["", *(view.newest[-NEWEST_SHOWN:] or ("the first window has not closed yet",))]
@@ -121,5 +114,5 @@ def _records(topic: TopicName, written: Mapping[TopicName, FragmentName], look: 
     return status.records_out if status else 0
 
 
-def _lag(status: FragmentStatus | None, topic: TopicName) -> int:
-    return dict(status.inputs).get(topic, 0) if status else 0
+def _lag(status: FragmentStatus | None, topic: TopicName) -> int | None:
+    return dict(status.inputs).get(topic) if status else None

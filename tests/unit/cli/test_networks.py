@@ -22,13 +22,18 @@ def _deployed(medusa: Caller, world: World) -> Opener:
     return connect
 
 
-def _report(world: World, fragment: str, state: LaneState, error: str = "") -> None:
+def _report(
+    world: World, fragment: str, state: LaneState, error: str = "", lag: int | None = None
+) -> None:
     name = FragmentName(fragment)
     world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
     epoch = world.catalog.claim(CARS, name, NODE, LOCAL, NOW)
     world.catalog.report(
-        FragmentStatus(CARS, name, NODE, epoch, state, NOW, records_in=5, last_error=error)
-    )
+        FragmentStatus(
+            CARS, name, NODE, epoch, state, NOW,
+            records_in=5, lag_records=lag, lag_ms=lag, last_error=error,
+        )
+    )  # fmt: skip
 
 
 def test_show_and_explain_need_no_server(medusa: Caller) -> None:
@@ -150,6 +155,31 @@ def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:
     after = medusa("status", "cars", opener=connect)
     assert "lost" in after.out
     assert "running" not in after.out
+
+
+def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
+    """Old figures say nothing: a dash in the table, null in data, and when it was last seen."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING, "boom", lag=7)
+    running = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (running["lag_records"], running["lag_ms"]) == (7, 7)
+    world.store.expire()
+    lost = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (lost["lag_records"], lost["lag_ms"], lost["lag_by_topic"]) == (None, None, {})
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert row.split()[5:7] == ["-", "-"]
+    assert row.endswith(f"last seen {lost['reported_at']}; boom")
+
+
+def test_the_lag_of_a_fragment_that_does_not_run_is_unknown(medusa: Caller) -> None:
+    """Also when a node reports one, as earlier versions did."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.FAILED, lag=0)
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (found["lag_records"], found["lag_ms"]) == (None, None)
+    assert "last seen" not in medusa("status", opener=connect).out
 
 
 def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> None:

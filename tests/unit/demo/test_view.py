@@ -1,5 +1,5 @@
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.demo.view import Arrow, Look, Reader, View, as_lines, largest_lag, troubles
+from pipeline.demo.view import Arrow, Look, Reader, View, as_lines, troubles
 from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NodeId, TopicName
 
 MOVING = Reader(FragmentName("moving"), 1_012)
@@ -25,7 +25,7 @@ def look(*statuses: FragmentStatus) -> Look:
 
 
 def test_the_screen_shows_arrows_and_newest_results() -> None:
-    """Rates and lags are on it, in columns, and what came last."""
+    """Rates and lags are on it, in columns, and what came last; an unknown lag is a dash."""
     view = View(
         headline="tolls: 5 s of 60 s fed",
         graph="[car-sightings] -> moving\n",
@@ -33,6 +33,7 @@ def test_the_screen_shows_arrows_and_newest_results() -> None:
             Arrow(
                 TopicName("car-sightings"), 2_500, 499.6, (Reader(FragmentName("moving"), 1_012),)
             ),
+            Arrow(TopicName("tolls"), 0, 0.0, (Reader(FragmentName("pay"), None),)),
             Arrow(TopicName("toll-notifications"), 0, 0.0, ()),
         ),
         newest=(),
@@ -43,6 +44,7 @@ def test_the_screen_shows_arrows_and_newest_results() -> None:
         "",
         "ARROW                 RECORDS    PER S  READ BY (BEHIND)",
         "car-sightings           2,500      500  moving (1,012)",
+        "tolls                       0        0  pay (-)",
         "toll-notifications          0        0",
         "",
         "the first window has not closed yet",
@@ -59,10 +61,3 @@ def test_troubles_are_told_with_the_nodes_own_words() -> None:
         status("c", dead_letters=2),
     )
     assert troubles(seen) == ("b is failed: no space left", "c has 2 dead letters")
-
-
-def test_the_largest_lag_is_over_all_fragments() -> None:
-    """Records and ms may come from different fragments."""
-    assert largest_lag(look()) == (0, 0)
-    seen = look(status("a", lag_records=7, lag_ms=10), status("b", lag_records=3, lag_ms=90))
-    assert largest_lag(seen) == (7, 90)
