@@ -26,6 +26,9 @@ PRODUCT = "medusa"
 NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
 """Participants, networks, streams and boxes: lower case, so that names survive every system."""
 
+INTERNAL_SUFFIXES = (".advances", ".boundaries", ".dlq", ".markers", ".redrive", ".tentative")
+"""How the names of Medusa's own topics end; no output may be called so."""
+
 READER_GROUP = GroupName(f"{PRODUCT}.reader")
 """Readers of assigned partitions name a group because the driver wants one; it stays empty."""
 

@@ -102,7 +102,7 @@ def compare(document: Document, owner: ParticipantId, servers: Servers) -> Compa
             f"network {plan.network} belongs to participant {recorded.network.owner}",
             hint="give your network another name.",
         )
-    around = gather(plan, recorded, servers.topics, servers.registry)
+    around = gather(plan, recorded, servers.topics, servers.registry, servers.catalog)
     old = _old_plan(version, owner)
     found = changes(plan, old, around.current)
     return Comparison(document, plan, recorded, review(plan, found, around, document.schemas))

@@ -3,10 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
+from pipeline.deploy.documents import replan
+from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Registry, Topics
 from pipeline.deploy.review import Surroundings, inputs_of
-from pipeline.ids import FragmentName, TopicName
+from pipeline.errors import DocumentError
+from pipeline.ids import FragmentName, NetworkName, TopicName
 from pipeline.planner.changes import (
     Current,
     DeployedFragment,
@@ -33,8 +37,10 @@ class Recorded:
     fragments: tuple[FragmentRecord, ...] = ()
 
 
-def gather(plan: Plan, recorded: Recorded, topics: Topics, registry: Registry) -> Surroundings:
-    """Ask Kafka and the registry about everything that the plan and the deployed fragments name."""
+def gather(
+    plan: Plan, recorded: Recorded, topics: Topics, registry: Registry, catalog: Catalog
+) -> Surroundings:
+    """Ask about everything that the plan and the deployed fragments name, and about others."""
     known = frozenset(topic for record in recorded.fragments for topic, _ in record.topic_ids)
     names = sorted(known.union(topic.name for topic in plan.topics))
     described = topics.describe(names)
@@ -53,6 +59,7 @@ def gather(plan: Plan, recorded: Recorded, topics: Topics, registry: Registry) -
         ),
         filled=filled,
         known=known,
+        taken=_taken(plan.network, catalog),
     )
 
 
@@ -108,3 +115,21 @@ def _written(wanted: SchemaText, registry: Registry) -> RegisteredSchema:
         return RegisteredSchema(wanted.subject, None)
     reasons = registry.check(wanted.subject, wanted.schema_json)
     return RegisteredSchema(wanted.subject, latest.text, reasons)
+
+
+def _taken(ours: NetworkName, catalog: Catalog) -> dict[TopicName, Taken]:
+    """What all deployed networks but ours write, stopped ones too."""
+    found: dict[TopicName, Taken] = {}
+    for record in catalog.networks():
+        if record.network == ours:
+            continue
+        made = Taken(record.network, record.owner, "a topic", readable=True)
+        found.update(dict.fromkeys(record.made_topics, made))
+        version = catalog.version(record.network, record.version)
+        try:
+            plan = replan(version, record.owner) if version is not None else None
+        except DocumentError:
+            continue  # deployed by another version of this program: what it made has to do
+        if plan is not None:
+            found.update(written_topics(plan))
+    return found

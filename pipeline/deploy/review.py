@@ -1,8 +1,9 @@
-"""What the planner's comparison does not see: inputs in the registry, records of others. Pure."""
+"""What the planner's comparison does not see: inputs in the registry, what is others'. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from pipeline.deploy.others import Taken, conflicts
 from pipeline.errors import Problem
 from pipeline.ids import StreamName, Subject, TopicName
 from pipeline.names import value_subject
@@ -19,11 +20,13 @@ class Surroundings:
         current: what the planner compares with.
         filled: the plan's topics that hold at least one record.
         known: the topics that the last deploy of this network recorded.
+        taken: the topics that other deployed networks write.
     """
 
     current: Current
     filled: frozenset[TopicName] = frozenset()
     known: frozenset[TopicName] = frozenset()
+    taken: Mapping[TopicName, Taken] = field(default_factory=dict)
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
@@ -43,7 +46,8 @@ def review(
 
     An input whose subject has no schema yet gets the document's: producers that use the registry
     then find it. Output goes only into a topic that this network knows, that is empty, or whose
-    registered schema it fits; without any schema the records in it are somebody else's.
+    registered schema it fits; without any schema the records in it are somebody else's. What
+    another network writes is never written too.
 
     Args:
         plan: what is wanted.
@@ -63,7 +67,11 @@ def review(
             ),
         ),
         register=(*missing, *found.register),
-        problems=(*found.problems, *_foreign_records(plan, around, registered)),
+        problems=(
+            *found.problems,
+            *_foreign_records(plan, around, registered),
+            *conflicts(plan, inputs_of(plan), around.taken),
+        ),
     )
 
 

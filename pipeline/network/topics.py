@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.ids import BoxName, FragmentName, NetworkName, ParticipantId, TopicName
-from pipeline.names import FragmentNames, boundaries_topic, derived_topic, tentative_topic
+from pipeline.names import (
+    INTERNAL_SUFFIXES,
+    FragmentNames,
+    boundaries_topic,
+    derived_topic,
+    tentative_topic,
+)
 from pipeline.network.fields import Report, Text
 
 NAME_MAX = 249
@@ -20,17 +26,20 @@ def check_name(topic: Text, what: str, report: Report, *, derived: bool) -> bool
         topic: the name.
         what: whose topic, for the message.
         report: where mistakes go.
-        derived: whether Medusa writes it, so that names with suffixes must be possible as well.
+        derived: whether Medusa writes it, so that names with suffixes must be possible as well,
+            and the name itself may not have one: it could be a topic that another network keeps.
     """
     name = TopicName(topic.value)
     longest = max(len(boundaries_topic(name)), len(tentative_topic(name))) if derived else len(name)
-    message = ""
+    message, hint = "", "letters, digits, '.', '_' and '-'"
     if not _PATTERN.fullmatch(name) or name in (".", ".."):
         message = f"{topic.value!r} is no name for a topic"
     elif longest > NAME_MAX:
         message = f"the name of a topic is too long by {longest - NAME_MAX} characters"
+    elif derived and name.endswith(INTERNAL_SUFFIXES):
+        message = f"{topic.value} ends like a topic that Medusa keeps for itself"
+        hint = f"choose any name that does not end in {', '.join(INTERNAL_SUFFIXES)}"
     if message:
-        hint = "letters, digits, '.', '_' and '-'"
         report.add(f"{what}: {message}", topic.line, hint=hint)
     return not message
 

@@ -1,13 +1,14 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pipeline.catalog.records import DesiredState
+from pipeline.catalog.records import DesiredState, NetworkVersionRecord
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
-from pipeline.ids import NetworkName, ParticipantId, TopicName
-from tests.unit.deploy.twins import DOCUMENT, SCHEMA, World, write_project
+from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
+from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
 CARS = NetworkName("cars")
 US = ParticipantId("us")
@@ -155,6 +156,72 @@ def test_output_into_a_topic_with_other_data_is_refused(tmp_path: Path) -> None:
     assert "moving-cars holds records already" in str(caught.value)
     assert caught.value.problems[0].box == "moving"
     assert not world.registry.subjects()
+
+
+OTHER = """\
+network: trucks
+streams:
+  sightings: {topic: %s, event_time: seen_at}
+boxes:
+  fast: {filter: sightings, where: speed > 100}
+outputs:
+  fast: {topic: %s}
+"""
+
+
+BY_FILE = "schema: sighting.avsc"
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "message"),
+    [
+        (
+            f"car-sightings, {BY_FILE}",
+            "moving-cars",
+            "topic moving-cars is the output of fragment moving of network cars of participant us",
+        ),
+        (
+            f"moving-cars.tentative, {BY_FILE}",
+            "fast-cars",
+            "stream sightings reads topic moving-cars.tentative, which is the tentative output of",
+        ),
+        (
+            f"cars.moving.redrive, {BY_FILE}",
+            "fast-cars",
+            "stream sightings reads topic cars.moving.redrive, which is the redrive topic of",
+        ),
+        (f"cars.moving.dlq, {BY_FILE}", "fast-cars", None),
+        ("moving-cars, subject: moving-cars-value", "cars.stopped", None),
+    ],
+)
+def test_two_networks_never_write_one_topic(
+    reads: str, writes: str, message: str | None, tmp_path: Path
+) -> None:
+    """Outputs and dead letters of others can be read; nothing that is another's can be written."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    topics = set(world.kafka.topics)
+    if message is None:
+        assert _deploy(world, tmp_path / "other", OTHER % (reads, writes)).changed
+        return
+    with pytest.raises(DeployError) as caught:
+        _deploy(world, tmp_path / "other", OTHER % (reads, writes))
+    assert message in str(caught.value)
+    assert set(world.kafka.topics) == topics
+
+
+def test_what_a_network_writes_is_its_own_though_nobody_understands_its_document(
+    tmp_path: Path,
+) -> None:
+    """The topics that it made are known from the catalog."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    network = world.catalog.network(CARS)
+    assert network is not None
+    later = NetworkVersionRecord(CARS, NetworkVersion(2), "format: 9", (), "9:x", NOW)
+    world.catalog.deploy(replace(network, version=NetworkVersion(2)), later, (), NetworkVersion(1))
+    with pytest.raises(DeployError, match="topic moving-cars is a topic of network cars"):
+        _deploy(world, tmp_path / "other", OTHER % (f"car-sightings, {BY_FILE}", "moving-cars"))
 
 
 def test_output_that_does_not_fit_the_topics_schema_names_path_and_types(tmp_path: Path) -> None:

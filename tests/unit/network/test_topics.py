@@ -1,6 +1,9 @@
 """Topic names."""
 
-from pipeline.ids import NetworkName
+import pytest
+
+from pipeline.ids import FragmentName, NetworkName, ParticipantId, TopicName
+from pipeline.names import INTERNAL_SUFFIXES, FragmentNames, boundaries_topic, tentative_topic
 from pipeline.network.fields import Report, Text
 from pipeline.network.topics import check_collisions, check_name
 
@@ -64,3 +67,31 @@ def test_names_that_kafka_refuses() -> None:
     assert not any(check_name(Text(name, 1), "s", report, derived=False) for name in bad)
     assert not check_name(Text("x" * 240, 1), "s", report, derived=True)
     assert len(report.problems) == len(bad) + 1
+
+
+@pytest.mark.parametrize("suffix", INTERNAL_SUFFIXES)
+def test_an_output_cannot_be_called_like_a_topic_that_medusa_keeps(suffix: str) -> None:
+    """It might be another network's; a stream from outside may well have such a name."""
+    report = Report("f.yaml")
+    name = Text(f"other.box{suffix}", 7)
+    assert not check_name(name, "output b", report, derived=True)
+    (problem,) = report.problems
+    assert problem.line == 7
+    assert "output b" in problem.message
+    assert f"other.box{suffix}" in problem.message
+    assert all(known in problem.hint for known in INTERNAL_SUFFIXES)
+    assert check_name(name, "stream s", report, derived=False)
+
+
+def test_every_topic_that_medusa_keeps_has_one_of_the_suffixes() -> None:
+    """So that no name of one can be chosen."""
+    names = FragmentNames(ParticipantId("us"), NETWORK, FragmentName("box"))
+    kept = {
+        names.dead_letters,
+        names.redrive,
+        names.advances,
+        names.markers,
+        boundaries_topic(TopicName("out")),
+        tentative_topic(TopicName("out")),
+    }
+    assert {f".{name.rpartition('.')[2]}" for name in kept} == set(INTERNAL_SUFFIXES)
