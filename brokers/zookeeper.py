@@ -34,6 +34,7 @@ from kazoo.interfaces import IAsyncResult
 from kazoo.retry import KazooRetry
 
 from brokers import versioned_store as store
+from brokers.reach import why_nobody_listens
 from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned, check_path
 from pipeline.errors import (
     BrokenInvariantError,
@@ -49,6 +50,8 @@ SESSION_TIMEOUT_S: Final = 10.0
 """How long ZooKeeper waits for a silent client before its ephemeral paths go."""
 RECONNECT_DELAY_S_MAX: Final = 1.0
 PORT_MAX: Final = 65535
+DEFAULT_PORT: Final = 2181
+_HINT: Final = "is it running, and is ZOOKEEPER_CONNECT its address?"
 _ANY_VERSION: Final = -1
 
 _LOG: Final = logging.getLogger("medusa.zookeeper")
@@ -139,6 +142,13 @@ class ZooKeeperStore:
             UsageError: `connect` cannot be read.
         """
         hosts, chroot = split_connect_string(connect)
+        silent = why_nobody_listens(hosts, DEFAULT_PORT, timeout_s)
+        if silent:
+            raise UnavailableError(
+                f"no ZooKeeper server can be reached: {silent}",
+                place=f"ZooKeeper {hosts}",
+                hint=_HINT,
+            )
         retry = KazooRetry(
             max_tries=-1, delay=0.05, backoff=2, max_jitter=0.2, max_delay=RECONNECT_DELAY_S_MAX
         )
@@ -150,7 +160,7 @@ class ZooKeeperStore:
             raise UnavailableError(
                 f"no ZooKeeper server gave us a session within {timeout_s:g} s",
                 place=f"ZooKeeper {hosts}",
-                hint="is it running? `medusa up` starts an embedded one.",
+                hint=_HINT,
             )
         try:
             opened.make_parents("/")

@@ -25,6 +25,7 @@ from brokers.kafka.errors import (
     TopicExistsError,
     medusa_error,
 )
+from brokers.reach import why_nobody_listens
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError, UnavailableError
@@ -34,6 +35,7 @@ T = TypeVar("T")
 
 POLL_S: Final = 0.05
 """Between two looks whether a created topic is usable, or a deleted one gone."""
+DEFAULT_PORT: Final = 9092
 _SLACK_S: Final = 1.0
 """Beyond the driver's own limit; only a bug of the driver uses it up."""
 _NO_LEADER: Final = -1
@@ -64,8 +66,18 @@ class KafkaAdmin:
         )
 
     def cluster_id(self) -> str:
-        """The id of the cluster; also the cheapest proof that a broker answers."""
+        """The id of the cluster; also the cheapest proof that a broker answers.
+
+        When nobody listens at any of the addresses, that is told at once.
+        """
         deadline = self._deadline("asking for the cluster id")
+        silent = why_nobody_listens(self._bootstrap, DEFAULT_PORT, self._timeout_s)
+        if silent:
+            raise UnavailableError(
+                f"no broker can be reached: {silent}",
+                place=self._place(""),
+                hint="is it running, and is KAFKA_BOOTSTRAP_SERVERS its address?",
+            )
         future = self._client.describe_cluster(request_timeout=deadline.remaining_s())
         return str(self._wait(future, deadline, "").cluster_id)
 

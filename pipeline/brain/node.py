@@ -17,6 +17,7 @@ from brokers.kafka.producer import PlainProducer
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.brain import polls
 from pipeline.brain.agent import Agent, Mailbox
+from pipeline.brain.opening import unless_stopped
 from pipeline.brain.perform import NodeContext, Performer
 from pipeline.brain.plans import Plans
 from pipeline.brain.state import NodeState
@@ -29,12 +30,20 @@ from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
 from pipeline.spark.lane import LaneHost
-from pipeline.spark.session import SessionSettings, close_session, has_ended, open_session
+from pipeline.spark.session import (
+    Session,
+    SessionSettings,
+    abandon_session,
+    close_session,
+    has_ended,
+    open_session,
+)
 from pipeline.spark.surroundings import Surveyor
 from schemas.client import RegistryClient
 
 SERVER_TIMEOUT_S = 10.0
 SERVER_POLL_S = 0.2
+ABANDON_S = 5.0
 DISTRIBUTION = "medusa-streams"
 
 _log = logging.getLogger(__name__)
@@ -74,14 +83,16 @@ def run_node(
     stop: threading.Event,
     ready: Callable[[], None],
     *,
+    tell: Callable[[str], None] = _log.info,
     servers_within_s: float = 0.0,
 ) -> None:
     """Run until `stop` is set; `ready` is called once the node takes up fragments.
 
     Args:
         settings: whose node this is, and where its servers are.
-        stop: ends the node at a batch boundary of each lane.
+        stop: ends the node at a batch boundary of each lane; while it starts, at once.
         ready: called once.
+        tell: hears what it is doing while it starts.
         servers_within_s: 0: the servers have to answer now. Else they may still be starting: the
             Spark session is opened meanwhile, and they have to answer within this time after it.
 
@@ -93,13 +104,12 @@ def run_node(
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
     with ExitStack() as undo:
-        servers = None if servers_within_s else _connect(settings, undo)
-        spark = open_session(_session(settings, folders))
-        undo.callback(close_session, spark)
-        if servers is None:
-            deadline = Deadline.after(clock, servers_within_s, "waiting for the servers")
-            servers = _await_servers(settings, undo, stop, deadline)
-        if servers is None or stop.is_set():
+        start = _Start(settings, stop, tell, clock, undo)
+        servers = None if servers_within_s else start.connect(0.0)
+        spark = start.open_session(_session(settings, folders))
+        if servers_within_s:
+            servers = start.connect(servers_within_s)
+        if servers is None or spark is None or stop.is_set():
             return
         record = _register(settings, servers.catalog, clock)
         mailbox = Mailbox()
@@ -148,6 +158,58 @@ def _check_engine(engine: polls.EnginePoll, record: NodeRecord) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """The slow steps of a start; each gives None as soon as the node is stopped."""
+
+    settings: Settings
+    stop: threading.Event
+    tell: Callable[[str], None]
+    clock: Clock
+    undo: ExitStack
+
+    def connect(self, within_s: float) -> Servers | None:
+        """Connect to everything; within 0 seconds: at once or not at all."""
+        settings = self.settings
+        self.tell(
+            f"connecting to ZooKeeper {settings.zookeeper_connect}, "
+            f"Kafka {settings.kafka_bootstrap_servers}, registry {settings.registry_url}"
+        )
+        deadline = Deadline.after(self.clock, within_s, "waiting for the servers")
+        return unless_stopped(partial(self._await_servers, deadline), self.stop)
+
+    def open_session(self, settings: SessionSettings) -> Session | None:
+        """Open the Spark session; if it is not needed any more, its Java process is ended."""
+        ended = threading.Event()
+
+        def work() -> Session:
+            try:
+                return open_session(settings)
+            finally:
+                ended.set()
+
+        if self.stop.is_set():
+            return None
+        self.tell("opening the Spark session")
+        spark = unless_stopped(work, self.stop)
+        if spark is None:
+            abandon_session(ended, ABANDON_S)
+        else:
+            self.undo.callback(close_session, spark)
+        return spark
+
+    def _await_servers(self, deadline: Deadline) -> Servers | None:
+        """Connect as soon as everything answers; None when the node was stopped meanwhile."""
+        while not self.stop.is_set():
+            try:
+                return _connect(self.settings, self.undo)
+            except UnavailableError:
+                if deadline.passed:
+                    raise
+            self.stop.wait(SERVER_POLL_S)
+        return None
+
+
 def _connect(settings: Settings, undo: ExitStack) -> Servers:
     """Connect to everything, or to nothing."""
     with ExitStack() as attempt:
@@ -162,19 +224,6 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         registry.subjects()
         undo.push(attempt.pop_all())
     return Servers(catalog, admin, registry)
-
-
-def _await_servers(
-    settings: Settings, undo: ExitStack, stop: threading.Event, deadline: Deadline
-) -> Servers | None:
-    """Connect as soon as everything answers; None when the node was stopped meanwhile."""
-    while not stop.wait(SERVER_POLL_S):
-        try:
-            return _connect(settings, undo)
-        except UnavailableError:
-            if deadline.passed:
-                raise
-    return None
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:

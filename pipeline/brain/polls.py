@@ -82,9 +82,10 @@ class EnginePoll:
         self.lost = False
 
     def look(self) -> float:
-        """End the node if the engine has ended."""
-        if self._has_ended():
+        """End the node if the engine has ended; once the node was stopped, that is no loss."""
+        if self._has_ended() and not self._stop.is_set():
             self.lost = True
+            _log.error("the Java process of the node has ended, so the node ends")
             self._stop.set()
         return ENGINE_PAUSE_S
 

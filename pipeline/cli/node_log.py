@@ -32,6 +32,14 @@ class LineFormatter(logging.Formatter):
         return f"{rfc3339(int(record.created * 1000))} {record.levelname} {label}{body}"
 
 
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    """Whether it is worth keeping: py4j tells with a trace each call that found Java gone.
+
+    It does so under its own name and under none at all. The lane or the node says what matters.
+    """
+    return not record.name.startswith("py4j") and Path(record.pathname).parent.name != "py4j"
+
+
 @contextmanager
 def log_to(path: Path, *, verbose: bool) -> Iterator[None]:
     """Send what this process logs into a file as long as the block runs.
@@ -51,11 +59,10 @@ def log_to(path: Path, *, verbose: bool) -> Iterator[None]:
             hint="choose another data folder with --data FOLDER.",
         ) from error
     handler.setFormatter(LineFormatter())
+    handler.addFilter(_is_not_py4j)
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if verbose else logging.INFO)
-    # It reports the error by which a lane is stopped; the lane itself says what matters.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:

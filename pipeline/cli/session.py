@@ -55,12 +55,19 @@ class Session:
         opener = self.opener or _open_real
         connections = opener(self.settings, self.clock)
         try:
-            yield connections
-        except UnavailableError as error:
-            error.hint = self._with_way_out(error.hint)
-            raise
+            with self.with_way_out():
+                yield connections
         finally:
             connections.close()
+
+    @contextmanager
+    def with_way_out(self) -> Iterator[None]:
+        """A server that does not answer is told with `medusa up`, unless that runs here already."""
+        try:
+            yield
+        except UnavailableError as error:
+            error.hint = self._hint(error.hint)
+            raise
 
     def read_subject(self, subject: str) -> str | None:
         """The newest schema of a subject; asks the registry only when it is called."""
@@ -68,9 +75,8 @@ class Session:
             found = connections.registry.latest(subject)
         return found.text if found else None
 
-    def _with_way_out(self, hint: str) -> str:
-        """The hint with `medusa up`, unless a stack of this project runs."""
-        if "medusa up" in hint or running_stack(self.project.data) is not None:
+    def _hint(self, hint: str) -> str:
+        if running_stack(self.project.data) is not None:
             return hint
         return f"{hint} Nothing runs for this project here; `medusa up` starts it.".strip()
 

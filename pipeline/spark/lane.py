@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -138,6 +139,8 @@ class StableLane:
             return
         except PySparkException as error:
             raise self._raised or _from_spark(error) from error
+        except (Py4JError, ConnectionError) as error:
+            raise RetryError(f"Java does not answer: {_first_line(error)}") from error
         finally:
             writer.close()
             boundaries.close()

@@ -5,13 +5,25 @@ checkpoint manager and the bare local file system, every checkpoint file forks a
 the default of 200 shuffle partitions would be pinned in each checkpoint for life.
 """
 
+import os
+import signal
+import threading
+import time
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
 
+from brokers.children import child_processes
+from pipeline.errors import EnvironmentProblem
+
+Session: TypeAlias = SparkSession
+_POLL_S = 0.05
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _NOISY = (
     "org.apache.spark.sql.avro.AvroSerializer",
@@ -43,7 +55,11 @@ class SessionSettings:
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
-    """Start the JVM and the session (4 to 6 seconds)."""
+    """Start the JVM and the session (4 to 6 seconds).
+
+    Raises:
+        EnvironmentProblem: it does not start; with the reason, as far as Java tells.
+    """
     config = {
         "spark.jars": ",".join(str(jar) for jar in settings.jars),
         "spark.driver.extraClassPath": str(settings.local_files_jar),
@@ -76,9 +92,37 @@ def open_session(settings: SessionSettings) -> SparkSession:
     builder = SparkSession.builder.appName(settings.app).master(settings.master)
     for key, value in config.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    _hush(spark)
+    try:
+        spark = builder.getOrCreate()
+        _hush(spark)
+    except (Py4JError, PySparkException, OSError) as error:
+        raise EnvironmentProblem(
+            f"the Spark session could not be opened: {_reason(error)}",
+            place=f"spark.master {settings.master}, spark.memory {settings.memory}",
+            hint="what Java said about it stands above, or in the node's .out file.",
+        ) from error
     return spark
+
+
+def abandon_session(ended: threading.Event, within_s: float) -> None:
+    """End the Java process of a session that another thread opens, and wait until it is gone.
+
+    PySpark tells of that process only once it answers, so it is looked for among our children.
+
+    Args:
+        ended: set when that thread is done.
+        within_s: then it is ended by force.
+    """
+    warnings.simplefilter("ignore")  # PySpark warns that its Java process is gone: we know
+    ends_at = time.monotonic() + within_s
+    while (children := child_processes()) or not ended.is_set():
+        over = time.monotonic() > ends_at
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL if over else signal.SIGTERM)
+        if over:
+            return
+        time.sleep(_POLL_S)
 
 
 def has_ended(spark: SparkSession) -> bool:
@@ -91,6 +135,13 @@ def close_session(spark: SparkSession) -> None:
     """Stop the session, unless its Java process is gone already."""
     with suppress(Py4JError, OSError):
         spark.stop()
+
+
+def _reason(error: Exception) -> str:
+    """The first line that says something."""
+    java = getattr(error, "java_exception", None)
+    text = str(java) if java is not None else str(error)
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
 def _hush(spark: SparkSession) -> None:

@@ -95,6 +95,17 @@ def test_a_log_line_has_time_level_and_fragment(tmp_path: Path) -> None:
     assert log.read_text(encoding="utf-8").endswith("INFO [a.b] hello\n")
 
 
+def test_what_py4j_says_of_a_lost_java_is_not_kept(tmp_path: Path) -> None:
+    """It logs a trace for each call, some of them under no name; ours stay."""
+    log = tmp_path / "node.log"
+    with log_to(log, verbose=False):
+        for name, path in (("py4j.clientserver", "x.py"), ("root", "/lib/py4j/java_gateway.py")):
+            logger = logging.getLogger(name)
+            logger.handle(logger.makeRecord(name, 40, path, 1, "no answer", (), None))
+        logging.getLogger("pipeline.x").error("ended")
+    assert log.read_text(encoding="utf-8").splitlines()[0].endswith("ERROR ended")
+
+
 def test_the_starter_hears_steps_errors_and_readiness() -> None:
     """One JSON object a line through the pipe; after `ready` nothing more."""
     read_end, write_end = os.pipe()

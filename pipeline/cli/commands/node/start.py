@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 import click
 
@@ -35,7 +37,9 @@ def command(
 ) -> None:
     """Run a node until SIGTERM or Ctrl-C: it finds its fragments in the catalog and runs them.
 
-    The log is node-NAME.log in the folder for logs; `medusa logs` shows it.
+    Its lanes end at the end of a batch; a second Ctrl-C does not wait for that. After Ctrl-C the
+    exit code is 130, after SIGTERM 0. The log is node-NAME.log in the folder for logs; `medusa
+    logs` shows it.
 
     \b
     Examples:
@@ -49,22 +53,55 @@ def command(
         session.flags = {**session.flags, "node": name}
     settings = session.settings
     log = session.project.logs / f"node-{settings.node}.log"
-    stop = threading.Event()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    stop = StopSignals()
 
     def ready() -> None:
         session.printer.note(f"node {settings.node} is up; its log is {log}")
         if ready_file is not None:
             _write(ready_file)
 
-    with log_to(log, verbose=session.verbose):
-        run_node(settings, stop, ready, servers_within_s=servers_within)
+    with log_to(log, verbose=session.verbose), stop, session.with_way_out():
+        run_node(
+            settings,
+            stop.event,
+            ready,
+            tell=session.printer.note,
+            servers_within_s=servers_within,
+        )
+    if stop.by_hand:
+        raise KeyboardInterrupt
+
+
+class StopSignals:
+    """While the block runs, SIGTERM and Ctrl-C set `event`; a second one interrupts."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.by_hand = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._before[number] = signal.signal(number, self._end)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if self.event.is_set():
+            raise KeyboardInterrupt
+        self.by_hand = number == signal.SIGINT
+        # Not through a stream: this may interrupt somebody who writes into it.
+        os.write(sys.stderr.fileno(), "stopping…\n".encode())
+        self.event.set()
 
 
 def _write(path: Path) -> None:
