@@ -5,11 +5,13 @@ The original's own headers come first, unchanged; ours share one prefix. Numbers
 
 from dataclasses import dataclass
 
-from pipeline.ids import BoxName, Millis, NetworkVersion, Offset, StreamName, TopicName
+from pipeline.ids import BoxName, Millis, NetworkVersion, Offset, SchemaId, StreamName, TopicName
 from pipeline.names import FragmentNames
 
 PREFIX = "medusa.error."
 FORMAT_VERSION = 1
+MESSAGE_MAX = 500
+"""Characters of a message; an expression may be as long as a document."""
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
@@ -17,12 +19,16 @@ Headers = tuple[tuple[str, bytes | None], ...]
 class Context:
     """Where and why a record failed.
 
-    `port` is empty when the record could not be judged at all; else only that path refused it.
-    `topic`, `partition` and `offset` are where the original stands; None for a result that a
-    stateful fragment could not compute, which no single record stands for.
+    `message` says it in one sentence; `field` is what failed in the document's box or stream.
+    `schema`, `event_time_ms` and `closed_ms` (everything up to this event time was closed when the
+    record came) stand where the reason is about them. `port` is empty when the record could not be
+    judged at all; else only that path refused it. `topic`, `partition` and `offset` are where the
+    original stands; None for a result that a stateful fragment could not compute, which no single
+    record stands for.
     """
 
     reason: str
+    message: str
     box: BoxName
     input: StreamName | None
     port: str
@@ -31,6 +37,10 @@ class Context:
     offset: Offset | None
     timestamp_ms: Millis
     version: NetworkVersion
+    field: str | None = None
+    schema: SchemaId | None = None
+    event_time_ms: Millis | None = None
+    closed_ms: Millis | None = None
     attempt: int = 1
 
 
@@ -39,19 +49,30 @@ def headers(names: FragmentNames, context: Context, original: Headers) -> Header
     facts: tuple[tuple[str, object], ...] = (
         ("format", FORMAT_VERSION),
         ("reason", context.reason),
+        ("message", _short(context.message)),
         ("participant", names.owner),
         ("network", names.network),
         ("fragment", names.fragment),
         ("box", context.box),
+        ("field", context.field),
         ("input", context.input),
         ("port", context.port),
         ("topic", context.topic),
         ("partition", context.partition),
         ("offset", context.offset),
         ("timestamp", context.timestamp_ms),
+        ("schema", context.schema),
+        ("event_time", context.event_time_ms),
+        ("closed", context.closed_ms),
         ("version", context.version),
         ("attempt", context.attempt),
     )
     kept = tuple(header for header in original if not header[0].startswith(PREFIX))
     ours = tuple((f"{PREFIX}{name}", str(v).encode()) for name, v in facts if v is not None)
     return kept + ours
+
+
+def _short(message: str) -> str:
+    """One line of bounded length."""
+    line = " ".join(message.split())
+    return line if len(line) <= MESSAGE_MAX else f"{line[: MESSAGE_MAX - 1]}…"

@@ -18,7 +18,7 @@ from pipeline.network.coercion import (
 )
 from pipeline.network.expressions import Walk, finished
 from pipeline.network.functions import AGGREGATES
-from pipeline.network.model import ColumnRef, Expression
+from pipeline.network.model import ColumnRef, Expression, Origin
 from pipeline.network.scope import Scope
 from pipeline.network.term import FaultError, Term
 from pipeline.network.types import DataType, DecimalType, Scalar
@@ -43,17 +43,21 @@ class Collector:
         self.rows = rows
         self.found: list[tuple[str, str, Expression | None, DataType, bool]] = []
 
-    def walk(self, groups: Scope) -> Walk:
-        """A walk over one expression of `compute`."""
+    def walk(self, groups: Scope, origin: Origin) -> Walk:
+        """A walk over one expression of `compute`, which stands at `origin`."""
         walk = Walk(groups)
 
         def aggregate(name: str, node: exp.Expr, when: exp.Expr | None) -> Term | None:
-            return self._take(walk, name, node, when)
+            taken = self._take(walk, name, node, when)
+            return None if taken is None else self._placeholder(*taken, node, origin)
 
         walk.aggregate = aggregate
         return walk
 
-    def _take(self, walk: Walk, name: str, node: exp.Expr, when: exp.Expr | None) -> Term | None:
+    def _take(
+        self, walk: Walk, name: str, node: exp.Expr, when: exp.Expr | None
+    ) -> tuple[str, Term | None] | None:
+        """The function and its argument; None: there are faults, now in `walk`."""
         inner = Walk(self.rows, _refuse_nested)
         function, arg = _argument(inner, name, node.expressions)
         condition = inner.term(when)
@@ -62,11 +66,11 @@ class Collector:
             return None
         if when is not None and condition is not None:
             arg = logic.case([(condition, arg or _one())], None)
-        return self._placeholder(function, arg, node)
+        return function, arg
 
-    def _placeholder(self, function: str, arg: Term | None, node: exp.Expr) -> Term:
+    def _placeholder(self, function: str, arg: Term | None, node: exp.Expr, origin: Origin) -> Term:
         made, data_type, nullable = _typed(function, arg)
-        argument = None if made is None else finished(node.sql("spark"), made)
+        argument = None if made is None else finished(node.sql("spark"), made, origin)
         millis = made is not None and made.millis and function in ("min", "max")
         for name, known, known_argument, *_ in self.found:
             if known == function and _sql(known_argument) == _sql(argument):

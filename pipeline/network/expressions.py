@@ -12,7 +12,7 @@ from sqlglot import exp
 from pipeline.network import literals, logic, parsing, safe
 from pipeline.network.functions import AGGREGATES, call, item, no_function
 from pipeline.network.functions_time import PARTS
-from pipeline.network.model import Expression
+from pipeline.network.model import NOWHERE, Expression, Origin
 from pipeline.network.patterns import check_like, check_regex
 from pipeline.network.scope import Scope, struct_field
 from pipeline.network.term import Fault, FaultError, Term
@@ -65,18 +65,23 @@ class Checked:
     faults: tuple[Fault, ...]
 
 
-def check(text: str, scope: Scope, *, wants: DataType | None = None) -> Checked:
+def check(
+    text: str, scope: Scope, *, wants: DataType | None = None, origin: Origin = NOWHERE
+) -> Checked:
     """Check one expression.
 
     Args:
         text: as the user wrote it.
         scope: what its names may mean.
         wants: the type that it must have; None: any that a column can have.
+        origin: where it stands.
     """
-    return check_with(text, Walk(scope), wants=wants)
+    return check_with(text, Walk(scope), wants=wants, origin=origin)
 
 
-def check_with(text: str, walk: "Walk", *, wants: DataType | None = None) -> Checked:
+def check_with(
+    text: str, walk: "Walk", *, wants: DataType | None = None, origin: Origin = NOWHERE
+) -> Checked:
     """Check one expression with a walk that may take aggregate functions."""
     try:
         tree = parsing.parse(text)
@@ -86,12 +91,12 @@ def check_with(text: str, walk: "Walk", *, wants: DataType | None = None) -> Che
     if term is not None and not walk.faults:
         fault = _unfit(term, wants)
         if fault is None:
-            return Checked(finished(text, term), ())
+            return Checked(finished(text, term, origin), ())
         walk.faults.append(fault)
     return Checked(None, tuple(dict.fromkeys(walk.faults)))
 
 
-def finished(text: str, term: Term) -> Expression:
+def finished(text: str, term: Term, origin: Origin) -> Expression:
     """A checked term as the expression that others read."""
     return Expression(
         text=text,
@@ -102,6 +107,7 @@ def finished(text: str, term: Term) -> Expression:
         columns=term.columns,
         plain=term.plain,
         millis=term.millis,
+        origin=origin,
     )
 
 

@@ -47,6 +47,20 @@ class ColumnRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where in the document an expression stands, so that a failure can be told in its words.
+
+    `field` is such as `where`, `select.toll` or `event_time`; `box` is empty for a stream's.
+    """
+
+    box: str = ""
+    field: str = ""
+
+
+NOWHERE = Origin()
+
+
+@dataclass(frozen=True, slots=True)
 class Expression:
     """A checked Spark SQL expression.
 
@@ -61,6 +75,7 @@ class Expression:
         columns: what it reads.
         plain: the column, when the expression is nothing but that column.
         millis: whether the result is a TIMESTAMP known to hold whole milliseconds.
+        origin: where the user wrote it, whatever box the planner has moved it into.
     """
 
     text: str
@@ -71,6 +86,7 @@ class Expression:
     columns: frozenset[ColumnRef]
     plain: ColumnRef | None = None
     millis: bool = False
+    origin: Origin = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

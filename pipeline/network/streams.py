@@ -14,7 +14,7 @@ from pipeline.network import avro_types
 from pipeline.network.boxes.common import StreamFacts
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Expression, ExternalStream, Silence, StartAt
+from pipeline.network.model import Expression, ExternalStream, Origin, Silence, StartAt
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Scalar
 
@@ -188,7 +188,8 @@ def _event_time(
     if draft.event_time is None:
         return None
     scope = Scope((Source(schema.columns, unreadable=dict(schema.unreadable)),))
-    checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP)
+    origin = Origin(field="event_time")
+    checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP, origin=origin)
     for fault in checked.faults:
         report.add(
             f"event_time of stream {draft.name}: {fault.message}",

@@ -24,7 +24,7 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
     {
-        Expression: frozenset({"text", "columns"}),
+        Expression: frozenset({"text", "columns", "origin"}),
         ExternalStream: frozenset({"subject", "partitions"}),
         DerivedStream: frozenset({"partitions"}),
     }

@@ -6,6 +6,7 @@ The text is for people and for review as a difference between two files; program
 from collections.abc import Iterator
 
 from pipeline import durations
+from pipeline.counting import counted
 from pipeline.network.model import Box, ExternalStream, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps, order, waits
 from pipeline.planner.describe import start_text
@@ -36,8 +37,8 @@ def may_be_tentative(plan: Plan) -> frozenset[str]:
 
 def _lines(plan: Plan) -> Iterator[str]:
     count = len(plan.fragments)
-    fragments = f"{count} {'fragment' if count == 1 else 'fragments'}"
-    yield f"network {plan.network} of {plan.owner}: {fragments}, {len(plan.topics)} topics"
+    fragments, topics = counted(count, "fragment"), counted(len(plan.topics), "topic")
+    yield f"network {plan.network} of {plan.owner}: {fragments}, {topics}"
     for note in plan.notes:
         yield f"  {note}"
     tentative = may_be_tentative(plan)

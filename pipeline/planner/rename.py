@@ -53,6 +53,7 @@ def rename(expression: Expression, names: Mapping[ColumnRef, ColumnRef]) -> Expr
         type=expression.type,
         nullable=expression.nullable,
         columns=frozenset(names.get(column, column) for column in expression.columns),
+        origin=expression.origin,
     )
 
 

@@ -17,9 +17,10 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 
 from pipeline.ids import Incarnation, SchemaId, StreamName, TopicName
 from pipeline.spark import hidden
-from pipeline.spark.hidden import Reason, evaluation_failed
+from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
     DECODED_MARK,
+    Check,
     Encoding,
     JoinCore,
     Keep,
@@ -31,7 +32,7 @@ from pipeline.spark.lowered import (
     TopicRole,
     WindowCore,
 )
-from pipeline.spark.sql import quoted
+from pipeline.spark.sql import any_failed, quoted
 
 _FAR_PAST_S = -9_000_000_000
 _DATA_BEFORE = "1900-01-01"
@@ -131,7 +132,7 @@ def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
     """One path over a batch's ranges, with the original records: what inspection looks at."""
     source = lowered.source(path.source)
     rows = _judged(reader(source), source, path, Incarnation(""))
-    return _with_steps(rows, path.steps, hidden.ORIGINAL)
+    return _with_steps(rows, path.steps, hidden.ORIGINAL, which=True)
 
 
 def unknown_schema_ids(source: Source, reader: Reader) -> DataFrame:
@@ -224,9 +225,10 @@ def _decoded(source: Source) -> Column:
     )
     options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
     is_data = F.col(hidden.TOPIC) != _advances(source)
-    if not source.writers:
+    writers = [writer for writer in source.writers if not writer.unfit]
+    if not writers:
         return from_avro(F.lit(None).cast("binary"), source.reader_json, options)
-    first, *others = source.writers
+    first, *others = writers
     decoded = F.when(
         is_data & (prefix == F.lit(_prefix(first.id))), from_avro(body, first.json, options)
     )
@@ -304,14 +306,17 @@ def _boundary_driven(rows: DataFrame, source: Source, lead_ms: int) -> DataFrame
     return rows.select(*[F.when(is_data, F.col(quoted(c))).alias(c) for c in passed], marked)
 
 
-def _with_steps(rows: DataFrame, steps: tuple[Step, ...], carried: tuple[str, ...]) -> DataFrame:
-    """Apply stateless steps; a row that fails in one is set aside with the box as its reason."""
+def _with_steps(
+    rows: DataFrame, steps: tuple[Step, ...], carried: tuple[str, ...], *, which: bool = False
+) -> DataFrame:
+    """Apply stateless steps; a row that fails in one is set aside, on `which` with what failed."""
     always = (*carried, hidden.EVENT_TIME, hidden.REASON)
     for step in steps:
         reason = F.col(hidden.REASON)
-        if step.failed is not None:
-            wrong = F.when(F.expr(step.failed), evaluation_failed(step.box))
-            reason = F.coalesce(reason, wrong)
+        failed = any_failed(step)
+        if failed is not None:
+            told = _which(step.checks) if which else F.lit(Reason.EVALUATION_FAILED.value)
+            reason = F.coalesce(reason, F.when(F.expr(failed), told))
         match step:
             case Keep():
                 rows = rows.withColumn(hidden.REASON, reason)
@@ -323,9 +328,22 @@ def _with_steps(rows: DataFrame, steps: tuple[Step, ...], carried: tuple[str, ..
     return rows
 
 
+def _which(checks: tuple[Check, ...]) -> Column:
+    """What failed first, of a row in which something did."""
+    *before, last = checks
+    told = F.lit(_told(last))
+    for check in reversed(before):
+        told = F.when(F.expr(check.failed), _told(check)).otherwise(told)
+    return told
+
+
+def _told(check: Check) -> str:
+    return str(Failed(check.origin.box, check.origin.field, check.text))
+
+
 def _path_observed(rows: DataFrame, path: Path) -> DataFrame:
     """Count what failed in the steps of a path, if anything can."""
-    if all(step.failed is None for step in path.steps):
+    if not any(step.checks for step in path.steps):
         return rows
     failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
     return rows.observe(f"{PATH_METRICS}{path.port}", F.count(F.when(failed, 1)).alias("bad"))
@@ -380,11 +398,12 @@ def _after(rows: DataFrame, steps: tuple[Step, ...]) -> DataFrame:
     rows = rows.withColumn("__failed_on", F.lit(None).cast("string"))
     carried: tuple[str, ...] = ("__failed_on",)
     for step in steps:
-        if step.failed is not None:
+        failed = any_failed(step)
+        if failed is not None:
             told = F.to_json(F.struct(*[c for c in rows.columns if not c.startswith("__")]))
-            failed = F.when(F.expr(step.failed), told)
-            rows = rows.withColumn("__failed_on", F.coalesce(F.col("__failed_on"), failed))
-        rows = _with_steps(rows, (step,), carried)
+            failed_on = F.when(F.expr(failed), told)
+            rows = rows.withColumn("__failed_on", F.coalesce(F.col("__failed_on"), failed_on))
+        rows = _with_steps(rows, (step,), carried, which=True)
     return rows
 
 

@@ -1,5 +1,6 @@
 """The hidden columns of a row inside a query, and the reasons that can stand in `__reason`."""
 
+from dataclasses import dataclass
 from enum import Enum
 
 TOPIC = "__topic"
@@ -33,7 +34,7 @@ class Reason(Enum):
     EVENT_TIME_MISSING = "event_time_missing"
     EVENT_TIME_AHEAD = "event_time_ahead"
     EVALUATION_FAILED = "evaluation_failed"
-    """Followed by a colon and the box in which it failed."""
+    """Followed, where it is to be told, by what failed: see `Failed`."""
     LATE = "late"
 
 
@@ -41,6 +42,18 @@ UNKNOWN_SCHEMA = "unknown_schema"
 """Not a reason for a dead letter: the batch is given up and run again with the schema looked up."""
 
 
-def evaluation_failed(box: str) -> str:
-    """The reason of a row that a box could not evaluate."""
-    return f"{Reason.EVALUATION_FAILED.value}:{box}"
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An expression that could not be evaluated: the box, the field and the text as written."""
+
+    box: str = ""
+    field: str = ""
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{Reason.EVALUATION_FAILED.value}:{self.box}:{self.field}:{self.text}"
+
+    @classmethod
+    def read(cls, reason: str) -> "Failed":
+        """What `str` wrote; names of boxes and fields hold no colon."""
+        return cls(*reason.split(":", 3)[1:])

@@ -4,7 +4,7 @@ The query itself only counts what is wrong, so good batches pay nothing. When a 
 the same judgement runs once more over exactly the same ranges, this time keeping the originals.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,7 +16,11 @@ from pipeline.spark import hidden
 from pipeline.spark.emit import RangeReader, emit_path, unknown_schema_ids
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lowered import Core, Lowered, Path, WindowCore
+from pipeline.spark.reasons import Judged, why
 from pipeline.spark.rejected import Rejected
+
+_OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE)
+"""What one path may refuse while another accepts the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Inspector:
         window ended at or before it).
         """
         reader = self._reader(start, end)
-        found = []
+        found: list[Rejected] = []
         for path in self.lowered.paths:
             rows = emit_path(self.lowered, path, reader)
             reason = F.col(hidden.REASON)
@@ -46,7 +50,7 @@ class Inspector:
                     hidden.REASON, F.when(late, Reason.LATE.value).otherwise(reason)
                 )
                 wrong = wrong | (F.col(hidden.REASON) == Reason.LATE.value)
-            found.extend(self._collected(rows.where(wrong), path))
+            found.extend(self._collected(rows.where(wrong), path, late_ms))
         found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
         return found
 
@@ -65,32 +69,32 @@ class Inspector:
             topics.setdefault(at.topic, {})[at.partition] = (start[at], until)
         return RangeReader(self.spark, self.options, ranges)
 
-    def _collected(self, rows: DataFrame, path: Path) -> list[Rejected]:
-        rows = rows.withColumn(hidden.KAFKA_TIME, F.unix_millis(hidden.KAFKA_TIME))
-        rows = rows.select(*hidden.ORIGINAL, hidden.REASON)
-        found = []
+    def _collected(self, rows: DataFrame, path: Path, late_ms: Millis | None) -> Iterator[Rejected]:
+        for time in (hidden.KAFKA_TIME, hidden.EVENT_TIME):
+            rows = rows.withColumn(time, F.unix_millis(time))
+        rows = rows.select(*hidden.ORIGINAL, hidden.EVENT_TIME, hidden.REASON)
+        source = self.lowered.source(path.source)
         for row in rows.collect():
-            word, _, box = row[hidden.REASON].partition(":")
-            reason = Reason(word)
-            everywhere = reason is not Reason.EVALUATION_FAILED and reason is not Reason.LATE
-            found.append(
-                Rejected(
-                    input=path.source,
-                    port="" if everywhere else path.port,
-                    reason=reason,
-                    box=box,
-                    topic=TopicName(row[hidden.TOPIC]),
-                    partition=row[hidden.PARTITION],
-                    offset=Offset(row[hidden.OFFSET]),
-                    timestamp_ms=Millis(row[hidden.KAFKA_TIME]),
-                    key=_bytes(row[hidden.KEY]),
-                    value=_bytes(row[hidden.VALUE]),
-                    headers=tuple(
-                        (h["key"], _bytes(h["value"])) for h in row[hidden.HEADERS] or ()
-                    ),
-                )
+            judged = Judged(
+                word=row[hidden.REASON],
+                value=_bytes(row[hidden.VALUE]),
+                timestamp_ms=Millis(row[hidden.KAFKA_TIME]),
+                event_time_ms=row[hidden.EVENT_TIME],
+                late_ms=late_ms,
             )
-        return found
+            found = why(judged, source)
+            yield Rejected(
+                input=path.source,
+                port=path.port if found.reason in _OF_ONE_PATH else "",
+                why=found,
+                topic=TopicName(row[hidden.TOPIC]),
+                partition=row[hidden.PARTITION],
+                offset=Offset(row[hidden.OFFSET]),
+                timestamp_ms=judged.timestamp_ms,
+                key=_bytes(row[hidden.KEY]),
+                value=judged.value,
+                headers=tuple((h["key"], _bytes(h["value"])) for h in row[hidden.HEADERS] or ()),
+            )
 
 
 def _bytes(value: bytearray | None) -> bytes | None:

@@ -8,6 +8,7 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SchemaId, StreamName, TopicName
 from pipeline.names import tentative_topic
 from pipeline.network.model import Box, ExternalStream
+from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.boxes import lower_stateful, lower_stateless
 from pipeline.spark.lowered import (
@@ -134,7 +135,7 @@ def _event_time(stream: ExternalStream) -> EventTime:
     """Event time counts whole milliseconds; a finer one is cut."""
     time = stream.event_time
     sql = time.sql if time.millis else f"timestamp_millis(unix_millis({time.sql}))"
-    return EventTime(sql, time.failed, stream.ahead_ms)
+    return EventTime(sql, time.failed, stream.ahead_ms, on_one_line(time))
 
 
 def with_decoded_mark(schema_json: str) -> str:

@@ -12,8 +12,8 @@ columns whose names begin with two underscores; `__reason` is null as long as no
 from dataclasses import dataclass
 from enum import Enum
 
-from pipeline.ids import BoxName, SchemaId, StreamName, TopicName
-from pipeline.network.model import StartAt
+from pipeline.ids import SchemaId, StreamName, TopicName
+from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
 
 DECODED_MARK = "__decoded"
@@ -41,10 +41,14 @@ class AssignedTopic:
 
 @dataclass(frozen=True, slots=True)
 class WriterSchema:
-    """A schema that values of the data topic were written with."""
+    """A schema that values of the data topic were written with.
+
+    `unfit` says why its values cannot be decoded as the stream's; empty: they can.
+    """
 
     id: SchemaId
     json: str
+    unfit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +57,13 @@ class EventTime:
 
     `sql` computes it from the columns, `failed` is true where that would have raised; both None:
     the Kafka timestamp is the event time. `ahead_ms`: how far it may lie beyond that timestamp.
+    `text` is the expression as written.
     """
 
     sql: str | None
     failed: str | None
     ahead_ms: int | None
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +95,34 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
-    """Keep the rows for which `where` is true; set the others aside where `failed` is."""
+class Check:
+    """One expression of a step that can fail.
 
-    box: BoxName
+    Args:
+        failed: SQL, never null: true where evaluating it failed.
+        origin: where the user wrote it.
+        text: as the user wrote it, on one line.
+    """
+
+    failed: str
+    origin: Origin
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Keep the rows for which `where` is true; set aside those of which a check failed."""
+
     where: str
-    failed: str | None
+    checks: tuple[Check, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     """Compute the columns (name, SQL) of the next row from those of this one."""
 
-    box: BoxName
     columns: tuple[tuple[str, str], ...]
-    failed: str | None
+    checks: tuple[Check, ...]
 
 
 Step = Keep | Project

@@ -1,9 +1,18 @@
-"""A record that has to go to the dead letters."""
+"""What goes to the dead letters: a record, or a result that could not be computed."""
 
 from dataclasses import dataclass
 
-from pipeline.ids import Millis, Offset, StreamName, TopicName
-from pipeline.spark.hidden import Reason
+from pipeline.ids import (
+    BoxName,
+    FragmentName,
+    Millis,
+    NetworkVersion,
+    Offset,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.dead_letters import Context
+from pipeline.spark.reasons import Why, failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +22,7 @@ class Rejected:
     input: StreamName
     port: str
     """The path in which it failed; empty: in all of them, since it could not be judged at all."""
-    reason: Reason
-    box: str
+    why: Why
     topic: TopicName
     partition: int
     offset: Offset
@@ -22,3 +30,40 @@ class Rejected:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
+
+    def context(self, fragment: FragmentName, version: NetworkVersion) -> Context:
+        """For its dead letter. What no box refused was refused by the fragment."""
+        return Context(
+            reason=self.why.reason.value,
+            message=self.why.message,
+            box=BoxName(self.why.box or fragment),
+            input=self.input,
+            port=self.port,
+            topic=self.topic,
+            partition=self.partition,
+            offset=self.offset,
+            timestamp_ms=self.timestamp_ms,
+            version=version,
+            field=self.why.field or None,
+            schema=self.why.schema,
+            event_time_ms=self.why.event_time_ms,
+            closed_ms=self.why.closed_ms,
+        )
+
+
+def failed_result(reason: str, timestamp_ms: Millis, version: NetworkVersion) -> Context:
+    """For the dead letter of a result, which no single record stands for."""
+    why = failed(reason)
+    return Context(
+        reason=why.reason.value,
+        message=why.message,
+        box=BoxName(why.box),
+        input=None,
+        port="",
+        topic=None,
+        partition=None,
+        offset=None,
+        timestamp_ms=timestamp_ms,
+        version=version,
+        field=why.field,
+    )

@@ -20,10 +20,10 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import BoxName, Epoch, Millis, NetworkVersion, Offset, SchemaId, TopicName
+from pipeline.ids import Epoch, Millis, NetworkVersion, Offset, SchemaId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
-from pipeline.lanes.dead_letters import Context, headers
+from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
@@ -40,7 +40,7 @@ from pipeline.spark.ports import (
     SecondLook,
     Transactions,
 )
-from pipeline.spark.rejected import Rejected
+from pipeline.spark.rejected import Rejected, failed_result
 from pipeline.spark.results import Results
 
 COMMIT_DEADLINE_S = 60.0
@@ -130,7 +130,7 @@ class Sink:
             written = Written(
                 records=sent,
                 dead_letters=len(rejected) + failed,
-                late=sum(1 for r in rejected if r.reason is Reason.LATE),
+                late=sum(1 for r in rejected if r.why.reason is Reason.LATE),
             )
             marker, needed = self._next(facts, written)
             self._send_marker(marker)
@@ -201,7 +201,7 @@ class Sink:
         rejected = inspector.rejected(self._marker.end, facts.end, late_ms)
         derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
         for record in rejected:
-            if record.reason is Reason.LATE and record.input in derived:
+            if record.why.reason is Reason.LATE and record.input in derived:
                 raise BrokenInvariantError(
                     f"a record of the derived stream {record.input} was late",
                     place=f"topic {record.topic}, partition {record.partition}, "
@@ -220,18 +220,7 @@ class Sink:
         return self._context.writer.send_many(topic, fine), len(failed)
 
     def _send_failed_result(self, reason: str, value: bytes, timestamp_ms: Millis) -> None:
-        word, _, box = reason.partition(":")
-        context = Context(
-            reason=word,
-            box=BoxName(box),
-            input=None,
-            port="",
-            topic=None,
-            partition=None,
-            offset=None,
-            timestamp_ms=timestamp_ms,
-            version=self._context.version,
-        )
+        context = failed_result(reason, timestamp_ms, self._context.version)
         names = self._context.fragment.names
         self._context.writer.send(
             names.dead_letters,
@@ -244,17 +233,7 @@ class Sink:
     def _send_rejected(self, rejected: list[Rejected]) -> None:
         names = self._context.fragment.names
         for record in rejected:
-            context = Context(
-                reason=record.reason.value,
-                box=BoxName(record.box or names.fragment),
-                input=record.input,
-                port=record.port,
-                topic=record.topic,
-                partition=record.partition,
-                offset=record.offset,
-                timestamp_ms=record.timestamp_ms,
-                version=self._context.version,
-            )
+            context = record.context(names.fragment, self._context.version)
             self._context.writer.send(
                 names.dead_letters,
                 record.key,

@@ -1,8 +1,10 @@
-"""Small pieces of Spark SQL text."""
+"""Small pieces of Spark SQL text, and what can fail in them."""
 
 from collections.abc import Iterable
 
 from pipeline.network.model import Expression
+from pipeline.planner.boxes.words import on_one_line
+from pipeline.spark.lowered import Check, Step
 
 
 def quoted(name: str) -> str:
@@ -10,7 +12,16 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def any_failed(expressions: Iterable[Expression]) -> str | None:
-    """True where evaluating any of the expressions failed; None when none of them can."""
-    parts = [f"({e.failed})" for e in expressions if e.failed is not None]
-    return " OR ".join(parts) or None
+def check(expression: Expression, failed: str) -> Check:
+    """That an expression failed where `failed` is true."""
+    return Check(failed, expression.origin, on_one_line(expression))
+
+
+def checks(expressions: Iterable[Expression]) -> tuple[Check, ...]:
+    """The expressions that can fail."""
+    return tuple(check(e, e.failed) for e in expressions if e.failed is not None)
+
+
+def any_failed(step: Step) -> str | None:
+    """True where evaluating anything in a step failed; None when nothing can."""
+    return " OR ".join(f"({check.failed})" for check in step.checks) or None

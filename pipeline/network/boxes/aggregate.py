@@ -20,7 +20,7 @@ from pipeline.network.boxes.common import (
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check_with
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Computed, Expression
+from pipeline.network.model import Computed, Expression, Origin
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Column, Columns, DataType, Scalar
 from pipeline.network.yaml_reader import YamlMap
@@ -118,7 +118,7 @@ class AggregateDraft:
         """Check groups and computed columns, and work out what comes out."""
         (facts,) = inputs
         rows = Scope((Source(facts.columns, unreadable=facts.unreadable),))
-        by = compute(self.by, rows, report, self.name)
+        by = compute(self.by, rows, report, self.name, "by")
         fine = by is not None and self._groupable(by, report)
         groups = _group_columns(self.by, by)
         collector = Collector(rows)
@@ -154,7 +154,9 @@ class AggregateDraft:
     ) -> tuple[Computed, ...] | None:
         made: list[Computed] = []
         for entry in self.compute:
-            checked = check_with(entry.text.value, collector.walk(groups))
+            origin = Origin(self.name, f"compute.{entry.name.value}")
+            walk = collector.walk(groups, origin)
+            checked = check_with(entry.text.value, walk, origin=origin)
             report.faults(checked.faults, entry.text.line, box=self.name, column=entry.name.value)
             if checked.expression is not None:
                 made.append(Computed(entry.name.value, checked.expression))

@@ -14,7 +14,7 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Box, ColumnRef, Computed
+from pipeline.network.model import Box, ColumnRef, Computed, Origin
 from pipeline.network.scope import Scope, nearest_first
 from pipeline.network.types import Column, Columns
 from pipeline.network.yaml_reader import YamlList, YamlMap
@@ -163,12 +163,13 @@ def _names_fit(fields: Fields, key: str, entries: Sequence[Entry]) -> bool:
 
 
 def compute(
-    entries: Sequence[Entry], scope: Scope, report: Report, box: BoxName
+    entries: Sequence[Entry], scope: Scope, report: Report, box: BoxName, key: str
 ) -> tuple[Computed, ...] | None:
-    """Check the expressions of several columns; all their mistakes are reported."""
+    """Check the expressions of the columns under `key`; all their mistakes are reported."""
     made: list[Computed] = []
     for entry in entries:
-        checked = check(entry.text.value, scope)
+        origin = Origin(box, f"{key}.{entry.name.value}")
+        checked = check(entry.text.value, scope, origin=origin)
         report.faults(checked.faults, entry.text.line, box=box, column=entry.name.value)
         if checked.expression is not None:
             made.append(Computed(entry.name.value, checked.expression))

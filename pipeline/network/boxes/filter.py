@@ -14,7 +14,7 @@ from pipeline.network.boxes.common import (
 )
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Expression
+from pipeline.network.model import Expression, Origin
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Columns, Scalar
 
@@ -66,7 +66,8 @@ class FilterDraft:
         """Check the condition; columns and event time are the input's."""
         (facts,) = inputs
         scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
-        checked = check(self.where.value, scope, wants=Scalar.BOOLEAN)
+        origin = Origin(self.name, "where")
+        checked = check(self.where.value, scope, wants=Scalar.BOOLEAN, origin=origin)
         report.faults(checked.faults, self.where.line, box=self.name, column="where")
         key = key_or(self.header, facts.columns, report, ())
         if refuse_unreadable(facts, self.header, report) or not checked.expression or key is None:

@@ -103,7 +103,8 @@ class JoinDraft:
         )
         equal = frozenset(a.lower() for a, b in on or () if a.lower() == b.lower())
         entries = self.select or self._all_columns(left, right, on, report)
-        select = compute(entries, Scope(sides, equal), report, self.name) if entries else None
+        scope = Scope(sides, equal)
+        select = compute(entries, scope, report, self.name, "select") if entries else None
         if on is None or bound is None or not select or self.broken:
             return None
         columns = columns_of(select)

@@ -69,7 +69,7 @@ class MapDraft:
         """Check the expressions; the event time goes on, under its new name if it is selected."""
         (facts,) = inputs
         scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
-        select = compute(self.select, scope, report, self.name)
+        select = compute(self.select, scope, report, self.name, "select")
         if select is None:
             return None
         columns = columns_of(select)

@@ -192,20 +192,21 @@ def _free(wish: str, taken: set[str]) -> str:
 def _filter_of_null_groups(network: Network, match: _Match) -> Filter | None:
     """Keeps the rows whose group columns are all there; None when they always are.
 
-    A row whose group cannot be evaluated fails here as it would in the aggregate.
+    A row whose group cannot be evaluated passes, to fail in the aggregate.
     """
     groups = tuple(c.expression for c in match.left.by if c.expression.nullable)
     if not groups:
         return None
     source = network.by_name()[match.left.input]
-    failures = tuple(group.failed for group in groups if group.failed is not None)
+    failures = tuple(f"({group.failed})" for group in groups if group.failed is not None)
+    present = " AND ".join(f"({group.sql}) IS NOT NULL" for group in groups)
     return Filter(
         name=unused_name(network, f"{match.join.name}_keyed"),
         input=StreamName(match.left.input),
         where=Expression(
             text=" AND ".join(f"{group.text} IS NOT NULL" for group in groups),
-            sql=" AND ".join(f"({group.sql}) IS NOT NULL" for group in groups),
-            failed=" OR ".join(f"({failed})" for failed in failures) or None,
+            sql=" OR ".join((*failures, f"({present})")) if failures else present,
+            failed=None,
             type=Scalar.BOOLEAN,
             nullable=False,
             columns=frozenset(chain.from_iterable(group.columns for group in groups)),

@@ -8,8 +8,8 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.aggregate import WINDOW_END, WINDOW_START, Aggregate, Aggregation
 from pipeline.network.types import DecimalType
 from pipeline.spark.boxes.stateful import LoweredBox
-from pipeline.spark.lowered import Project, WindowCore
-from pipeline.spark.sql import any_failed, quoted
+from pipeline.spark.lowered import Check, Project, WindowCore
+from pipeline.spark.sql import check, checks, quoted
 
 
 def lower(box: Aggregate) -> LoweredBox:
@@ -18,9 +18,8 @@ def lower(box: Aggregate) -> LoweredBox:
         (argument_name(a), a.argument.sql) for a in box.aggregations if a.argument is not None
     )
     before = Project(
-        box.name,
         (*((group.name, group.expression.sql) for group in box.by), *arguments),
-        any_failed(
+        checks(
             (
                 *(group.expression for group in box.by),
                 *(a.argument for a in box.aggregations if a.argument is not None),
@@ -40,22 +39,11 @@ def lower(box: Aggregate) -> LoweredBox:
     )
     passed = (*(group.name for group in box.by), WINDOW_START, WINDOW_END)
     after = Project(
-        box.name,
         (
             *((name, quoted(name)) for name in passed),
             *((computed.name, computed.expression.sql) for computed in box.compute),
         ),
-        " OR ".join(
-            (
-                *(
-                    f"({computed})"
-                    for computed in (any_failed(c.expression for c in box.compute),)
-                    if computed
-                ),
-                *(_overflowed(a) for a in _may_overflow(box)),
-            )
-        )
-        or None,
+        (*checks(computed.expression for computed in box.compute), *_overflows(box)),
     )
     return LoweredBox((before,), core, (after,))
 
@@ -74,10 +62,13 @@ def _may_overflow(box: Aggregate) -> tuple[Aggregation, ...]:
     return tuple(a for a in box.aggregations if a.function in {"sum", "avg"})
 
 
-def _overflowed(aggregation: Aggregation) -> str:
+def _overflows(box: Aggregate) -> tuple[Check, ...]:
     """A sum of at least one value that is null did not fit its type."""
-    total, counted = quoted(aggregation.name), quoted(counted_name(aggregation))
-    return f"({total} IS NULL AND {counted} > 0)"
+    return tuple(
+        check(argument, f"{quoted(a.name)} IS NULL AND {quoted(counted_name(a))} > 0")
+        for a in _may_overflow(box)
+        if (argument := a.argument) is not None
+    )
 
 
 def call(aggregation: Aggregation) -> str:

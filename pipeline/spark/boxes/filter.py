@@ -2,8 +2,9 @@
 
 from pipeline.network.boxes.filter import Filter
 from pipeline.spark.lowered import Keep, Step
+from pipeline.spark.sql import checks
 
 
 def lower(box: Filter) -> tuple[Step, ...]:
     """One step."""
-    return (Keep(box.name, box.where.sql, box.where.failed),)
+    return (Keep(box.where.sql, checks((box.where,))),)

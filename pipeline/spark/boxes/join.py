@@ -3,15 +3,14 @@
 from pipeline.network.boxes.join import Join
 from pipeline.spark.boxes.stateful import LoweredBox
 from pipeline.spark.lowered import JoinCore, Project
-from pipeline.spark.sql import any_failed
+from pipeline.spark.sql import checks
 
 
 def lower(box: Join) -> LoweredBox:
     """Nothing before, one core, one projection after."""
     core = JoinCore(on=box.on, lower_ms=box.bound.lower_ms, upper_ms=box.bound.upper_ms)
     after = Project(
-        box.name,
         tuple((computed.name, computed.expression.sql) for computed in box.select),
-        any_failed(computed.expression for computed in box.select),
+        checks(computed.expression for computed in box.select),
     )
     return LoweredBox((), core, (after,))

@@ -14,7 +14,9 @@ network: {name}
 streams:
   readings: {{topic: {name}-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 2}}
 boxes:
-  halved: {{map: readings, select: {{sensor: sensor, half: 100 / value, at: at}}}}
+  halved:
+    map: readings
+    select: {{sensor: sensor, half: 100 / value, far: 100 / (value - 1000), at: at}}
 outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
 """
 WITHIN_S = 60.0
@@ -28,24 +30,26 @@ def _deploy(medusa: Installation, name: str) -> None:
 def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Installation) -> None:
     """Each kind of bad record is kept byte for byte with its reason; the good ones all come out."""
     _deploy(medusa, "bad")
-    good = [medusa.encoded("bad-in-value", READING, r) for r in readings(21) if r["value"]]
-    zero = medusa.encoded("bad-in-value", READING, {**readings(1)[0], "value": 0})
-    far = {**readings(1)[0], "value": 1, "at": int(time.time() * 1000) + 86_400_000}
-    ahead = medusa.encoded("bad-in-value", READING, far)
-    bad: dict[str, bytes | None] = {
-        "empty_value": None,
-        "not_wire_format": b"plain text",
-        "undecodable": good[0][:7],
-        "schema_not_found": b"\x00\x00\x0f\x42\x40" + good[0][5:],
-        "evaluation_failed": zero,
-        "event_time_ahead": ahead,
+
+    def reading(value: int, ahead_ms: int = 0) -> bytes:
+        at = int(time.time() * 1000) + ahead_ms
+        return medusa.encoded("bad-in-value", READING, {"sensor": "a", "value": value, "at": at})
+
+    good = [reading(value) for value in range(1, 20)]
+    good.append(reading(20) + b"what follows a record is not looked at")
+    bad: dict[str, tuple[bytes | None, str, str]] = {
+        "empty_value": (None, "the value is empty", ""),
+        "not_wire_format": (b"plain text", "zero byte", ""),
+        "undecodable": (good[0][:7], "the bytes are no Reading: ", ""),
+        "schema_not_found": (b"\x00\x00\x0f\x42\x40" + good[0][5:], "no schema 1000000", ""),
+        "evaluation_failed": (reading(0), "100 / value", "select.half"),
+        "evaluation_failed:2": (reading(1000), "100 / (value - 1000)", "select.far"),
+        "event_time_ahead": (reading(1, 86_400_000), "is more than 1h ahead", "event_time"),
     }
     for value in good:
         medusa.send("bad-in", value, key=b"k")
-    for reason, spoilt in bad.items():
-        medusa.send(
-            "bad-in", spoilt, key=reason.encode(), headers=(("trace", b"1"), ("none", None))
-        )
+    for name, (spoilt, _, _) in bad.items():
+        medusa.send("bad-in", spoilt, key=name.encode(), headers=(("trace", b"1"), ("none", None)))
     medusa.producer.flush(10)
     medusa.wait_for(
         lambda: (
@@ -55,22 +59,25 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
         "all records are settled",
         within_s=WITHIN_S,
     )
-    letters = medusa.records("bad.halved.dlq")
-    assert {letter.key: letter.value for letter in letters} == {
-        reason.encode(): value for reason, value in bad.items()
+    letters = {(letter.key or b"").decode(): letter for letter in medusa.records("bad.halved.dlq")}
+    assert {name: letter.value for name, letter in letters.items()} == {
+        name: value for name, (value, _, _) in bad.items()
     }
-    for letter in letters:
-        headers = dict(letter.headers)
-        assert headers["medusa.error.reason"] == letter.key
-        assert headers["medusa.error.topic"] == b"bad-in"
-        assert letter.headers[:2] == (("trace", b"1"), ("none", None))
+    for name, (_, message, field) in bad.items():
+        headers = {key: (value or b"").decode() for key, value in letters[name].headers}
+        assert headers["medusa.error.reason"] == name.partition(":")[0]
+        assert message in headers["medusa.error.message"]
+        assert headers.get("medusa.error.field", "") == field
+        assert headers["medusa.error.box"] == "halved"
+        assert headers["medusa.error.topic"] == "bad-in"
+        assert letters[name].headers[:2] == (("trace", b"1"), ("none", None))
     assert sorted(row["half"] for row in medusa.decoded("bad-out")) == sorted(
         100 / value for value in range(1, 21)
     )
     medusa.wait_for(
         lambda: (
             (s := medusa.status("bad", "halved")) is not None
-            and (s.records_in, s.records_out, s.dead_letters) == (26, 20, 6)
+            and (s.records_in, s.records_out, s.dead_letters) == (27, 20, 7)
         ),
         "the status counts them",
     )

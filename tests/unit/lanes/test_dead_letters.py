@@ -8,15 +8,17 @@ from pipeline.ids import (
     NetworkVersion,
     Offset,
     ParticipantId,
+    SchemaId,
     StreamName,
     TopicName,
 )
-from pipeline.lanes.dead_letters import PREFIX, Context, headers
+from pipeline.lanes.dead_letters import MESSAGE_MAX, PREFIX, Context, headers
 from pipeline.names import FragmentNames
 
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName("moving"))
 CONTEXT = Context(
     reason="undecodable",
+    message="the bytes are no Sighting",
     box=BoxName("moving"),
     input=StreamName("sightings"),
     port="",
@@ -38,6 +40,7 @@ def test_the_context_says_where_and_why() -> None:
     """Everything a person needs to find the original."""
     found = dict(headers(NAMES, CONTEXT, ()))
     assert found[f"{PREFIX}reason"] == b"undecodable"
+    assert found[f"{PREFIX}message"] == b"the bytes are no Sighting"
     assert found[f"{PREFIX}topic"] == b"car-sightings"
     assert found[f"{PREFIX}partition"] == b"2"
     assert found[f"{PREFIX}offset"] == b"17"
@@ -59,3 +62,32 @@ def test_a_result_that_failed_names_no_record() -> None:
     found = dict(headers(NAMES, context, ()))
     assert f"{PREFIX}offset" not in found
     assert found[f"{PREFIX}box"] == b"moving"
+
+
+def test_what_the_reason_is_about_is_told_and_nothing_else() -> None:
+    """A field, a schema or times stand there when there are any."""
+    more = replace(
+        CONTEXT,
+        field="select.toll",
+        schema=SchemaId(7),
+        event_time_ms=Millis(5),
+        closed_ms=Millis(9),
+    )
+    plain, found = dict(headers(NAMES, CONTEXT, ())), dict(headers(NAMES, more, ()))
+    told = {name: value for name, value in found.items() if name not in plain}
+    assert told == {
+        f"{PREFIX}field": b"select.toll",
+        f"{PREFIX}schema": b"7",
+        f"{PREFIX}event_time": b"5",
+        f"{PREFIX}closed": b"9",
+    }
+
+
+def test_a_message_is_one_line_of_bounded_length() -> None:
+    """Expressions may be as long as a document."""
+    found = dict(headers(NAMES, replace(CONTEXT, message="a\n  b " + "x" * 9_999), ()))
+    message = found[f"{PREFIX}message"]
+    assert message is not None
+    assert message.decode().startswith("a b xxx")
+    assert message.decode().endswith("…")
+    assert len(message.decode()) == MESSAGE_MAX

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.model import Network
+from pipeline.network.model import Network, Origin
 from pipeline.network.types import Columns
 from pipeline.planner.digest import fragment_digest, plan_digest
 from pipeline.planner.plan import Fragment
@@ -56,6 +56,7 @@ def test_what_decides_what_runs_changes_the_digest(other: Network) -> None:
         _with_source(subject="other"),
         _with_source(schema_json='{"doc": "said anew"}'),
         _with_where(lambda box: replace(box, where=replace(box.where, text="a>1"))),
+        _with_where(lambda box: replace(box, where=replace(box.where, origin=Origin("b", "w")))),
         replace(BASE, outputs=(replace(BASE.outputs[0], partitions=99),)),
         replace(BASE, retention_ms=1),
     ],

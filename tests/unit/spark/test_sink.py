@@ -32,6 +32,7 @@ from pipeline.lanes.start import first_marker
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.hidden import Reason
+from pipeline.spark.reasons import Why
 from pipeline.spark.rejected import Rejected
 from pipeline.spark.results import Record
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
@@ -48,6 +49,7 @@ class Log:
 
     done: list[tuple[str, str]] = field(default_factory=list)
     values: dict[str, list[bytes | None]] = field(default_factory=dict)
+    headers: dict[str, list[dict[str, bytes | None]]] = field(default_factory=dict)
     fails: dict[str, Exception] = field(default_factory=dict)
 
     def _do(self, what: str, topic: str = "") -> None:
@@ -70,7 +72,8 @@ class Log:
         partition: int = -1,
     ) -> None:
         """Keep the value."""
-        del key, timestamp_ms, headers, partition
+        del key, timestamp_ms, partition
+        self.headers.setdefault(topic, []).append(dict(headers))
         self.values.setdefault(topic, []).append(value)
         self._do("send", topic)
 
@@ -221,8 +224,7 @@ def rejected(reason: Reason, stream: str = "sightings") -> Rejected:
     return Rejected(
         input=StreamName(stream),
         port="",
-        reason=reason,
-        box="",
+        why=Why(reason, "told", box="where"),
         topic=AT.topic,
         partition=0,
         offset=Offset(5),
@@ -286,6 +288,11 @@ def test_bad_records_join_the_transaction_of_their_batch() -> None:
     assert "net.moving.dlq" not in log.values
     write(written, Batch(facts(1, 6, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
     assert log.values["net.moving.dlq"] == [b"broken"]
+    (headers,) = log.headers["net.moving.dlq"]
+    assert headers["h"] == b"v"
+    assert headers["medusa.error.reason"] == b"undecodable"
+    assert headers["medusa.error.message"] == b"told"
+    assert headers["medusa.error.offset"] == b"5"
     assert written.marker.totals.dead_letters == 1
     assert log.done[-1] == ("commit", "")
 
@@ -331,10 +338,14 @@ def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
     """The other results of the batch are written as always."""
     log = Log()
     written = sink(log, [])
-    rows = [(b"good", NOW, None), (b'{"x":0}', NOW, "evaluation_failed:moving")]
+    rows = [(b"good", NOW, None), (b'{"x":0}', NOW, "evaluation_failed:moving:where:x")]
     write(written, Batch(facts(0, 5), rows))
     assert log.values["net.moving"] == [b"good"]
     assert log.values["net.moving.dlq"] == [b'{"x":0}']
+    (headers,) = log.headers["net.moving.dlq"]
+    assert headers["medusa.error.box"] == b"moving"
+    assert headers["medusa.error.field"] == b"where"
+    assert headers["medusa.error.message"] == b"where cannot be computed: x"
     assert written.marker.totals.dead_letters == 1
 
 
