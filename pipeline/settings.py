@@ -4,25 +4,41 @@ The pure part: what settings there are and how layers combine. Reading the envir
 files is done by `pipeline/cli/project.py`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.errors import DocumentError, Problem
+from pipeline.errors import Problem
+from pipeline.names import NAME_PATTERN
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a value looks like: a pattern, and the same in words."""
+
+    pattern: str
+    words: str
+
+
+_NAME = Form(NAME_PATTERN, "lower case letters, digits and _, a letter first")
+_NODE = Form(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", "letters, digits, - . and _")
+_MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: dotted name, variable in the environment, default and meaning."""
+    """One setting: dotted name, variable in the environment, default, meaning, form of a value."""
 
     name: str
     environment: str
     default: str
     meaning: str
+    form: Form = Form(r"(?s).*", "anything")
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("participant", "MEDUSA_PARTICIPANT", "local", "the owner of networks and nodes"),
-    Setting("node", "MEDUSA_NODE", "node1", "the name of the node this machine runs"),
+    Setting("participant", "MEDUSA_PARTICIPANT", "local", "the owner of networks and nodes", _NAME),
+    Setting("node", "MEDUSA_NODE", "node1", "the name of the node this machine runs", _NODE),
     Setting("data", "MEDUSA_DATA", ".medusa", "folder for logs, checkpoints, embedded servers"),
     Setting(
         "kafka.bootstrap_servers", "KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:9092", "Kafka brokers"
@@ -32,7 +48,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry"),
     Setting("spark.master", "MEDUSA_SPARK_MASTER", "local[2]", "Spark master of a node's session"),
-    Setting("spark.memory", "MEDUSA_SPARK_MEMORY", "1g", "heap of a node's Spark driver"),
+    Setting("spark.memory", "MEDUSA_SPARK_MEMORY", "1g", "heap of a node's Spark driver", _MEMORY),
     Setting("checkpoints", "MEDUSA_CHECKPOINTS", "", "checkpoint root; empty: in the data folder"),
     Setting("cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars"),
 )
@@ -60,20 +76,7 @@ class Settings:
 
 
 def combine(layers: tuple[tuple[str, Mapping[str, str]], ...]) -> Settings:
-    """Combine layers, the strongest first; each is (where it comes from, dotted name → value).
-
-    Raises:
-        DocumentError: names every key that is not a setting.
-    """
-    known = {setting.name for setting in SETTINGS}
-    problems = tuple(
-        Problem(f"{key} is not a setting", file=source, choices=tuple(sorted(known)))
-        for source, values in layers
-        for key in sorted(values)
-        if key not in known
-    )
-    if problems:
-        raise DocumentError(problems)
+    """Combine layers, the strongest first; each is (where it comes from, dotted name → value)."""
     values: dict[str, str] = {}
     sources: list[tuple[str, str]] = []
     for setting in SETTINGS:
@@ -84,3 +87,15 @@ def combine(layers: tuple[tuple[str, Mapping[str, str]], ...]) -> Settings:
         sources.append((setting.name, found[0]))
         values[setting.name.replace(".", "_")] = found[1]
     return Settings(sources=tuple(sources), **values)
+
+
+def problem_with(name: str, value: str) -> Problem | None:
+    """Why a setting cannot be so; None if it can. The caller knows where it was written."""
+    setting = next((one for one in SETTINGS if one.name == name), None)
+    if setting is None:
+        return Problem(
+            f"{name} is not a setting", choices=tuple(sorted(one.name for one in SETTINGS))
+        )
+    if not re.fullmatch(setting.form.pattern, value):
+        return Problem(f"{name} cannot be {value!r}: it is {setting.form.words}")
+    return None

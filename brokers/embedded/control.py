@@ -85,6 +85,12 @@ def read_control(data: Path) -> ControlFile | None:
         control = ControlFile(**{**stored, "members": members})
     except FileNotFoundError:
         return None
+    except NotADirectoryError as error:
+        raise EnvironmentProblem(
+            "this is a file, and the data folder has to be a folder",
+            place=str(data),
+            hint="choose another one with --data or MEDUSA_DATA",
+        ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EnvironmentProblem(
             f"stack.json cannot be read: {error}",

@@ -27,6 +27,8 @@ from pipeline.clock import Clock, SystemClock
 from pipeline.errors import RefusedError
 
 CHROOT = "/medusa"
+STOPPING = Step("stopping…")
+"""Told when a start is broken off; what has been started is then stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,11 @@ class EmbeddedStack:
             self._tell()
             undo.callback(control_path(self._data).unlink, missing_ok=True)
             self._undo = undo
-            self._start(undo, begun)
+            try:
+                self._start(undo, begun)
+            except KeyboardInterrupt:
+                self._progress(STOPPING)
+                raise
             self._undo = undo.pop_all()
 
     def stop(self) -> None:
@@ -142,6 +148,13 @@ class EmbeddedStack:
         self._others.append(child)
         self._tell()
         return child
+
+    def forget_ended(self) -> None:
+        """Drop those further processes that have ended, also from what others are told."""
+        living = [child for child in self._others if child.running]
+        if len(living) < len(self._others):
+            self._others = living
+            self._tell()
 
     def check(self) -> None:
         """Raise if a child has ended by itself.

@@ -98,7 +98,8 @@ class PlainProducer:
             raise type(failure)(message, place=failure.place, hint=failure.hint)
         if left:
             raise RetryError(
-                f"{left} records were not delivered within {timeout_s:g} s",
+                f"{left} {'record was' if left == 1 else 'records were'} not delivered within "
+                f"{timeout_s:g} s",
                 place=f"Kafka {self._bootstrap}",
             )
 

@@ -48,12 +48,19 @@ def decoded(record: KafkaRecord, registry: SchemaFinder) -> Decoded:
         "key": key,
         "value": value,
     }
-    headers = {name: _text(part) for name, part in record.headers}
-    if headers:
-        data["headers"] = headers
+    if record.headers:
+        data["headers"] = _headers(record.headers)
     if problem:
         data["problem"] = problem
     return Decoded(data, problem)
+
+
+def _headers(headers: tuple[tuple[str, bytes | None], ...]) -> dict[str, Any]:
+    """Text by name; of a name that is repeated, all of them in their order."""
+    found: dict[str, list[str | None]] = {}
+    for name, part in headers:
+        found.setdefault(name, []).append(_text(part))
+    return {name: parts if len(parts) > 1 else parts[0] for name, parts in found.items()}
 
 
 def _content(content: bytes | None, registry: SchemaFinder, *, text: bool) -> tuple[Any, str]:

@@ -1,7 +1,9 @@
 """How a failed command ends: what is said, in which format, and with which exit code."""
 
 import json
+import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +14,6 @@ import click
 
 from pipeline.cli.output import SCHEMA_VERSION, Format
 from pipeline.errors import DocumentError, ExitCode, MedusaError, Problem
-
-_CRASH_FILE = "medusa-crash.log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ def tell_usage(error: click.ClickException, manner: Manner) -> ExitCode:
     return ExitCode.USAGE
 
 
-def tell_bug(error: Exception, manner: Manner, folder: Path) -> ExitCode:
+def tell_bug(error: Exception, manner: Manner) -> ExitCode:
     """Print one line about an error that nobody foresaw; the trace goes into a file."""
     trace = "".join(traceback.format_exception(error))
-    place = _keep(trace, folder)
+    place = _keep(trace)
     what = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
     hint = f"the trace is in {place}" if place else "call it again with -v to see the trace"
     _print(f"error: this is a bug in medusa ({what})\n  hint: {hint}; please report it.")
@@ -99,16 +99,15 @@ def _problem(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _keep(trace: str, folder: Path) -> Path | None:
-    """Write the trace into a file; None if even that cannot be done."""
-    path = folder / _CRASH_FILE
+def _keep(trace: str) -> Path | None:
+    """Write the trace into a new file that only this user can read; None if that cannot be done."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
+        descriptor, name = tempfile.mkstemp(prefix="medusa-crash-", suffix=".log")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(trace)
     except OSError:
         return None
-    return path
+    return Path(name)
 
 
 def _print(text: str) -> None:

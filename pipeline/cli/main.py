@@ -2,10 +2,8 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -102,7 +100,7 @@ def run(arguments: Sequence[str], opener: Opener | None = None) -> int:
     except BrokenPipeError:
         return _reader_left()
     except Exception as error:  # noqa: BLE001 - the top level: nothing may end in a bare trace
-        return tell_bug(error, manner, Path(tempfile.gettempdir()))
+        return tell_bug(error, manner)
     return result if isinstance(result, int) else ExitCode.DONE
 
 

@@ -6,15 +6,15 @@ stack runs.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from brokers.embedded.control import running_stack
 from pipeline.errors import DocumentError, InputError, Problem, UsageError
-from pipeline.settings import SETTINGS, Settings, combine
+from pipeline.network import yaml_reader
+from pipeline.network.yaml_reader import YamlList, YamlMap
+from pipeline.settings import SETTINGS, Settings, combine, problem_with
 
 PROJECT_FILE = "medusa.yaml"
 DOCUMENT_FILE = "network.yaml"
@@ -67,8 +67,9 @@ def load_project(
         folder: where to begin to look for the project file.
 
     Raises:
-        DocumentError: a file with keys that are not settings, or with values that are not text.
-        InputError: a file that cannot be read or is not YAML.
+        DocumentError: a file that is not YAML, with keys that are no settings, or with values that
+            a setting cannot have.
+        InputError: a file that cannot be read, or a variable with such a value.
     """
     file = find_project_file(folder)
     base = file.parent if file else folder
@@ -102,26 +103,39 @@ def find_project_file(folder: Path) -> Path | None:
 
 
 def from_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The settings that variables give; an empty variable gives none."""
-    return {s.name: environment[s.environment] for s in SETTINGS if environment.get(s.environment)}
+    """The settings that variables give; an empty variable gives none.
+
+    Raises:
+        InputError: a value that the setting cannot have.
+    """
+    found: dict[str, str] = {}
+    for setting in SETTINGS:
+        value = environment.get(setting.environment)
+        if not value:
+            continue
+        problem = problem_with(setting.name, value)
+        if problem is not None:
+            raise InputError(problem.message, place=f"environment variable {setting.environment}")
+        found[setting.name] = value
+    return found
 
 
 def from_assignments(assignments: tuple[str, ...]) -> Mapping[str, str]:
     """The settings that `--set NAME=VALUE` gives.
 
     Raises:
-        UsageError: there is no `=`, or no such setting.
+        UsageError: there is no `=`, no such setting, or it cannot have the value.
     """
-    known = {setting.name for setting in SETTINGS}
     found: dict[str, str] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
             raise UsageError(f"--set {assignment}: write NAME=VALUE")
-        if name not in known:
+        problem = problem_with(name, value)
+        if problem is not None:
             raise UsageError(
-                f"--set {assignment}: {name} is not a setting",
-                hint=f"there is: {', '.join(sorted(known))}.",
+                f"--set {assignment}: {problem.message}",
+                hint=f"there is: {', '.join(problem.choices)}." if problem.choices else "",
             )
         found[name] = value
     return found
@@ -130,36 +144,37 @@ def from_assignments(assignments: tuple[str, ...]) -> Mapping[str, str]:
 def read_settings_file(path: Path) -> Mapping[str, str]:
     """A settings file as dotted name → value; nesting stands for dots: `kafka: {…: x}`."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"the file cannot be read: {error.strerror}", place=str(path)) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"this is not YAML: {_one_line(error)}", place=str(path)) from error
-    if content is None:
+    except UnicodeDecodeError as error:
+        raise InputError("this is not text in UTF-8", place=str(path)) from error
+    if not any(line.partition("#")[0].strip() for line in text.splitlines()):
         return {}
-    if not isinstance(content, dict):
-        raise InputError("a settings file holds names and values", place=str(path))
+    content, problems = yaml_reader.read(text, str(path))
+    if content is not None and not isinstance(content, YamlMap):
+        problems = (Problem("a settings file holds names and values", file=str(path), line=1),)
     found: dict[str, str] = {}
-    problems = tuple(_flatten(content, "", found, str(path)))
+    if not problems and isinstance(content, YamlMap):
+        problems = tuple(_flatten(content, "", found, str(path)))
     if problems:
         raise DocumentError(problems)
     return found
 
 
-def _flatten(
-    content: Mapping[object, object], prefix: str, found: dict[str, str], file: str
-) -> list[Problem]:
-    problems: list[Problem] = []
-    for key, value in content.items():
-        name = f"{prefix}{key}"
-        match value:
-            case dict():
-                problems.extend(_flatten(value, f"{name}.", found, file))
-            case bool() | list() | None:
-                problems.append(Problem(f"{name} needs a text or a number", file=file))
-            case _:
-                found[name] = str(value)
-    return problems
+def _flatten(content: YamlMap, prefix: str, found: dict[str, str], file: str) -> Iterator[Problem]:
+    """Fill `found`; gives what is wrong, each with its line."""
+    for key, value in content.entries:
+        name = f"{prefix}{key.text}"
+        if isinstance(value, YamlMap):
+            yield from _flatten(value, f"{name}.", found, file)
+        elif isinstance(value, YamlList) or value.null:
+            yield Problem(f"{name} needs a text or a number", file=file, line=key.line)
+        else:
+            found[name] = value.text
+            problem = problem_with(name, value.text)
+            if problem is not None:
+                yield replace(problem, file=file, line=key.line)
 
 
 def _running(data: Path) -> Mapping[str, str]:
@@ -194,7 +209,3 @@ def _relative(path: Path) -> Path:
     """The path as seen from the current folder, if it lies below it: shorter in messages."""
     here = Path(os.getcwd())  # noqa: PTH109 - as the user's shell names it
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.counting import counted
 from pipeline.ids import FragmentName, Millis, TopicName
 from pipeline.planner.plan import Plan
 
@@ -85,7 +86,7 @@ def troubles(look: Look) -> tuple[str, ...]:
             error = f": {status.last_error}" if status.last_error else ""
             found.append(f"{name} is {status.state.value}{error}")
         if status.dead_letters:
-            found.append(f"{name} has {status.dead_letters} dead letters")
+            found.append(f"{name} has {counted(status.dead_letters, 'dead letter')}")
     return tuple(found)
 
 

@@ -16,6 +16,7 @@ from brokers.records import NewTopicSpec
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.clock import Clock
+from pipeline.counting import counted
 from pipeline.deploy.desired import desired_fragments
 from pipeline.deploy.documents import Document, replan
 from pipeline.deploy.gather import Recorded, gather
@@ -123,7 +124,7 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
         servers.registry.register(schema.subject, schema.schema_json)
     created: tuple[TopicName, ...] = ()
     if found.create_topics:
-        tell(f"creating {len(found.create_topics)} topics")
+        tell(f"creating {counted(len(found.create_topics), 'topic')}")
         created = servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
     return _commit(comparison, servers, created)
 

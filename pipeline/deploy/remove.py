@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, LaneState, NetworkRecord
 from pipeline.clock import Deadline
+from pipeline.counting import counted
 from pipeline.deploy.apply import Servers, Tell
 from pipeline.deploy.documents import replan
 from pipeline.errors import DocumentError, RefusedError
@@ -102,7 +103,7 @@ def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> N
         tell("stopping fragments")
     await_stopped(network, servers, deadline)
     if what.topics:
-        tell(f"deleting {len(what.topics)} topics")
+        tell(f"deleting {counted(len(what.topics), 'topic')}")
         servers.topics.delete_topics(what.topics)
     for group in what.groups:
         servers.topics.delete_group(group)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pipeline.counting import counted
 from pipeline.errors import Problem
 from pipeline.planner.changes import Action, Changes, Item, ItemKind
 from pipeline.planner.plan import NewTopic
@@ -61,7 +62,7 @@ def _lines(changes: Changes) -> Iterator[str]:
             yield from _item_lines(items)
     yield changes.summary
     if changes.problems:
-        yield f"refused, {_plural(len(changes.problems), 'problem')}:"
+        yield f"refused, {counted(len(changes.problems), 'problem')}:"
         yield from (f"  {problem}" for problem in changes.problems)
     elif not changes.pending:
         yield "nothing to do"
@@ -85,10 +86,6 @@ def _counts(items: tuple[Item, ...]) -> str:
     """For example `2 create, 1 keep`, in the order in which the actions are declared."""
     counts = ((action, sum(item.action is action for item in items)) for action in Action)
     return ", ".join(f"{count} {action.value}" for action, count in counts if count)
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _item_data(item: Item) -> dict[str, object]:

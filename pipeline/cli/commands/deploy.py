@@ -8,6 +8,7 @@ from pipeline.cli.options import document_option, timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import Seen, as_data, failed, see, settled
 from pipeline.clock import Deadline
+from pipeline.counting import counted
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.errors import RefusedError
@@ -128,8 +129,8 @@ def look(connections: Connections, network: NetworkName) -> tuple[Seen, ...]:
 
 def _show(session: Session, done: Deployed, seen: tuple[Seen, ...]) -> None:
     if done.changed:
-        made = f", {len(done.created)} topics created" if done.created else ""
-        text = f"{done.name} deployed: {len(done.fragments)} fragments{made}"
+        made = f", {counted(len(done.created), 'topic')} created" if done.created else ""
+        text = f"{done.name} deployed: {counted(len(done.fragments), 'fragment')}{made}"
     else:
         text = f"{done.name} is deployed already; nothing changed"
     session.printer.show(

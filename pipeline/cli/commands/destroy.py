@@ -9,6 +9,7 @@ from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.clock import Deadline
+from pipeline.counting import counted
 from pipeline.deploy.remove import Doomed, destroy, doomed
 from pipeline.ids import NetworkName
 
@@ -63,8 +64,8 @@ def _checkpoints(session: Session, network: NetworkName) -> Path | None:
 
 
 def _words(what: Doomed, checkpoints: Path | None, before: str) -> str:
-    lines = [before, f"  {len(what.topics)} topics: {', '.join(what.topics) or 'none'}"]
-    lines.append(f"  {len(what.groups)} consumer groups")
+    lines = [before, f"  {counted(len(what.topics), 'topic')}: {', '.join(what.topics) or 'none'}"]
+    lines.append(f"  {counted(len(what.groups), 'consumer group')}")
     if checkpoints:
         lines.append(f"  checkpoints in {checkpoints}")
     lines.append(

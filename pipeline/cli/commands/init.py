@@ -10,6 +10,7 @@ from pipeline.cli.options import with_session
 from pipeline.cli.output import names
 from pipeline.cli.project import PROJECT_FILE
 from pipeline.cli.session import Session
+from pipeline.counting import counted
 from pipeline.errors import EnvironmentProblem, RefusedError
 
 _TEMPLATES = ("tolls",)
@@ -51,11 +52,11 @@ def command(session: Session, template: str, into: Path) -> None:
         {"template": template, "folder": str(into.resolve()), "files": list(files)},
         "\n".join(
             [
-                f"Wrote {len(files)} files: {names(tuple(files), 12)}",
+                f"Wrote {counted(len(files), 'file')}: {names(tuple(files), 12)}",
                 "Next:",
                 f"  {where}medusa up --detach",
                 "  medusa deploy",
-                "  python producer.py --help",
+                "  python producer.py --seconds 180",
                 "  medusa tail toll-notifications",
             ]
         ),

@@ -48,14 +48,43 @@ def command(session: Session, fragment: str | None, *, follow: bool, lines: int)
             place=str(session.project.logs),
             hint="logs are on the machine where the node runs; is it up? try `medusa up`.",
         )
-    for file in files:
-        with file.open(encoding="utf-8", errors="replace") as stream:
-            for entry in deque(select(entries(stream), fragment), maxlen=lines):
-                session.printer.line(entry)
+    shown = [entry for file in files for entry in _last(file, fragment, lines)]
+    for entry in shown:
+        session.printer.line(entry)
+    if fragment is not None and not shown and lines:
+        _say_nothing_found(session, files, fragment, follow=follow)
     if follow:
         for line in _follow(files, session.clock):
             if fragment is None or about(line, fragment):
                 session.printer.line(line)
+
+
+def _last(file: Path, fragment: str | None, lines: int) -> Iterable[str]:
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        return deque(select(entries(stream), fragment), maxlen=lines)
+
+
+def _say_nothing_found(
+    session: Session, files: tuple[Path, ...], fragment: str, *, follow: bool
+) -> None:
+    """An error that names what there is; who follows may be early, and only hears of it."""
+    there = ", ".join(labels(files)) or "nothing about any fragment"
+    what = f"no log entry on this machine is about {fragment}"
+    if not follow:
+        raise RefusedError(what, hint=f"there is: {there}.")
+    session.printer.note(f"{what} so far; there is: {there}")
+
+
+def labels(files: Iterable[Path]) -> tuple[str, ...]:
+    """Every network.fragment that the logs tell of, sorted."""
+    found: set[str] = set()
+    for file in files:
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                label = _LABEL.search(line) if _BEGINS.match(line) else None
+                if label:
+                    found.add(f"{label[1]}.{label[2]}")
+    return tuple(sorted(found))
 
 
 def entries(lines: Iterable[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pipeline.cli.encoding import BadLine, Encoded, Target, encode_lines
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.streams import topic_of
+from pipeline.counting import counted
 from pipeline.errors import ExitCode, InputError, SchemaError
 from pipeline.ids import TopicName
 from pipeline.names import value_subject
@@ -88,7 +89,7 @@ def command(
             "bad_lines": count.bad,
             "bad": [{"line": b.line, "path": b.path, "message": b.message} for b in count.kept],
         },
-        f"{count.sent} records sent to {topic}"
+        f"{counted(count.sent, 'record')} sent to {topic}"
         + (f"; bad lines: {count.bad}" if count.bad else ""),
     )
     if count.bad:

@@ -15,6 +15,7 @@ from pipeline.cli.session import Session
 from pipeline.cli.streams import topic_of
 from pipeline.cli.times import parse_time
 from pipeline.clock import Clock
+from pipeline.counting import counted
 from pipeline.errors import RetryError
 from pipeline.ids import Offset, TopicName
 
@@ -84,7 +85,9 @@ def command(
             if shown == count:
                 return
     if count is not None and timeout is not None and shown < count:
-        raise RetryError(f"only {shown} of {count} records came within {timeout:g} s", place=topic)
+        raise RetryError(
+            f"only {shown} of {counted(count, 'record')} came within {timeout:g} s", place=topic
+        )
 
 
 def _starts(

@@ -1,9 +1,12 @@
 """`medusa up`: Kafka, ZooKeeper, a schema registry and one node on this machine."""
 
+import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -12,7 +15,7 @@ import click
 
 from brokers.embedded.processes import Child, ChildSpec
 from brokers.embedded.progress import Step
-from brokers.embedded.stack import EmbeddedStack, StackSettings
+from brokers.embedded.stack import STOPPING, EmbeddedStack, StackSettings
 from pipeline.cli.addresses import port_of
 from pipeline.cli.detached import Teller, medusa_command, start_detached
 from pipeline.cli.options import with_session
@@ -20,6 +23,8 @@ from pipeline.cli.progress import StepPrinter
 from pipeline.cli.session import Session
 from pipeline.cli.supervise import Supervisor
 from pipeline.clock import Deadline
+from pipeline.errors import RefusedError
+from pipeline.settings import SETTINGS
 from schemas.embedded import start_registry
 
 _NODE_READY_WITHIN_S = 90.0
@@ -53,8 +58,10 @@ def command(
     """Start Kafka, ZooKeeper, a schema registry and one node on this machine.
 
     Stays until Ctrl-C, or returns when ready with --detach. Data are kept in the data folder across
-    restarts. The first start fetches jars into a cache; later ones need no network. Commands
-    of this project use the ports that were chosen here as long as the stack runs.
+    restarts. The first start fetches jars into a cache; later ones need no network.
+
+    Ports that are chosen here hold for this run: commands of this project use them as long as it
+    lasts, other programs have to be told. To keep them, write them into medusa.yaml.
 
     \b
     Examples:
@@ -70,6 +77,7 @@ def command(
         zookeeper_port or port_of("zookeeper.connect", settings.zookeeper_connect),
         registry_port or port_of("registry.url", settings.registry_url),
     )
+    _refuse_shared_ports(wanted)
     if detach:
         arguments = [
             *(f"--set={name}={value}" for name, value in session.flags.items()),
@@ -85,10 +93,24 @@ def command(
         _run(session, wanted, teller, node=not no_node)
 
 
+def _refuse_shared_ports(wanted: StackSettings) -> None:
+    ports = (
+        ("Kafka", wanted.kafka_port),
+        ("ZooKeeper", wanted.zookeeper_port),
+        ("the schema registry", wanted.registry_port),
+    )
+    for (one, port), (other, same) in combinations(ports, 2):
+        if port == same:
+            raise RefusedError(
+                f"{one} and {other} cannot both have port {port}",
+                hint="give each of them its own; `medusa up --help` names the options.",
+            )
+
+
 def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool) -> None:
-    """Run the stack until it is asked to end; asked while it is up, that is no error."""
+    """Run the stack until it is asked to end, by SIGTERM (`medusa down`) or by Ctrl-C."""
     stack = EmbeddedStack(wanted, start_registry, teller.step, clock=session.clock)
-    with _sigterm_interrupts():
+    with _sigterm_interrupts() as terminated:
         try:
             supervisor = _supervisor(stack, session) if node else None
             stack.start(partial(_begin, supervisor, session) if supervisor else None)
@@ -97,21 +119,23 @@ def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool)
                 _await_node(stack, session)
             _show(session, wanted, node=node)
             teller.ready()
-            _watch(stack.servers, supervisor, session)
+            _watch(stack, supervisor, session)
+        except KeyboardInterrupt:
+            teller.step(STOPPING)
+            if not terminated.is_set():
+                raise
         finally:
             stack.stop()
 
 
-def _watch(servers: tuple[Child, ...], supervisor: Supervisor | None, session: Session) -> None:
+def _watch(stack: EmbeddedStack, supervisor: Supervisor | None, session: Session) -> NoReturn:
     """Stay until asked to end; a server that ends is an error, a node is started again."""
-    try:
-        while True:
-            _check(servers)
-            if supervisor is not None:
-                supervisor.look(session.clock.monotonic_s())
-            session.clock.sleep(_WATCH_S)
-    except KeyboardInterrupt:
-        session.printer.note("stopping…")
+    while True:
+        _check(stack.servers)
+        if supervisor is not None:
+            supervisor.look(session.clock.monotonic_s())
+        stack.forget_ended()
+        session.clock.sleep(_WATCH_S)
 
 
 def _check(servers: tuple[Child, ...]) -> None:
@@ -168,16 +192,19 @@ def _node(session: Session, wanted: StackSettings, ready_file: Path) -> ChildSpe
 
 
 @contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM (from `medusa down`) ends the stack as Ctrl-C does."""
+def _sigterm_interrupts() -> Iterator[threading.Event]:
+    """SIGTERM interrupts as Ctrl-C does, once; the event tells afterwards that it was that."""
+    terminated = threading.Event()
 
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         del number, frame
-        raise KeyboardInterrupt
+        if not terminated.is_set():
+            terminated.set()
+            raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield
+        yield terminated
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -193,11 +220,21 @@ def _show(session: Session, wanted: StackSettings, *, node: bool) -> None:
         f"  Node             {session.settings.node if node else 'none'}",
         f"  Data             {session.settings.data}",
         f"  Logs             {logs}",
+        *other_programs(addresses, os.environ),
     ]
     session.printer.show(
         {**addresses, "node": session.settings.node if node else None, "logs": logs},
         "\n".join(lines),
     )
+
+
+def other_programs(addresses: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
+    """What to tell programs that are not ours, such as producer.py, if they cannot guess it."""
+    asked = [s for s in SETTINGS if s.name in {"kafka.bootstrap_servers", "registry.url"}]
+    if all(addresses[s.name] == environment.get(s.environment, s.default) for s in asked):
+        return []
+    words = " ".join(f"{s.environment}={addresses[s.name]}" for s in asked)
+    return ["Other programs, producer.py for one, need to know the addresses:", f"  export {words}"]
 
 
 def stack_addresses(wanted: StackSettings) -> dict[str, str]:

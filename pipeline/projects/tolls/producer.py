@@ -28,8 +28,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 with warnings.catch_warnings(record=True):
     # A library that the registry client uses warns of its own future; nothing to do about it here.
-    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry import SchemaRegistryClient, SchemaRegistryError
     from confluent_kafka.schema_registry.avro import AvroSerializer
+    from httpx import HTTPError
 
 TICK_MS = 50
 """Vehicles move and report in steps of this length."""
@@ -43,6 +44,10 @@ TOW_TRUCKS = 6
 BREAKDOWN_EVERY_MS = 2_000
 FREE_MPH, JAMMED_MPH = 65.0, 20.0
 DELIVERY_SECONDS = 30
+HINT = (
+    "  Are they running? Other addresses: KAFKA_BOOTSTRAP_SERVERS and SCHEMA_REGISTRY_URL, or "
+    "--bootstrap-servers and --registry."
+)
 RATE_MAX, SECONDS_MAX = 100_000, 86_400
 
 
@@ -221,6 +226,8 @@ def parse(arguments: list[str]) -> Options:
     values = parser.parse_args(arguments)
     if not 0 < values.rate <= RATE_MAX or not 0 < values.seconds <= SECONDS_MAX:
         parser.error(f"--rate goes up to {RATE_MAX}, --seconds up to {SECONDS_MAX}, both above 0")
+    if not values.registry.startswith(("http://", "https://")):
+        parser.error("--registry (SCHEMA_REGISTRY_URL) begins with http:// or https://")
     start_at_ms = None
     if values.start_at is not None:
         try:
@@ -258,6 +265,7 @@ class Feed:
                 "enable.idempotence": True,
                 "linger.ms": 5,
                 "message.timeout.ms": DELIVERY_SECONDS * 1_000,
+                "log_level": 2,  # a broker that is down is told once, at the end
             }
         )
         self.delivered = 0
@@ -343,6 +351,9 @@ def main(arguments: list[str]) -> int:
         feed = Feed(options, record)
         run(options, feed, stop)
         left = feed.finish()
+    except (HTTPError, SchemaRegistryError) as error:
+        sys.stderr.write(f"producer: schema registry {options.registry}: {error}\n{HINT}\n")
+        return 1
     except (KafkaException, BufferError, OSError) as error:
         sys.stderr.write(f"producer: {error}\n")
         return 1
@@ -351,7 +362,7 @@ def main(arguments: list[str]) -> int:
             record.close()
     if feed.failure is not None or left:
         reason = feed.failure or f"{left} sightings got no answer in {DELIVERY_SECONDS} s"
-        sys.stderr.write(f"producer: not delivered: {reason}\n")
+        sys.stderr.write(f"producer: not delivered: {reason}\n{HINT}\n")
         return 1
     sys.stderr.write(f"producer: {feed.delivered} sightings delivered to {options.topic}\n")
     return 0

@@ -44,3 +44,12 @@ def test_no_logs_is_told_with_the_place(medusa: Caller) -> None:
     called = medusa("logs")
     assert called.code == 65
     assert ".medusa/logs" in called.err
+
+
+def test_a_name_that_nothing_is_about_is_an_error_with_those_that_exist(medusa: Caller) -> None:
+    """A mistyped name is not an empty log."""
+    _log()
+    called = medusa("logs", "movign")
+    assert (called.code, called.out) == (65, "")
+    assert "about movign" in called.err
+    assert "other.moving, tolls.moving, tolls.stopped" in called.err

@@ -1,6 +1,8 @@
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -102,13 +104,20 @@ def test_interrupt_ends_with_130(medusa: Caller, monkeypatch: pytest.MonkeyPatch
     assert "Traceback" not in called.err
 
 
-def test_a_bug_is_one_line_and_a_file(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_one_line_and_a_file(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """What nobody foresaw ends with 1 and two lines; the trace is shown only with -v."""
     _command_that_raises(monkeypatch, ZeroDivisionError("oh"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     called = medusa("show")
     assert called.code == ExitCode.FAILED
     assert "this is a bug in medusa (ZeroDivisionError: oh)" in called.err
     assert "Traceback" not in called.err
+    (trace,) = tmp_path.glob("medusa-crash-*.log")
+    assert str(trace) in called.err
+    assert trace.read_text(encoding="utf-8").startswith("Traceback")
+    assert trace.stat().st_mode & 0o077 == 0
     assert "Traceback" in medusa("show", "-v").err
 
 

@@ -264,6 +264,8 @@ def test_schema_verbs(medusa: Caller) -> None:
     assert first.data["id"] == again.data["id"]
     listed = medusa("schema", "list", "-o", "json", opener=connect).data["subjects"]
     assert listed == [{"subject": "s-value", "version": 1, "id": first.data["id"]}]
+    none = medusa("schema", "list", "zzz", opener=connect)
+    assert (none.code, none.out, none.err) == (0, "", "no subject begins with zzz\n")
     shown = medusa("schema", "show", str(first.data["id"]), "-o", "json", opener=connect)
     assert shown.data["schema"]["name"] == "Sighting"
     Path("bad.avsc").write_text(SCHEMA.replace('"double"', '"string"'), encoding="utf-8")

@@ -2,18 +2,23 @@ import io
 import json
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from brokers.embedded.progress import Step
 from pipeline.cli.addresses import port_of
+from pipeline.cli.commands.up import other_programs
 from pipeline.cli.detached import Teller
 from pipeline.cli.node_log import LineFormatter, log_to
 from pipeline.cli.output import Format, Printer, Table
 from pipeline.cli.progress import words
 from pipeline.cli.supervise import HEALTHY_AFTER_S, WAITS_S, Supervisor, after_end
 from pipeline.errors import RefusedError
+
+Caller = Callable[..., Any]
 
 
 @pytest.mark.parametrize(
@@ -30,6 +35,35 @@ def test_other_addresses_are_not_ours_to_start(address: str) -> None:
     """`up` never starts what the settings place elsewhere."""
     with pytest.raises(RefusedError, match="kafka"):
         port_of("kafka", address)
+
+
+def test_other_programs_are_told_of_addresses_that_they_cannot_guess() -> None:
+    """Nothing is said of the defaults, nor of what their environment says already."""
+    usual = {"kafka.bootstrap_servers": "127.0.0.1:9092", "registry.url": "http://127.0.0.1:8081"}
+    other = {**usual, "registry.url": "http://127.0.0.1:18081"}
+    assert other_programs(usual, {}) == []
+    assert other_programs(other, {"SCHEMA_REGISTRY_URL": "http://127.0.0.1:18081"}) == []
+    assert other_programs(other, {})[1] == (
+        "  export KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:9092 SCHEMA_REGISTRY_URL=http://127.0.0.1:18081"
+    )
+    assert other_programs(usual, {"KAFKA_BOOTSTRAP_SERVERS": "elsewhere:1"})
+
+
+def test_one_port_is_not_given_to_two_servers(medusa: Caller) -> None:
+    """It is told before anything is started, with both of them."""
+    called = medusa("up", "--kafka-port", "7001", "--registry-port", "7001")
+    assert called.code == 65
+    assert "Kafka and the schema registry cannot both have port 7001" in called.err
+    assert not Path(".medusa").exists()
+
+
+def test_a_file_is_not_a_data_folder(medusa: Caller) -> None:
+    """Every command says so, instead of what the system says about paths."""
+    Path("file").write_text("", encoding="utf-8")
+    for verb in ("up", "down", "status"):
+        called = medusa(verb, "--data", "file")
+        assert called.code == 69
+        assert "file: this is a file, and the data folder has to be a folder" in called.err
 
 
 def test_steps_are_told_in_tenths() -> None:

@@ -18,9 +18,7 @@ def _write(path: Path, text: str) -> None:
 def test_layers_in_order(tmp_path: Path) -> None:
     """Flag, environment, project file, user file, default: the first that has a value counts."""
     user = tmp_path / "xdg"
-    _write(
-        user / "medusa" / "config.yaml", "participant: user\nnode: user\nspark: {memory: user}\n"
-    )
+    _write(user / "medusa" / "config.yaml", "participant: user\nnode: user\nspark: {memory: 2g}\n")
     _write(tmp_path / "p" / "medusa.yaml", "participant: file\nnode: file\nspark.master: file\n")
     project = load_project(
         {"participant": "flag"},
@@ -29,7 +27,7 @@ def test_layers_in_order(tmp_path: Path) -> None:
     )
     found = project.settings
     assert (found.participant, found.spark_master, found.node) == ("flag", "env", "file")
-    assert (found.spark_memory, found.registry_url) == ("user", "http://127.0.0.1:8081")
+    assert (found.spark_memory, found.registry_url) == ("2g", "http://127.0.0.1:8081")
     assert project.source("participant") == "flag"
     assert project.source("spark.master") == "environment"
     assert project.source("node").startswith("project file")
@@ -61,7 +59,8 @@ def test_unknown_setting_names_the_file_and_what_exists(tmp_path: Path) -> None:
         load_project({}, {"HOME": str(tmp_path)}, tmp_path)
     problem = caught.value.problems[0]
     assert "kafka.bootstrap is not a setting" in problem.message
-    assert "medusa.yaml" in problem.file
+    assert problem.file.endswith("medusa.yaml")
+    assert problem.line == 1
     assert "kafka.bootstrap_servers" in problem.choices
 
 
@@ -71,7 +70,34 @@ def test_a_file_that_is_no_settings_file_is_bad_input(tmp_path: Path, text: str)
     _write(tmp_path / "medusa.yaml", text)
     with pytest.raises(InputError) as caught:
         load_project({}, {"HOME": str(tmp_path)}, tmp_path)
-    assert "medusa.yaml" in caught.value.place
+    assert "medusa.yaml" in str(caught.value)
+
+
+def test_an_empty_settings_file_sets_nothing(tmp_path: Path) -> None:
+    """Nor does one in which everything is commented out."""
+    _write(tmp_path / "medusa.yaml", "# node: n1\n\n")
+    project = load_project({}, {"HOME": str(tmp_path)}, tmp_path)
+    assert (project.folder, project.settings.node) == (tmp_path, "node1")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("spark.memory", "lots"), ("spark.memory", "1024"), ("participant", "a.b"), ("node", "../x")],
+)
+def test_a_value_that_a_setting_cannot_have_is_told_where_it_is(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch, setting: str, value: str
+) -> None:
+    """With file and line, with the variable, or as typed; not by Java half a minute later."""
+    assert medusa("config", "show", "--set", f"{setting}={value}").code == 64
+    monkeypatch.setenv(f"MEDUSA_{setting.upper().replace('.', '_')}", value)
+    by_variable = medusa("config", "show")
+    assert by_variable.code == 65
+    assert f"MEDUSA_{setting.upper().replace('.', '_')}: {setting} cannot be" in by_variable.err
+    monkeypatch.delenv(f"MEDUSA_{setting.upper().replace('.', '_')}")
+    Path("medusa.yaml").write_text(f"# mine\n{setting}: {value}\n", encoding="utf-8")
+    in_file = medusa("config", "show")
+    assert in_file.code == 65
+    assert f"medusa.yaml:2: {setting} cannot be '{value}'" in in_file.err
 
 
 def test_config_show_says_where_values_come_from(

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.ids import TopicName
+from brokers.records import KafkaRecord
+from pipeline.cli.decoding import decoded
+from pipeline.ids import Offset, TopicName
 from tests.unit.cli.twins import TwinLog, opener
 from tests.unit.deploy.twins import NOW, World, write_project
 
@@ -143,3 +145,11 @@ def test_a_table_line_is_short(medusa: Caller, world: World) -> None:
     line = medusa("tail", "sightings", "-n", "1", opener=opener(world, log)).out
     assert NOW
     assert line.startswith('2023-11-14T22:13:20.000Z  0@0  a  {"car":"a","speed":1.5,')
+
+
+def test_of_a_repeated_header_all_values_are_shown() -> None:
+    """Kafka allows it, and a dead letter keeps the original's headers beside ours."""
+    headers = (("a", b"1"), ("b", None), ("a", b"2"))
+    record = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, headers)
+    shown = decoded(record, World.new().registry)
+    assert shown.data["headers"] == {"a": ["1", "2"], "b": None}

@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryError
+from httpx import ConnectError
 
 from pipeline.projects.tolls import producer
 from pipeline.projects.tolls.producer import DELAY_MAX_MS, TICK_MS, Sighting, Traffic, parse
@@ -76,6 +78,7 @@ def test_sightings_have_the_fields_of_the_schema() -> None:
     [
         (["--rate", "0"], "above 0"),
         (["--seconds", "100000"], "up to 86400"),
+        (["--registry", "localhost:8081"], "begins with http://"),
         (["--start-at", "yesterday"], "not an ISO 8601 time"),
         (["--start-at", "2026-01-01T00:00:00"], "needs a zone"),
     ],
@@ -92,3 +95,21 @@ def test_wrong_arguments_are_named(
 def test_a_start_time_is_read_with_its_zone() -> None:
     """`--start-at` becomes ms since 1970 UTC."""
     assert parse(["--start-at", "1970-01-01T01:00:01+01:00"]).start_at_ms == 1_000
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectError("refused"), SchemaRegistryError(500, 50001, "no store")]
+)
+def test_a_registry_that_does_not_answer_is_told_in_two_lines(
+    error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which one it was, and how to name another; no trace."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(producer, "Feed", fail)
+    assert producer.main(["--registry", "http://127.0.0.1:1"]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("producer: schema registry http://127.0.0.1:1: ")
+    assert "SCHEMA_REGISTRY_URL" in told[1]

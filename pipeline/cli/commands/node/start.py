@@ -12,6 +12,7 @@ import click
 
 from pipeline.cli.node_log import log_to
 from pipeline.cli.options import with_session
+from pipeline.cli.project import from_assignments
 from pipeline.cli.session import Session
 from pipeline.errors import EnvironmentProblem
 
@@ -50,7 +51,7 @@ def command(
     from pipeline.brain.node import run_node  # noqa: PLC0415
 
     if name:
-        session.flags = {**session.flags, "node": name}
+        session.flags = {**session.flags, **from_assignments((f"node={name}",))}
     settings = session.settings
     log = session.project.logs / f"node-{settings.node}.log"
     stop = StopSignals()

@@ -26,7 +26,7 @@ def command(session: Session, prefix: str) -> None:
     table = Table(
         ("subject", "version", "id"),
         tuple((str(s.subject), str(s.version), str(s.id)) for s in latest),
-        "no schema is registered",
+        f"no subject begins with {prefix}" if prefix else "no schema is registered",
         frozenset({"version", "id"}),
     )
     session.printer.show({"subjects": rows}, table)

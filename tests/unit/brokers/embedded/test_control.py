@@ -98,6 +98,14 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, text: str) -> None:
     assert caught.value.place == str(tmp_path)
 
 
+def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
+    """Nobody is advised to remove anything."""
+    (tmp_path / "file").touch()
+    with pytest.raises(EnvironmentProblem, match="this is a file") as caught:
+        running_stack(tmp_path / "file")
+    assert "--data" in caught.value.hint
+
+
 def test_a_second_stack_in_a_folder_is_refused(tmp_path: Path) -> None:
     """The error names the process that runs the first."""
     lock = take_lock(tmp_path, SystemClock())

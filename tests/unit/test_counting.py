@@ -1,0 +1,11 @@
+import pytest
+
+from pipeline.counting import counted
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 topics"), (1, "1 topic"), (2, "2 topics"), (1_234, "1,234 topics")]
+)
+def test_one_is_singular(number: int, words: str) -> None:
+    """Everything else is plural, with thousands apart."""
+    assert counted(number, "topic") == words
