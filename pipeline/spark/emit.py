@@ -261,19 +261,24 @@ def _reason(source: Source) -> Column:
 
 
 def _observed(rows: DataFrame, source: Source) -> DataFrame:
-    """Counts and progress of a source, reported once per batch."""
+    """Counts and progress of a source, reported once per batch.
+
+    Metrics are computed row by row, apart from the compiled plan; so each is as plain as it can be.
+    """
     is_data = F.col(hidden.TOPIC) == source.data.topic
     fine = is_data & F.col(hidden.REASON).isNull()
-    largest = F.unix_millis(hidden.EVENT_TIME)
-    reason, advance = F.col(hidden.REASON), F.col(hidden.ADVANCE)
+    largest = F.when(fine, F.unix_millis(hidden.EVENT_TIME))
+    rows = rows.withColumn(hidden.PROGRESS, largest)
+    reason = F.col(hidden.REASON)
     return rows.observe(
         f"{SOURCE_METRICS}{source.input}",
-        F.count(F.when(advance.isNull(), 1)).alias("records"),
-        F.count(F.when(reason.isNotNull(), 1)).alias("bad"),
-        F.count(F.when(reason == hidden.UNKNOWN_SCHEMA, 1)).alias("unknown"),
-        F.max(advance).alias("advance"),
+        F.count(F.lit(1)).alias("rows"),
+        F.count(hidden.ADVANCE).alias("advances"),
+        F.max(hidden.ADVANCE).alias("advance"),
+        F.count(reason).alias("bad"),
+        F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, 1)).alias("unknown"),
         *[
-            F.max(F.when(fine & (F.col(hidden.PARTITION) == p), largest)).alias(f"partition_{p}")
+            F.max(F.when(F.col(hidden.PARTITION) == p, F.col(hidden.PROGRESS))).alias(f"partition_{p}")
             for p in range(source.data.partitions)
         ],
     )

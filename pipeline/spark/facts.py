@@ -48,7 +48,9 @@ class Engine:
             for partition in range(source.data.partitions)
             if (value := row.get(f"partition_{partition}")) is not None
         }
-        records = sum(int(row.get("records") or 0) for _, row in sources)
+        records = sum(
+            int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources
+        )
         stateful = self.lowered.core is not None
         # Only records can be late; a batch without any spares the walk through the plan.
         late = sum(_dropped(execution.executedPlan())) if stateful and records else 0

@@ -15,6 +15,8 @@ ADVANCE = "__advance"
 ROW = "__row"
 EVENT_TIME = "__event_time"
 REASON = "__reason"
+PROGRESS = "__progress"
+"""Event time in milliseconds of the stream's own good records; else null."""
 WATERMARK = "__watermark"
 
 ORIGINAL = (TOPIC, PARTITION, OFFSET, KEY, VALUE, KAFKA_TIME, HEADERS)

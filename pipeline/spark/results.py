@@ -1,50 +1,54 @@
-"""The rows of a batch as a sink takes them over. No Spark in here."""
+"""The rows of a batch as a sink takes them over: columns of Arrow, made records bit by bit.
 
-from collections.abc import Sequence
+A batch of 400,000 rows as Python objects all at once costs more than it takes to send them. No
+Spark in here.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
+import pyarrow.compute as pc
 from pyarrow import Table
 
 from pipeline.ids import Millis
 
 Record = tuple[bytes | None, bytes, int, int]
 """Key, value, timestamp in ms, partition."""
+COLUMNS = ("key", "value", "timestamp_ms", "partition")
+ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The rows of a batch as columns; `reasons` is None when every result could be computed."""
+    """The rows of a batch, with the columns `COLUMNS` and `reason`."""
 
-    records: Sequence[Record]
-    reasons: Sequence[str | None] | None
-
-    @classmethod
-    def of(cls, table: Table) -> "Results":
-        """Take a batch over from Arrow."""
-        names = ("key", "value", "timestamp_ms", "partition")
-        columns = [table.column(name).to_pylist() for name in names]
-        records = cast("list[Record]", list(zip(*columns, strict=True)))
-        reasons = table.column("reason")
-        if reasons.null_count == len(reasons):
-            return cls(records, None)
-        return cls(records, cast("list[str | None]", reasons.to_pylist()))
+    table: Table
 
     @property
-    def earliest_ms(self) -> float:
-        """The least timestamp; infinite when there are no rows."""
-        return min((record[2] for record in self.records), default=float("inf"))
+    def earliest_ms(self) -> Millis | None:
+        """The least timestamp; None when there are no rows."""
+        found = pc.min(self.table.column("timestamp_ms")).as_py()
+        return None if found is None else Millis(found)
 
     def after(self, limit_ms: Millis) -> "Results":
-        """Without the rows at or below a time (stateless lanes have no failed results)."""
-        return Results([record for record in self.records if record[2] > limit_ms], self.reasons)
+        """Without the rows at or below a time."""
+        return Results(self.table.filter(pc.greater(self.table.column("timestamp_ms"), limit_ms)))
 
-    def split(self) -> tuple[Sequence[Record], list[tuple[str, Record]]]:
-        """What was computed, and what could not be, with its reason."""
-        if self.reasons is None:
-            return self.records, []
-        rows = list(zip(self.reasons, self.records, strict=True))
-        return (
-            [record for reason, record in rows if reason is None],
-            [(reason, record) for reason, record in rows if reason is not None],
-        )
+    def records(self) -> Iterator[Record]:
+        """What was computed, in the order of the batch."""
+        reasons = self.table.column("reason")
+        fine = self.table
+        if reasons.null_count < len(reasons):
+            fine = fine.filter(pc.is_null(reasons))
+        for chunk in fine.select(COLUMNS).to_batches(max_chunksize=ROWS_AT_ONCE):
+            yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
+
+    def failed(self) -> Iterator[tuple[str, Record]]:
+        """What could not be computed, with its reason."""
+        reasons = self.table.column("reason")
+        if reasons.null_count == len(reasons):
+            return
+        failed = self.table.filter(pc.is_valid(reasons))
+        for row in failed.to_pylist():
+            key, value, timestamp_ms, partition = (row[name] for name in COLUMNS)
+            yield row["reason"], (key, value, timestamp_ms, partition)

@@ -118,7 +118,7 @@ class Sink:
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)
             return
-        results = Results.of(table)
+        results = Results(table)
         late_ms = self._late_limit(facts, results)
         rejected = self._rejected(facts, late_ms, inspector)
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
@@ -185,7 +185,8 @@ class Sink:
             return facts.late_ms
         promised = self._marker.boundary_ms
         if isinstance(self._context.profile.shape, Stateless) and promised is not None:
-            return promised if results.earliest_ms <= promised else None
+            earliest_ms = results.earliest_ms
+            return promised if earliest_ms is not None and earliest_ms <= promised else None
         return None
 
     def _on_time(self, results: Results, late_ms: Millis | None) -> Results:
@@ -214,10 +215,11 @@ class Sink:
     def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
         topic = self._context.fragment.output.topic
-        fine, failed = results.split()
-        for reason, (_, value, timestamp_ms, _) in failed:
+        failed = 0
+        for reason, (_, value, timestamp_ms, _) in results.failed():
             self._send_failed_result(reason, value, Millis(timestamp_ms))
-        return self._context.writer.send_many(topic, fine), len(failed)
+            failed += 1
+        return self._context.writer.send_many(topic, results.records()), failed
 
     def _send_failed_result(self, reason: str, value: bytes, timestamp_ms: Millis) -> None:
         context = failed_result(reason, timestamp_ms, self._context.version)
