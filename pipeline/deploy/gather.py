@@ -22,6 +22,7 @@ from pipeline.planner.diff import wanted_schemas
 from pipeline.planner.plan import Plan
 from schemas.avro import parse
 from schemas.compatibility import differences
+from schemas.meaning import other_meanings
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,11 @@ def _schemas(plan: Plan, registry: Registry) -> tuple[RegisteredSchema, ...]:
     for stream in inputs_of(plan):
         latest = registry.latest(stream.subject)
         if latest is not None and stream.subject not in found:
+            reader, writer = parse(stream.schema_json), parse(latest.text)
             reasons = tuple(
                 f"stream {stream.name} cannot read version {latest.version} of {stream.subject}, "
                 f"which producers write: {difference}"
-                for difference in differences(parse(stream.schema_json), parse(latest.text))
+                for difference in (*differences(reader, writer), *other_meanings(reader, writer))
             )
             found[stream.subject] = RegisteredSchema(stream.subject, latest.text, reasons)
     return tuple(found.values())
@@ -113,8 +115,9 @@ def _written(wanted: SchemaText, registry: Registry) -> RegisteredSchema:
     latest = registry.latest(wanted.subject)
     if latest is None:
         return RegisteredSchema(wanted.subject, None)
-    reasons = registry.check(wanted.subject, wanted.schema_json)
-    return RegisteredSchema(wanted.subject, latest.text, reasons)
+    fits = registry.check(wanted.subject, wanted.schema_json)
+    meanings = other_meanings(parse(wanted.schema_json), parse(latest.text))
+    return RegisteredSchema(wanted.subject, latest.text, (*fits, *meanings))
 
 
 def _taken(ours: NetworkName, catalog: Catalog) -> dict[TopicName, Taken]:

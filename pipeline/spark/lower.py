@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pipeline.errors import BrokenInvariantError
+from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.ids import SchemaId, StreamName, TopicName
 from pipeline.names import tentative_topic
 from pipeline.network.model import Box, ExternalStream
@@ -24,6 +24,8 @@ from pipeline.spark.lowered import (
     TopicRole,
     WriterSchema,
 )
+from schemas.avro import parse
+from schemas.meaning import other_meanings
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +126,20 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
         topics=tuple(topics),
         columns=stream.columns,
         reader_json=with_decoded_mark(stream.schema_json),
-        writers=around.writers[stream.name],
+        writers=tuple(_fitting(writer, stream) for writer in around.writers[stream.name]),
         missing=around.missing,
         event_time=event_time,
         start=stream.start if isinstance(stream, ExternalStream) else None,
     )
+
+
+def _fitting(writer: WriterSchema, stream: FragmentInput) -> WriterSchema:
+    """A schema, marked as unfit if decoding its values would give other ones than were meant."""
+    try:
+        wrong = other_meanings(parse(stream.schema_json), parse(writer.json))
+    except SchemaError:
+        return writer  # a foreign registry may be less strict than our parser: Spark will judge it
+    return replace(writer, unfit=f"schema {writer.id}: {wrong[0]}") if wrong else writer
 
 
 def _event_time(stream: ExternalStream) -> EventTime:

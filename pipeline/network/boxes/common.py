@@ -87,12 +87,14 @@ WINDOW_WORD = "window"
 """Stands for the window at the top of the document, wherever a box takes a duration."""
 
 
-def window_size(fields: Fields, text: Text | None, defaults: Defaults) -> int | None:
+def window_size(
+    fields: Fields, text: Text | None, defaults: Defaults, *, low: int = 1
+) -> int | None:
     """A duration of a box in milliseconds: `5m`, or the word `window`; None: reported."""
     if text is None:
         return None
     if text.value.strip() != WINDOW_WORD:
-        return fields.as_duration(text, f"a duration in {fields.what}", low=1)
+        return fields.as_duration(text, f"a duration in {fields.what}", low=low)
     if defaults.window_ms is None:
         fields.problem(
             f"{fields.what} says window, but the document has none at its top", text.line

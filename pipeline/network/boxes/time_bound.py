@@ -41,10 +41,13 @@ def read_within(fields: Fields, defaults: Defaults) -> Limits | Text | None:
         text = Text(node.text, node.line)
         if not _is_duration(node.text):
             return text
-        size = window_size(fields, text, defaults)
+        size = window_size(fields, text, defaults, low=0)
         return None if size is None else Limits(-size, size)
     if isinstance(node, YamlMap):
         inner = Fields(node, f"within of {fields.what}", fields.report, fields.box)
+        if not node.entries:
+            inner.problem(f"{inner.what} says neither before nor after", node.line, hint=_HOW)
+            return None
         before, after = (_side(inner, key, defaults) for key in ("before", "after"))
         inner.finish()
         if before is None or after is None:
@@ -65,9 +68,7 @@ def _side(fields: Fields, key: str, defaults: Defaults) -> int | None:
         fields.known.append(key)
         return 0
     text = fields.text(key)
-    if text is not None and text.value.strip() in ("0s", "0ms", "0m", "0h", "0d"):
-        return 0
-    return window_size(fields, text, defaults)
+    return window_size(fields, text, defaults, low=0)
 
 
 def limits_of(text: str, left: StreamFacts, right: StreamFacts) -> Limits:

@@ -20,6 +20,7 @@ boxes:
 outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
 """
 WITHIN_S = 60.0
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
 
 
 def _deploy(medusa: Installation, name: str) -> None:
@@ -35,12 +36,15 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
         at = int(time.time() * 1000) + ahead_ms
         return medusa.encoded("bad-in-value", READING, {"sensor": "a", "value": value, "at": at})
 
+    micros = {**READING, "fields": [*READING["fields"][:2], {"name": "at", "type": MICROS}]}
+    unit = medusa.encoded("bad-in-value", micros, {"sensor": "a", "value": 1, "at": 1})
     good = [reading(value) for value in range(1, 20)]
     good.append(reading(20) + b"what follows a record is not looked at")
     bad: dict[str, tuple[bytes | None, str, str]] = {
         "empty_value": (None, "the value is empty", ""),
         "not_wire_format": (b"plain text", "zero byte", ""),
         "undecodable": (good[0][:7], "the bytes are no Reading: ", ""),
+        "undecodable:2": (unit, "takes long (timestamp-micros) of the writer for", ""),
         "schema_not_found": (b"\x00\x00\x0f\x42\x40" + good[0][5:], "no schema 1000000", ""),
         "evaluation_failed": (reading(0), "100 / value", "select.half"),
         "evaluation_failed:2": (reading(1000), "100 / (value - 1000)", "select.far"),
@@ -77,7 +81,7 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
     medusa.wait_for(
         lambda: (
             (s := medusa.status("bad", "halved")) is not None
-            and (s.records_in, s.records_out, s.dead_letters) == (27, 20, 7)
+            and (s.records_in, s.records_out, s.dead_letters) == (28, 20, 8)
         ),
         "the status counts them",
     )

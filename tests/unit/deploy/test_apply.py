@@ -251,6 +251,38 @@ def test_an_input_that_cannot_be_read_names_path_and_types(tmp_path: Path) -> No
     assert not world.kafka.topics
 
 
+MICROS = SCHEMA.replace("timestamp-millis", "timestamp-micros")
+
+
+def test_an_input_in_another_unit_is_refused(tmp_path: Path) -> None:
+    """Avro's rules let it pass; every event time would be wrong by a factor of a thousand."""
+    world = World.new()
+    world.registry.register("car-sightings-value", MICROS)
+    with pytest.raises(DeployError) as caught:
+        _deploy(world, tmp_path)
+    assert (
+        "stream sightings cannot read version 1 of car-sightings-value, which producers write: "
+        "/fields/seen_at/type: the reader takes long (timestamp-micros) of the writer for long "
+        "(timestamp-millis)"
+    ) in str(caught.value)
+    assert not world.kafka.topics
+
+
+def test_an_output_in_another_unit_is_refused(tmp_path: Path) -> None:
+    """Whoever reads the topic would read new records in the old unit."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    written = world.registry.latest("moving-cars-value")
+    assert written is not None
+    other = World.new()
+    text = written.text.replace("timestamp-millis", "timestamp-micros")
+    other.registry.register("moving-cars-value", text)
+    with pytest.raises(DeployError) as caught:
+        _deploy(other, tmp_path)
+    assert "the schema of moving-cars-value does not fit what is registered" in str(caught.value)
+    assert "/fields/seen_at/type" in str(caught.value)
+
+
 def test_a_reader_schema_with_a_default_reads_older_writers(tmp_path: Path) -> None:
     """A document that knows one field more than producers do is fine; theirs stays registered."""
     world = World.new()

@@ -210,6 +210,7 @@ def test_a_join_without_select_has_all_columns_once(box_of: BoxOf) -> None:
     ("within", "bound"),
     [
         ("5m", (-300_000, 300_000)),
+        ("0s", (0, 0)),
         ("{after: 5m}", (0, 300_000)),
         ("{before: 1s, after: 0s}", (-1_000, 0)),
         ("left.seen_at BETWEEN right.seen_at AND right.seen_at + INTERVAL 1 MINUTE", (0, 60_000)),
@@ -275,6 +276,8 @@ def test_within(within: str, bound: tuple[int, int], box_of: BoxOf) -> None:
                 "write a whole number and ms, s, m, h or d"
             ),
         ),
+        ("{}", "within of join of box j says neither before nor after"),
+        ("{before: 1s, aftr: 2s}", "within of join of box j has no key aftr"),
         ("window", "join of box j says window, but the document has none at its top"),
         ("left.seen_at >", "the expression does not parse at character 14, '>'"),
     ],

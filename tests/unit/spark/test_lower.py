@@ -4,12 +4,21 @@ from dataclasses import replace
 import pytest
 
 from pipeline.errors import BrokenInvariantError
+from pipeline.ids import SchemaId
 from pipeline.network.boxes.aggregate import Aggregate, Aggregation
 from pipeline.network.types import DecimalType, Scalar
 from pipeline.spark.boxes.aggregate import call
 from pipeline.spark.boxes.aggregate import lower as lower_aggregate
 from pipeline.spark.lower import lower, with_decoded_mark
-from pipeline.spark.lowered import DECODED_MARK, JoinCore, Keep, Project, TopicRole, WindowCore
+from pipeline.spark.lowered import (
+    DECODED_MARK,
+    JoinCore,
+    Keep,
+    Project,
+    TopicRole,
+    WindowCore,
+    WriterSchema,
+)
 from tests.unit.planner.networks import expression
 from tests.unit.spark.support import SCHEMA, fragment, surroundings
 
@@ -72,6 +81,28 @@ def test_the_decoded_mark_is_one_more_field_with_a_default() -> None:
     fields = json.loads(with_decoded_mark(SCHEMA))["fields"]
     assert fields[-1] == {"name": DECODED_MARK, "type": "boolean", "default": True}
     assert fields[:-1] == json.loads(SCHEMA)["fields"]
+
+
+def test_a_writer_that_counts_in_another_unit_is_unfit() -> None:
+    """Its values would be decoded to other times than were meant; so they are not decoded."""
+
+    def timed(unit: str) -> str:
+        fields = [{"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}]
+        return json.dumps({"type": "record", "name": "S", "fields": fields})
+
+    planned = fragment("tolls")
+    (stream,) = planned.inputs
+    planned = replace(planned, inputs=(replace(stream, schema_json=timed("millis")),))
+    writers = tuple(
+        WriterSchema(SchemaId(number), timed(unit))
+        for number, unit in enumerate(("millis", "micros"), start=1)
+    )
+    foreign = WriterSchema(SchemaId(3), "no schema that our parser knows")
+    around = replace(surroundings(planned), writers={stream.name: (*writers, foreign)})
+    found = lower(planned, around).source(stream.name).writers
+    assert [writer.id for writer in found] == [1, 2, 3]
+    assert [bool(writer.unfit) for writer in found] == [False, True, False]
+    assert "schema 2: /fields/" in found[1].unfit
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,97 @@
+import json
+
+import pytest
+from hypothesis import given
+
+from schemas.avro import AvroSchema, parse
+from schemas.compatibility import can_read
+from schemas.meaning import other_meanings
+from tests.unit.schemas.strategies import calm, schemas
+
+MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+
+
+def _decimal(precision: int, scale: int) -> object:
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+
+
+def _fixed(scale: int) -> object:
+    return {
+        "type": "fixed",
+        "name": "F",
+        "size": 8,
+        "logicalType": "decimal",
+        "precision": 10,
+        "scale": scale,
+    }
+
+
+def _record(of: object) -> AvroSchema:
+    fields = [{"name": "a", "type": of}]
+    return parse(json.dumps({"type": "record", "name": "R", "fields": fields}))
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "path"),
+    [
+        (MILLIS, MICROS, "/fields/a/type"),
+        (["null", MILLIS], MICROS, "/fields/a/type"),
+        (["null", MILLIS], ["null", MICROS], "/fields/a/type"),
+        ({"type": "array", "items": MILLIS}, {"type": "array", "items": MICROS}, "/items"),
+        ({"type": "map", "values": MILLIS}, {"type": "map", "values": MICROS}, "/values"),
+        (_decimal(9, 2), _decimal(9, 3), "/fields/a/type"),
+        (_fixed(2), _fixed(3), "/fields/a/type"),
+        (MILLIS, {"type": "int", "logicalType": "date"}, "/fields/a/type"),
+    ],
+)
+def test_what_avro_lets_pass_and_means_something_else_is_found(
+    mine: object, theirs: object, path: str
+) -> None:
+    """The path and both types are named, wherever the type stands."""
+    reader, writer = _record(mine), _record(theirs)
+    assert can_read(reader, writer)
+    (found,) = other_meanings(reader, writer)
+    assert found.partition(":")[0].endswith(path)
+    assert "of the writer for" in found
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        (MILLIS, "long"),
+        ("long", MICROS),
+        (_decimal(12, 2), _decimal(9, 2)),
+        (["null", MILLIS, "int"], "int"),
+        ("string", "bytes"),
+    ],
+)
+def test_what_means_the_same_or_says_no_meaning_is_fine(mine: object, theirs: object) -> None:
+    """A reader may give plain numbers a meaning, and take more digits."""
+    assert other_meanings(_record(mine), _record(theirs)) == ()
+
+
+def test_recursive_schemas_are_walked_once() -> None:
+    """Each place is told once, however often a record contains itself."""
+
+    def chain(time: object) -> AvroSchema:
+        fields = [{"name": "at", "type": time}, {"name": "next", "type": ["null", "Node"]}]
+        return parse(json.dumps({"type": "record", "name": "Node", "fields": fields}))
+
+    (found,) = other_meanings(chain(MILLIS), chain(MICROS))
+    assert found.startswith("/fields/at/type: ")
+
+
+def test_fields_are_found_by_their_aliases() -> None:
+    """As when values are read."""
+    fields = [{"name": "b", "aliases": ["a"], "type": MILLIS}]
+    reader = parse(json.dumps({"type": "record", "name": "R", "fields": fields}))
+    (found,) = other_meanings(reader, _record(MICROS))
+    assert found.startswith("/fields/b/type: ")
+
+
+@calm
+@given(schemas())
+def test_every_schema_means_the_same_to_itself(schema: AvroSchema) -> None:
+    """Whatever is in it."""
+    assert other_meanings(schema, parse(" " + schema.text)) == ()
