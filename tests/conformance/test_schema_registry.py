@@ -2,48 +2,16 @@
 
 import json
 import threading
-import uuid
-from collections.abc import Callable, Iterator
 
 import pytest
 
-from brokers.embedded.stack import EmbeddedStack
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import VersionedStore
-from brokers.zookeeper import ZooKeeperStore
 from pipeline.ids import ZnodePath
 from schemas.compatibility import Level
 from schemas.records import IncompatibleSchemaError
 from schemas.registry import Registry
 from schemas.store import ZnodeSchemaStore
-
-TIMEOUT_S = 10.0
-OpenSession = Callable[[], VersionedStore]
-
-
-def _zookeeper_sessions(stack: EmbeddedStack) -> OpenSession:
-    """Opens sessions on a chroot that nothing else uses."""
-    connect = f"{stack.settings.zookeeper_connect}/schema-conformance/{uuid.uuid4().hex}"
-    return lambda: ZooKeeperStore.connect(connect, TIMEOUT_S)
-
-
-@pytest.fixture(params=["memory", pytest.param("zookeeper", marks=pytest.mark.system)])
-def open_session(request: pytest.FixtureRequest) -> Iterator[OpenSession]:
-    """Opens sessions on one fresh tree; they are closed after the test."""
-    tree = MemoryTree()
-    opened: list[VersionedStore] = []
-    opens: OpenSession = lambda: MemoryStore(tree)  # noqa: E731 - one of two values
-    if request.param == "zookeeper":
-        opens = _zookeeper_sessions(request.getfixturevalue("embedded_stack"))
-
-    def open_one() -> VersionedStore:
-        store = opens()
-        opened.append(store)
-        return store
-
-    yield open_one
-    for store in opened:
-        store.close()
+from tests.conformance.conftest import OpenSession
 
 
 def _registry(store: VersionedStore) -> Registry:

@@ -8,7 +8,7 @@ from pipeline.network.aggregates import Collector
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
-    Header,
+    OneInput,
     StreamFacts,
     columns_of,
     compute,
@@ -19,7 +19,7 @@ from pipeline.network.boxes.common import (
 )
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check_with
-from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.fields import Fields, Report
 from pipeline.network.model import Computed, Expression, Origin
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Column, Columns, DataType, Scalar
@@ -90,29 +90,12 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateDraft:
+class AggregateDraft(OneInput):
     """An aggregate as written. `window` is None where it was missing or wrong (reported)."""
 
-    header: Header
-    input: Text
     window: TumblingWindow | None
     by: tuple[Entry, ...]
     compute: tuple[Entry, ...]
-
-    @property
-    def name(self) -> BoxName:
-        """The box's name."""
-        return self.header.name
-
-    @property
-    def line(self) -> int:
-        """Where it begins."""
-        return self.header.line
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Aggregate | None:
         """Check groups and computed columns, and work out what comes out."""

@@ -83,6 +83,35 @@ class Header:
     key: tuple[Text, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Headed:
+    """What every draft says of itself."""
+
+    header: Header
+
+    @property
+    def name(self) -> BoxName:
+        """The box's name."""
+        return self.header.name
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.header.line
+
+
+@dataclass(frozen=True, slots=True)
+class OneInput(Headed):
+    """A draft that reads one stream."""
+
+    input: Text
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """The one stream it reads."""
+        return (self.input,)
+
+
 WINDOW_WORD = "window"
 """Stands for the window at the top of the document, wherever a box takes a duration."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pipeline.ids import BoxName, StreamName
 from pipeline.network.boxes.common import (
     Defaults,
-    Header,
+    OneInput,
     StreamFacts,
     key_or,
     read_header,
@@ -40,27 +40,10 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class FilterDraft:
+class FilterDraft(OneInput):
     """A filter as written."""
 
-    header: Header
-    input: Text
     where: Text
-
-    @property
-    def name(self) -> BoxName:
-        """The box's name."""
-        return self.header.name
-
-    @property
-    def line(self) -> int:
-        """Where it begins."""
-        return self.header.line
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Filter | None:
         """Check the condition; columns and event time are the input's."""

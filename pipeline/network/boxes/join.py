@@ -7,7 +7,7 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
-    Header,
+    Headed,
     StreamFacts,
     columns_of,
     compute,
@@ -65,26 +65,15 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinDraft:
+class JoinDraft(Headed):
     """A join as written. `within` is None where it is missing; `broken` where it was reported."""
 
-    header: Header
     left: Text
     right: Text
     on: tuple[tuple[Text, Text], ...]
     within: Limits | Text | None
     select: tuple[Entry, ...] | None
     broken: bool
-
-    @property
-    def name(self) -> BoxName:
-        """The box's name."""
-        return self.header.name
-
-    @property
-    def line(self) -> int:
-        """Where it begins."""
-        return self.header.line
 
     @property
     def inputs(self) -> tuple[Text, ...]:

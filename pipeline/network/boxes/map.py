@@ -7,7 +7,7 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
-    Header,
+    OneInput,
     StreamFacts,
     columns_of,
     compute,
@@ -16,7 +16,7 @@ from pipeline.network.boxes.common import (
     read_entries,
     read_header,
 )
-from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.fields import Fields, Report
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Columns
@@ -43,27 +43,10 @@ class Map:
 
 
 @dataclass(frozen=True, slots=True)
-class MapDraft:
+class MapDraft(OneInput):
     """A map as written."""
 
-    header: Header
-    input: Text
     select: tuple[Entry, ...]
-
-    @property
-    def name(self) -> BoxName:
-        """The box's name."""
-        return self.header.name
-
-    @property
-    def line(self) -> int:
-        """Where it begins."""
-        return self.header.line
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Map | None:
         """Check the expressions; the event time goes on, under its new name if it is selected."""
