@@ -183,6 +183,14 @@ class Znodes:
         """One schema id for which the registry answered that there is none."""
         return ZnodePath(f"{self.root}/missing_schemas/{schema:010d}")
 
+    def deploys(self) -> ZnodePath:
+        """Deploys that have begun and are not done."""
+        return ZnodePath(f"{self.root}/deploys")
+
+    def deploy(self, network: NetworkName) -> ZnodePath:
+        """The topics that deploys of a network were about to create."""
+        return ZnodePath(f"{self.root}/deploys/{network}")
+
     def schemas(self) -> ZnodePath:
         """The schema registry's own subtree."""
         return ZnodePath(f"{self.root}/schemas")

@@ -24,6 +24,7 @@ from brokers.versioned_store import (
 )
 from pipeline.catalog.codec import R, decode, encode
 from pipeline.catalog.records import (
+    DeployRecord,
     DesiredState,
     EpochRecord,
     FormatRecord,
@@ -60,6 +61,7 @@ from pipeline.ids import (
     NodeId,
     ParticipantId,
     SchemaId,
+    TopicName,
 )
 from pipeline.names import Znodes
 
@@ -244,6 +246,31 @@ class Catalog:
             self._store.apply(deploy_step(self._znodes, stored, network, version, fragments))
 
         self._retrying(step, f"network {name}")
+
+    def begin_deploy(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
+        """Keep which topics a deploy is about to create, beside those of deploys cut off before."""
+        path = self._znodes.deploy(network)
+        self._store.make_parents(self._znodes.deploys())
+
+        def step() -> None:
+            found = self._store.get(path)
+            before = self._decoded(DeployRecord, found, path)
+            both = {*topics, *(before.topics if before else ())}
+            self._store.apply((put(path, encode(DeployRecord(tuple(sorted(both)))), found),))
+
+        self._retrying(step, f"network {network}")
+
+    def begun_deploy(self, network: NetworkName) -> tuple[TopicName, ...]:
+        """The topics that deploys which never ended were about to create."""
+        found = self._get(DeployRecord, self._znodes.deploy(network))
+        return found.topics if found else ()
+
+    def end_deploy(self, network: NetworkName) -> None:
+        """A deploy is done: what it created stands in the network's record."""
+        try:
+            self._store.apply((Delete(self._znodes.deploy(network), None),))
+        except NoSuchPathError:
+            return
 
     def set_desired(
         self,

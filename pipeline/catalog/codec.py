@@ -14,6 +14,7 @@ from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, ge
 
 from pipeline.catalog.records import (
     FORMAT_VERSION,
+    DeployRecord,
     EpochRecord,
     FormatRecord,
     FragmentRecord,
@@ -40,6 +41,7 @@ Record = (
     | EpochRecord
     | FragmentStatus
     | MissingSchemaRecord
+    | DeployRecord
 )
 R = TypeVar("R", bound=Record)
 

@@ -54,6 +54,16 @@ class MissingSchemaRecord:
     schema: SchemaId
 
 
+@dataclass(frozen=True, slots=True)
+class DeployRecord:
+    """The topics that deploys of a network were about to create, none of which is done.
+
+    One that was cut off may have created them; the next one then knows whose they are.
+    """
+
+    topics: tuple[TopicName, ...]
+
+
 class DesiredState(Enum):
     """What the owner of a network wants of a fragment."""
 

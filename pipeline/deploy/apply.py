@@ -19,7 +19,7 @@ from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import desired_fragments
 from pipeline.deploy.documents import Document, replan
-from pipeline.deploy.gather import Recorded, gather
+from pipeline.deploy.gather import Recorded, filled_topics, gather
 from pipeline.deploy.ports import Registry, Topics
 from pipeline.deploy.review import review
 from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
@@ -118,15 +118,28 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
         UnavailableError: a server does not answer. Running it again goes on from there.
     """
     comparison.check()
-    found = comparison.changes
+    found, network = comparison.changes, comparison.plan.network
     for schema in found.register:
         tell(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
-    created: tuple[TopicName, ...] = ()
+    created = _begun_before(network, servers)
     if found.create_topics:
         tell(f"creating {counted(len(found.create_topics), 'topic')}")
-        created = servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
-    return _commit(comparison, servers, created)
+        servers.catalog.begin_deploy(network, tuple(topic.name for topic in found.create_topics))
+        created += servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
+    done = _commit(comparison, servers, tuple(sorted(created)))
+    servers.catalog.end_deploy(network)
+    return done
+
+
+def _begun_before(network: NetworkName, servers: Servers) -> tuple[TopicName, ...]:
+    """What a deploy that was cut off has created: the topics that it was about to create.
+
+    One that holds records by now is somebody else's, since nothing of ours has run yet.
+    """
+    there = servers.topics.describe(servers.catalog.begun_deploy(network))
+    filled = filled_topics(there, servers.topics)
+    return tuple(topic for topic in there if topic not in filled)
 
 
 def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, ...]) -> Deployed:

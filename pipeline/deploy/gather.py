@@ -45,7 +45,7 @@ def gather(
     known = frozenset(topic for record in recorded.fragments for topic, _ in record.topic_ids)
     names = sorted(known.union(topic.name for topic in plan.topics))
     described = topics.describe(names)
-    filled = _filled(described, topics)
+    filled = filled_topics(described, topics)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
@@ -73,7 +73,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
     )
 
 
-def _filled(described: Iterable[TopicName], topics: Topics) -> frozenset[TopicName]:
+def filled_topics(described: Iterable[TopicName], topics: Topics) -> frozenset[TopicName]:
     """The topics with at least one record that was not removed."""
     names = tuple(described)
     starts, ends = topics.start_offsets(names), topics.end_offsets(names)

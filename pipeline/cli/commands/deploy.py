@@ -1,5 +1,8 @@
 """`medusa deploy`: makes a network run as its document says."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 from pipeline.cli.commands.plan import show_changes
@@ -16,6 +19,8 @@ from pipeline.ids import NetworkName, ParticipantId
 from pipeline.planner.changes import Action
 
 _POLL_S = 0.2
+_UNFINISHED = "the deploy is not done: run it again, and it goes on from here"
+_STARTING = "{name} is deployed and goes on starting: `medusa status` shows how far it is"
 
 
 @click.command("deploy")
@@ -56,9 +61,21 @@ def command(
             return
         if not yes:
             _confirm(session, found)
-        done = deploy(found, connections.servers, session.printer.note)
-        seen = _await_running(session, connections, done, timeout) if wait else ()
+        with _told_when_cut_off(session, _UNFINISHED):
+            done = deploy(found, connections.servers, session.printer.note)
+        with _told_when_cut_off(session, _STARTING.format(name=done.name)):
+            seen = _await_running(session, connections, done, timeout) if wait else ()
     _show(session, done, seen)
+
+
+@contextmanager
+def _told_when_cut_off(session: Session, words: str) -> Iterator[None]:
+    """Say how things stand if Ctrl-C ends what is done here."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        session.printer.note(words)
+        raise
 
 
 def _confirm(session: Session, found: Comparison) -> None:

@@ -2,6 +2,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock
@@ -120,6 +122,29 @@ def test_deploy_without_a_node_says_so_in_time(medusa: Caller) -> None:
     called = medusa("deploy", "--timeout", "0.3", opener=opener(World.new()))
     assert called.code == 75
     assert "no node is up" in called.err
+
+
+def test_a_deploy_that_is_cut_off_says_how_things_stand(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the catalog is written: again. After that: it goes on without us."""
+    world = World.new()
+    write_project(Path())
+    connect = opener(world)
+
+    def cut_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.kafka, "create_topics", cut_off)
+        called = medusa("deploy", opener=connect)
+        assert called.code == 130
+        assert "run it again" in called.err
+        assert world.catalog.networks() == ()
+    monkeypatch.setattr(world.catalog, "statuses", cut_off)
+    called = medusa("deploy", opener=connect)
+    assert called.code == 130
+    assert "cars@1 is deployed and goes on starting" in called.err
 
 
 def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:

@@ -67,7 +67,7 @@ def test_an_unchanged_deploy_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> None:
-    """What the first try created is found, the rest is created, then the catalog is written."""
+    """What the first try created is found and counts as created, so that destroy removes it."""
     world = World.new()
     world.kafka.fail_after = 5
     with pytest.raises(UnavailableError):
@@ -75,8 +75,28 @@ def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> N
     assert world.catalog.network(CARS) is None
     assert len(world.kafka.topics) == 5
     world.kafka.fail_after = None
-    assert _deploy(world, tmp_path).changed
+    done = _deploy(world, tmp_path)
+    assert done.changed
+    assert set(done.created) == set(world.kafka.topics)
     assert len(world.catalog.fragments(CARS)) == 2
+    network = world.catalog.network(CARS)
+    assert network is not None
+    assert set(network.made_topics) == set(world.kafka.topics) - {"car-sightings"}
+    assert world.catalog.begun_deploy(CARS) == ()
+
+
+def test_a_topic_that_somebody_filled_since_a_cut_off_deploy_is_theirs(tmp_path: Path) -> None:
+    """Nothing of ours can have written into it, so destroy leaves it alone."""
+    world = World.new()
+    world.kafka.fail_after = 5
+    with pytest.raises(UnavailableError):
+        _deploy(world, tmp_path)
+    world.kafka.fail_after = None
+    world.kafka.add("moving-cars", records=3)
+    _deploy(world, tmp_path)
+    network = world.catalog.network(CARS)
+    assert network is not None
+    assert "moving-cars" not in network.made_topics
 
 
 def test_one_changed_fragment_leaves_the_other_alone(tmp_path: Path) -> None:
