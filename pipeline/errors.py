@@ -71,7 +71,8 @@ class InputError(MedusaError):
 class Problem:
     """One mistake in a document, with everything a reader needs to mend it.
 
-    `line` counts from 1. `choices` names what exists instead, best guess first.
+    `line` counts from 1. `choices` names what exists instead, best guess first; `details` are parts
+    of the mistake that want a line each.
     """
 
     message: str
@@ -81,6 +82,7 @@ class Problem:
     column: str = ""
     choices: tuple[str, ...] = field(default=())
     hint: str = ""
+    details: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
@@ -90,6 +92,7 @@ class Problem:
         text = f"{', '.join(parts)}: {self.message}" if parts else self.message
         if self.choices:
             text += f" (there is: {', '.join(self.choices)})"
+        text += "".join(f"\n    - {detail}" for detail in self.details)
         if self.hint:
             text += f"\n    hint: {self.hint}"
         return text

@@ -32,6 +32,12 @@ class IncompatibleSchemaError(SchemaError):
         )
         self.reasons = reasons
 
+    def __str__(self) -> str:
+        listed = "".join(f"\n    - {reason}" for reason in self.reasons)
+        return (
+            f"{self.place}: the schema does not fit what is registered{listed}\n  hint: {self.hint}"
+        )
+
 
 class BadSubjectError(SchemaError):
     """A subject that cannot be one."""

@@ -96,6 +96,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "column": problem.column,
         "choices": list(problem.choices),
         "hint": problem.hint,
+        "details": list(problem.details),
     }
 
 

@@ -127,6 +127,8 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
         tell(f"creating {counted(len(found.create_topics), 'topic')}")
         servers.catalog.begin_deploy(network, tuple(topic.name for topic in found.create_topics))
         created += servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
+    for topic in _adopted(comparison, created):
+        tell(f"topic {topic} was there before: output goes into it, and it is never removed")
     done = _commit(comparison, servers, tuple(sorted(created)))
     servers.catalog.end_deploy(network)
     return done
@@ -140,6 +142,13 @@ def _begun_before(network: NetworkName, servers: Servers) -> tuple[TopicName, ..
     there = servers.topics.describe(servers.catalog.begun_deploy(network))
     filled = filled_topics(there, servers.topics)
     return tuple(topic for topic in there if topic not in filled)
+
+
+def _adopted(comparison: Comparison, created: tuple[TopicName, ...]) -> tuple[TopicName, ...]:
+    """The output topics that somebody else made and that this network writes for the first time."""
+    known = {topic for record in comparison.recorded.fragments for topic, _ in record.topic_ids}
+    outputs = (fragment.output.topic for fragment in comparison.plan.fragments)
+    return tuple(topic for topic in outputs if topic not in known.union(created))
 
 
 def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, ...]) -> Deployed:

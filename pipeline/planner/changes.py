@@ -87,7 +87,8 @@ class Action(Enum):
 class Item:
     """One thing and what would be done to it.
 
-    `refused` says why it cannot be done and `hint` what to do instead; both are empty otherwise.
+    `refused` says why it cannot be done, `details` what that consists of, a line each, and `hint`
+    what to do instead; all are empty otherwise.
     """
 
     kind: ItemKind
@@ -96,6 +97,7 @@ class Item:
     reasons: tuple[str, ...] = ()
     refused: str = ""
     hint: str = ""
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def changes(new: Plan, old: Plan | None, current: Current) -> Changes:
                 item.refused,
                 box=item.name if item.kind is ItemKind.FRAGMENT else "",
                 hint=item.hint,
+                details=item.details,
             )
             for item in (*fragments, *topics, *schemas)
             if item.refused
@@ -253,9 +254,9 @@ def _misfit(item: Item, known: RegisteredSchema) -> Item:
         return item
     return replace(
         item,
-        refused=f"the schema of {item.name} does not fit what is registered: "
-        + "; ".join(known.problems),
+        refused=f"the schema of {item.name} does not fit what is registered",
         hint="keep the columns compatible, or write to another topic.",
+        details=known.problems,
     )
 
 

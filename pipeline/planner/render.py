@@ -95,6 +95,7 @@ def _item_data(item: Item) -> dict[str, object]:
         "reasons": list(item.reasons),
         "refused": item.refused or None,
         "hint": item.hint or None,
+        "details": list(item.details),
     }
 
 
@@ -109,4 +110,9 @@ def _topic_data(topic: NewTopic) -> dict[str, object]:
 
 
 def _problem_data(problem: Problem) -> dict[str, object]:
-    return {"message": problem.message, "box": problem.box or None, "hint": problem.hint or None}
+    return {
+        "message": problem.message,
+        "box": problem.box or None,
+        "hint": problem.hint or None,
+        "details": list(problem.details),
+    }

@@ -85,6 +85,17 @@ def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> N
     assert world.catalog.begun_deploy(CARS) == ()
 
 
+def test_an_output_topic_of_somebody_else_is_told_once(tmp_path: Path) -> None:
+    """It is used as it is, and destroy will leave it; the next deploy knows it."""
+    world, told = World.new(), list[str]()
+    world.kafka.add("moving-cars", partitions=2)
+    deploy(_compare(world, tmp_path), world.servers, told.append)
+    assert "topic moving-cars was there before" in told[-1]
+    told.clear()
+    deploy(_compare(world, tmp_path), world.servers, told.append)
+    assert told == []
+
+
 def test_a_topic_that_somebody_filled_since_a_cut_off_deploy_is_theirs(tmp_path: Path) -> None:
     """Nothing of ours can have written into it, so destroy leaves it alone."""
     world = World.new()

@@ -239,7 +239,8 @@ def test_incompatible_schema_is_refused_with_its_reasons() -> None:
     bad = RegisteredSchema(subject, '"string"', ("at /toll: long, was string",))
     (problem,) = changes(PLAN, None, Current(schemas=(bad,))).problems
     assert "schema of net.tolls-value does not fit" in problem.message
-    assert "at /toll: long, was string" in problem.message
+    assert problem.details == ("at /toll: long, was string",)
+    assert str(problem).splitlines()[1] == "    - at /toll: long, was string"
 
 
 def test_compatible_schema_is_a_new_version() -> None:

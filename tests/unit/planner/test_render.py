@@ -75,6 +75,7 @@ def test_data_is_json_with_stable_keys() -> None:
             "reasons": ["changed: where of f `at > 0` → `at > 1`"],
             "refused": None,
             "hint": None,
+            "details": [],
         }
     ]
     assert data["pending"] is True
