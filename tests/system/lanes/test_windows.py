@@ -28,7 +28,7 @@ boxes:
     compute: {n: count(*), inverse: 100 / sum(value)}
 outputs: {means: {topic: windows-out}}
 """
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 
 
 def test_a_result_that_fails_and_a_late_record_are_dead_letters_that_say_why(
