@@ -1,0 +1,136 @@
+"""Checks dead letters: each is whole, just and the only one; tells who computes with what. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from brokers.records import KafkaRecord
+from pipeline.ids import FragmentName, TopicName
+from pipeline.lanes.dead_letters import PREFIX
+from tests.faults.history import Fate, Finding, Kind, Letter, Place, Sent, place_of
+
+LATE = "late"
+Read = Mapping[FragmentName, frozenset[TopicName]]
+"""The external topics that each fragment reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What was sent, and which of it each fragment took in."""
+
+    sent: tuple[Sent, ...]
+    letters: tuple[Letter, ...]
+
+    def of(self, fragment: str, stream: str, port: str = "") -> tuple[Sent, ...]:
+        """The records of a stream that a fragment computed with.
+
+        Args:
+            fragment: its name.
+            stream: which of its inputs.
+            port: the path; a record that only another path refused counts.
+        """
+        refused = {
+            letter.origin
+            for letter in self.letters
+            if letter.fragment == fragment and letter.port in ("", port)
+        }
+        return tuple(
+            record
+            for record in self.sent
+            if record.stream == stream and record.fields is not None and record.place not in refused
+        )
+
+
+def letter_of(fragment: FragmentName, record: KafkaRecord) -> Letter:
+    """A dead letter as it lies in its topic."""
+    context = {
+        name.removeprefix(PREFIX): (value or b"").decode(errors="replace")
+        for name, value in record.headers
+        if name.startswith(PREFIX)
+    }
+    origin = None
+    if "offset" in context:
+        origin = Place(
+            TopicName(context["topic"]), int(context["partition"]), int(context["offset"])
+        )
+    return Letter(
+        fragment=fragment,
+        place=place_of(record),
+        origin=origin,
+        key=record.key,
+        value=record.value,
+        timestamp_ms=record.timestamp_ms,
+        context=context,
+    )
+
+
+def check_letters(
+    sent: Iterable[Sent], letters: Iterable[Letter], read: Read
+) -> tuple[Finding, ...]:
+    """Bad records are dead letters once, byte for byte; others are not, unless they came late."""
+    known = {record.place: record for record in sent}
+    told: dict[tuple[FragmentName, Place, str], Letter] = {}
+    found: list[Finding] = []
+    for letter in letters:
+        if letter.origin is None:
+            message = letter.context.get("message", "")
+            found.append(Finding(Kind.LETTER, f"{letter.place}: a result failed: {message}"))
+            continue
+        name = (letter.fragment, letter.origin, letter.port)
+        if name in told:
+            text = f"{letter.place} is the dead letter of {letter.origin}, as {told[name].place}"
+            found.append(Finding(Kind.DUPLICATED, text))
+        told[name] = letter
+        found += _judge(letter, letter.origin, known.get(letter.origin), read)
+    refused = {(fragment, origin) for fragment, origin, _ in told}
+    for record in known.values():
+        if record.fate is not Fate.BAD:
+            continue
+        for fragment, topics in read.items():
+            if record.place.topic in topics and (fragment, record.place) not in refused:
+                text = f"{record.place} is bad, but no dead letter of fragment {fragment}"
+                found.append(Finding(Kind.LOST, text))
+    return tuple(found)
+
+
+def check_inputs(sent: Iterable[Sent], standing: Iterable[KafkaRecord]) -> tuple[Finding, ...]:
+    """The input topics hold what was sent, where the broker said, and nothing else."""
+    there = {place_of(record): record for record in standing}
+    found = []
+    for record in sent:
+        stands = there.pop(record.place, None)
+        if stands is None:
+            found.append(Finding(Kind.INPUT, f"{record.place} was acknowledged, but is not there"))
+        elif (stands.key, stands.value) != (record.key, record.value):
+            found.append(Finding(Kind.INPUT, f"{record.place} holds another record than was sent"))
+    found += [Finding(Kind.INPUT, f"{place} was sent by nobody") for place in sorted(there)]
+    return tuple(found)
+
+
+def _judge(letter: Letter, origin: Place, record: Sent | None, read: Read) -> Iterator[Finding]:
+    external = origin.topic in read.get(letter.fragment, frozenset())
+    if letter.reason == LATE and not external:
+        text = f"{origin} of a derived stream was late: {letter.place}"
+        yield Finding(Kind.LATE, text)
+        return
+    if record is None:
+        yield Finding(Kind.UNEXPECTED, f"{letter.place} is the dead letter of {origin}: no such")
+        return
+    kept = (letter.key, letter.value, letter.timestamp_ms)
+    if kept != (record.key, record.value, record.timestamp_ms):
+        yield Finding(Kind.DIFFERENT, f"{letter.place} is not what stands at {origin}")
+    why = letter.context.get("message", letter.reason)
+    if letter.reason == LATE:
+        yield from _judge_late(letter, record)
+    elif record.fate is not Fate.BAD:
+        text = f"{origin} is good, but {letter.place} refuses it: {why}"
+        yield Finding(Kind.LETTER, text)
+
+
+def _judge_late(letter: Letter, record: Sent) -> Iterator[Finding]:
+    if record.fate is not Fate.MAYBE_LATE:
+        text = f"{record.place} was sent in time, but {letter.place} calls it late"
+        yield Finding(Kind.LATE, text)
+    event_ms, closed_ms = letter.context.get("event_time"), letter.context.get("closed")
+    if event_ms is None or closed_ms is None or int(event_ms) > int(closed_ms):
+        text = f"{letter.place}: event time {event_ms} is late, but only {closed_ms} was closed"
+        yield Finding(Kind.LATE, text)
