@@ -18,6 +18,7 @@ from typing import Self
 
 from brokers.embedded.processes import read_tail
 from brokers.embedded.progress import Progress, Step
+from brokers.embedded.stack import STOPPING
 from pipeline.cli.project import Project
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import (
@@ -121,7 +122,9 @@ def start_detached(
     deadline = Deadline.after(clock, _STARTS_WITHIN_S, "starting the stack")
     try:
         _await_ready(read_end, progress, deadline, lambda: read_tail(log, began_at))
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            progress(STOPPING)
         _end(process)
         raise
 

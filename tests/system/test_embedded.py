@@ -18,6 +18,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from brokers.embedded.control import (
+    Member,
     Stopped,
     process_born,
     read_control,
@@ -25,6 +26,7 @@ from brokers.embedded.control import (
     stop_running,
 )
 from brokers.embedded.jars import jar_folder
+from brokers.embedded.processes import ChildSpec
 from brokers.embedded.progress import Step, silent
 from brokers.embedded.stack import EmbeddedStack, StackSettings
 from brokers.kafka.admin import KafkaAdmin
@@ -155,6 +157,26 @@ def test_the_stack_answers(embedded_stack: EmbeddedStack) -> None:
     assert control.pid == os.getpid()
     assert [member.name for member in control.members] == ["zookeeper", "kafka"]
     embedded_stack.check()
+
+
+def test_a_further_process_that_has_ended_is_forgotten(
+    embedded_stack: EmbeddedStack, tmp_path: Path, wait_for: WaitFor
+) -> None:
+    """As long as it runs others are told of it, and no longer."""
+    command = (sys.executable, "-c", "input()")
+    short = embedded_stack.add_child(ChildSpec("short", command, tmp_path / "out", tmp_path))
+    names = [member.name for member in told(embedded_stack)]
+    assert names == ["zookeeper", "kafka", "short"]
+    wait_for(lambda: not short.running, "it has ended")
+    embedded_stack.forget_ended()
+    assert [member.name for member in told(embedded_stack)] == ["zookeeper", "kafka"]
+
+
+def told(stack: EmbeddedStack) -> tuple[Member, ...]:
+    """The processes that others are told of."""
+    control = running_stack(stack.settings.data)
+    assert control is not None
+    return control.members
 
 
 def test_a_second_stack_in_the_same_folder_is_refused(embedded_stack: EmbeddedStack) -> None:
