@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Protocol
 
 from pipeline.errors import RetryError
@@ -63,3 +64,13 @@ class Deadline:
         """Raise `RetryError` when the time is over."""
         if self.passed:
             raise RetryError(f"{self.what} did not finish in time", hint=hint)
+
+
+def rfc3339(at_ms: int) -> str:
+    """A time in UTC with milliseconds.
+
+    >>> rfc3339(0)
+    '1970-01-01T00:00:00.000Z'
+    """
+    moment = datetime.fromtimestamp(at_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"

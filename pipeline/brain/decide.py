@@ -30,7 +30,13 @@ from pipeline.brain.state import NO_EPOCH, Lane, NodeState
 from pipeline.brain.status import ends_noted, status
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Millis
-from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
+from pipeline.lanes.events import (
+    BatchFinished,
+    FragmentId,
+    LaneRebuilding,
+    LaneStarted,
+    LaneStopped,
+)
 from pipeline.lanes.lifecycle import Happening, Phase
 
 BACK_OFF_FIRST_MS = 1_000
@@ -101,6 +107,10 @@ def _noted(state: NodeState, event: Event, now_ms: Millis) -> NodeState:
             state = _catalog_read(state, desired, now_ms)
         case CatalogLost():
             state = replace(state, catalog_known=False)
+        case LaneRebuilding():
+            lane = state.lanes.get(event.fragment)
+            if lane is not None:
+                state = state.with_lane(replace(lane, epoch=event.epoch, rebuilding=True))
         case LaneStarted():
             state = state.with_lane(_started(state, event, now_ms))
         case BatchFinished():
@@ -154,6 +164,7 @@ def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
         incarnation=event.incarnation,
         marker=event.marker,
         time=lane_time.begin(event.profile, event.marker, state.writers, now_ms),
+        rebuilding=False,
         running_since_ms=now_ms,
         retry_at_ms=None,
         ends_log={},
@@ -199,6 +210,7 @@ def _stopped(lane: Lane, event: LaneStopped, now_ms: Millis) -> Lane:
         epoch=max(lane.epoch, event.epoch),
         incarnation=None,
         time=None,
+        rebuilding=False,
         running_since_ms=None,
         failures=failures,
         retry_at_ms=Millis(now_ms + back_off_ms(lane.fragment, failures)),
@@ -282,7 +294,7 @@ def _concerns(event: Event, lane: Lane) -> bool:
             )
         case EndsRead() | Tick():
             return True
-        case CatalogRead() | CatalogLost() | LaneStopped():
+        case CatalogRead() | CatalogLost() | LaneRebuilding() | LaneStopped():
             return False
 
 

@@ -16,7 +16,13 @@ from pipeline.ids import (
     Offset,
     TopicName,
 )
-from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
+from pipeline.lanes.events import (
+    BatchFinished,
+    FragmentId,
+    LaneRebuilding,
+    LaneStarted,
+    LaneStopped,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,7 @@ class Tick:
 Event = (
     CatalogRead
     | CatalogLost
+    | LaneRebuilding
     | LaneStarted
     | BatchFinished
     | LaneStopped

@@ -36,6 +36,7 @@ class Lane:
         incarnation: of the running lane.
         time: event time of the running lane.
         marker: its last known commit marker.
+        rebuilding: whether the start that is under way builds the state from the log.
         running_since_ms: when it last began to run.
         retry_at_ms: when a lane that is backing off may start.
         failures: in a row, without five minutes of success in between.
@@ -54,6 +55,7 @@ class Lane:
     incarnation: Incarnation | None = None
     time: LaneTime | None = None
     marker: CommitMarker | None = None
+    rebuilding: bool = False
     running_since_ms: Millis | None = None
     retry_at_ms: Millis | None = None
     failures: int = 0

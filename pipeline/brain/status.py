@@ -75,7 +75,7 @@ def shown_state(lane: Lane, *, catalog_known: bool, reachable: bool) -> LaneStat
         case Phase.STOPPED:
             return LaneState.STOPPED if lane.wanted is None else LaneState.PENDING
         case Phase.STARTING:
-            return LaneState.STARTING
+            return LaneState.REBUILDING if lane.rebuilding else LaneState.STARTING
         case Phase.RUNNING | Phase.STOPPING:
             return LaneState.RUNNING if reachable else LaneState.WAITING
         case Phase.BACKING_OFF | Phase.FENCED:

@@ -77,6 +77,8 @@ class LaneState(Enum):
     PENDING = "pending"
     """No node has taken it up yet."""
     STARTING = "starting"
+    REBUILDING = "rebuilding"
+    """It builds its state from the log before it starts."""
     RUNNING = "running"
     WAITING = "waiting"
     """A server it needs does not answer; it goes on by itself when that comes back."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from brokers.records import KafkaRecord
-from pipeline.cli.times import rfc3339
+from pipeline.clock import rfc3339
 from pipeline.errors import SchemaError
 from pipeline.ids import SchemaId
 from schemas.avro import AvroSchema

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.cli.times import rfc3339
+from pipeline.clock import rfc3339
 from pipeline.errors import EnvironmentProblem
 
 _BYTES_MAX = 20_000_000

@@ -12,7 +12,8 @@ from pipeline.catalog.records import (
     NodeRecord,
 )
 from pipeline.cli.output import Table
-from pipeline.cli.times import rfc3339, span
+from pipeline.cli.times import span
+from pipeline.clock import rfc3339
 from pipeline.ids import TopicName
 
 LOST = "lost"

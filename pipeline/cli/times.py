@@ -10,16 +10,6 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _AGO = re.compile(r"(\d{1,6})([smhd])")
 
 
-def rfc3339(at_ms: int) -> str:
-    """A time in UTC with milliseconds.
-
-    >>> rfc3339(0)
-    '1970-01-01T00:00:00.000Z'
-    """
-    moment = datetime.fromtimestamp(at_ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
-
-
 def parse_time(text: str, now_ms: Millis) -> Millis:
     """A time as typed: RFC 3339 (UTC if it names no zone), or `90s`, `5m`, `2h`, `1d` ago.
 

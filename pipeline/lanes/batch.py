@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Epoch, Millis
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
 
@@ -21,7 +22,8 @@ class BatchFacts:
         bad: of those, how many have to go to the dead letters; late ones not counted.
         unknown: how many carry a schema id that the query was not planned with.
         late: rows that were dropped as late (Spark counts groups, so only zero or not is exact).
-        largest: the largest event time of good rows, per data partition that had any.
+        largest: the largest event time of good rows, per data partition that had any; that of
+            redriven rows for every partition that they may have come from.
     """
 
     batch: BatchId
@@ -45,13 +47,22 @@ class Written:
     late: int
 
 
-def is_repeat(marker: CommitMarker, incarnation: Incarnation, facts: BatchFacts) -> bool:
-    """Whether the batch was written already, so that it must be executed but not written again."""
-    return (
-        marker.incarnation == incarnation
-        and marker.batch == facts.batch
-        and dict(marker.end) == dict(facts.end)
-    )
+def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
+    """Whether the batch was written already, so that it must be executed but not written again.
+
+    Raises:
+        BrokenInvariantError: it has the number of the written one, but other ends.
+    """
+    if marker.batch != facts.batch:
+        return False
+    for at, end in facts.end.items():
+        if marker.end.get(at) != end:
+            raise BrokenInvariantError(
+                f"batch {facts.batch} was written up to offset {marker.end.get(at)} and is planned "
+                f"up to {end}",
+                place=f"input {at.input}, topic {at.topic}, partition {at.partition}",
+            )
+    return True
 
 
 def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by keyword
@@ -88,4 +99,5 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         boundary_ms=boundary_ms,
         totals=totals,
         written_at_ms=now_ms,
+        state=last.state,
     )

@@ -46,6 +46,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
                 "late_dropped": marker.totals.late_dropped,
             },
             "written_at_ms": marker.written_at_ms,
+            "state": marker.state,
         },
     )
 
@@ -78,6 +79,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
             late_dropped=totals.number("late_dropped"),
         ),
         written_at_ms=Millis(fields.number("written_at_ms")),
+        state=fields.text("state"),
     )
 
 

@@ -30,6 +30,16 @@ class LaneStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneRebuilding:
+    """A lane that is starting builds its state from the log: `why`, and from how many offsets."""
+
+    fragment: FragmentId
+    epoch: Epoch
+    why: str
+    offsets: int
+
+
+@dataclass(frozen=True, slots=True)
 class BatchFinished:
     """A batch's transaction is committed (or it was executed but not written again).
 
@@ -58,4 +68,4 @@ class LaneStopped:
     fenced: bool
 
 
-LaneEvent = LaneStarted | BatchFinished | LaneStopped
+LaneEvent = LaneRebuilding | LaneStarted | BatchFinished | LaneStopped

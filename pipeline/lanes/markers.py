@@ -45,6 +45,7 @@ class CommitMarker:
         boundary_ms: what the lane has promised about its output.
         totals: counts since the first start.
         written_at_ms: wall time.
+        state: the digest of the plan that decides what the state holds.
     """
 
     epoch: Epoch
@@ -60,3 +61,4 @@ class CommitMarker:
     boundary_ms: Millis | None
     totals: Totals
     written_at_ms: Millis
+    state: str

@@ -3,17 +3,24 @@
 A batch goes through four steps: Spark plans it (its end offsets go into the checkpoint), executes
 it, the sink commits its transaction (marker included), Spark commits it in the checkpoint. So with
 the lane's own untouched checkpoint the last marker is about the checkpoint's last committed batch,
-or about the one after it, which is then planned with exactly the marker's ends. Everything else
-means that marker or checkpoint is not what this lane left behind, and is refused.
+or about the one after it, which is then planned with exactly the marker's ends.
+
+In every other case the marker is the truth and the checkpoint is not used: the state is built anew
+from the log, from the oldest positions that it needs up to the marker's, and nothing of that is
+published. That is exact from any earlier state, an old copy or none at all.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
+
+REBUILT = BatchId(0)
+"""The batch of a new incarnation that builds its state; it publishes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +36,38 @@ class CheckpointFacts:
     """What a checkpoint folder says.
 
     Args:
-        incarnation: the life of the lane that it belongs to; None if it does not say.
+        incarnation: the life of the lane that it belongs to.
         committed: the last batch that Spark committed in it; None if there is none.
         planned: the newest planned batch; None if there is none.
     """
 
-    incarnation: Incarnation | None
+    incarnation: Incarnation
     committed: BatchId | None
     planned: PlannedBatch | None
 
-    @property
-    def empty(self) -> bool:
-        """Whether no batch was ever planned in it."""
-        return self.committed is None and self.planned is None
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """There is no checkpoint to go on from: `why` completes "the state is rebuilt, since …"."""
+
+    why: str
+
+
+class OnChange(Enum):
+    """What becomes of a state that does not fit: its plan changed, or the log is too short."""
+
+    REBUILD = "rebuild"
+    """Compute it again from what the input topics still hold."""
+    EMPTY = "empty"
+    """Begin without any: what was read before counts in no later result."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateChoice:
+    """What somebody chose, for as long as the lane's last marker is of that incarnation."""
+
+    on_change: OnChange
+    incarnation: Incarnation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +77,10 @@ class FirstStart:
 
 @dataclass(frozen=True, slots=True)
 class BeginAt:
-    """No batch ran yet: make a new checkpoint that begins at `marker.end`.
-
-    The incarnation stays the marker's: no state was made under it, and advances that it may have
-    been sent were right for these same positions.
-    """
+    """There is no state: make a new checkpoint that begins at `marker.end`."""
 
     marker: CommitMarker
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,47 +95,85 @@ class Continue:
     executed_only: BatchId | None
 
 
-Start = FirstStart | BeginAt | Continue
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """Build the state from the log, up to `marker.end`, publishing nothing.
+
+    Args:
+        marker: where the lane stands.
+        begin: where to read from; None: wherever each input begins.
+        eviction_ms: the watermark that has to be in force afterwards; None: none.
+        why: what is wrong with the checkpoint.
+    """
+
+    marker: CommitMarker
+    begin: Positions | None
+    eviction_ms: Millis | None
+    why: str
+
+
+Start = FirstStart | BeginAt | Continue | Rebuild
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to start.
+
+    Args:
+        epoch: the ownership under which it starts.
+        state: the digest of everything that decides what its state holds.
+        stateful: whether it keeps any.
+        on_change: what was chosen to happen with the state; None: go on with it, exactly.
+        place: names the fragment, for errors.
+    """
+
+    epoch: Epoch
+    state: str
+    stateful: bool
+    on_change: OnChange | None
+    place: str
 
 
 def decide_start(
-    marker: CommitMarker | None, checkpoint: CheckpointFacts | None, epoch: Epoch, place: str
+    marker: CommitMarker | None, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
 ) -> Start:
     """Decide how a lane starts.
 
     Args:
         marker: the fragment's last commit marker; None if there is none.
-        checkpoint: what the checkpoint folder says; None if there is no folder.
-        epoch: the ownership under which the lane is to start.
-        place: names fragment and checkpoint, for the error.
+        checkpoint: what the newest checkpoint of the marker's incarnation says.
+        wanted: the lane.
 
     Raises:
         FencedError: the marker's epoch is newer than ours.
         RefusedError: starting would lose, repeat or change output.
     """
-    if marker is not None and marker.epoch > epoch:
-        raise FencedError(
-            f"epoch {marker.epoch} wrote the last commit marker, this lane has epoch {epoch}",
-            place=place,
-        )
-    if checkpoint is None or checkpoint.empty:
-        return _without_checkpoint(marker, checkpoint, place)
     if marker is None:
-        raise RefusedError(
-            "there is a checkpoint, but no commit marker says what it has written",
-            place=place,
-            hint="if the fragment's topics were deleted on purpose, remove the checkpoint folder "
-            "as well; otherwise the topics are lost or this is another Kafka cluster",
+        return _first(checkpoint, wanted)
+    if marker.epoch > wanted.epoch:
+        raise FencedError(
+            f"epoch {marker.epoch} wrote the last commit marker, this lane has epoch "
+            f"{wanted.epoch}",
+            place=wanted.place,
         )
-    return _with_checkpoint(marker, checkpoint, place)
+    if marker.batch == NO_BATCH and marker.boundary_ms is None:
+        return BeginAt(marker, "nothing has run yet")
+    if not wanted.stateful:
+        return _without_state(marker, checkpoint)
+    if wanted.on_change is not None or marker.state != wanted.state:
+        return _chosen(marker, wanted)
+    problem = _problem(marker, checkpoint)
+    if problem is None:
+        return _continued(marker, checkpoint)
+    return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
 
 
 def first_marker(
-    epoch: Epoch, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
+    wanted: Wanted, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
 ) -> CommitMarker:
     """The marker of a lane's first start: positions are settled, nothing has run."""
     return CommitMarker(
-        epoch=epoch,
+        epoch=wanted.epoch,
         incarnation=incarnation,
         batch=NO_BATCH,
         start=positions,
@@ -125,6 +186,7 @@ def first_marker(
         boundary_ms=None,
         totals=Totals(),
         written_at_ms=written_at_ms,
+        state=wanted.state,
     )
 
 
@@ -133,64 +195,135 @@ def adopted(marker: CommitMarker, epoch: Epoch, written_at_ms: Millis) -> Commit
     return replace(marker, epoch=epoch, written_at_ms=written_at_ms)
 
 
-def _without_checkpoint(
-    marker: CommitMarker | None, checkpoint: CheckpointFacts | None, place: str
-) -> Start:
-    if marker is None:
-        return FirstStart()
-    if marker.batch == NO_BATCH:
-        return BeginAt(marker)
-    state = "missing" if checkpoint is None else "empty"
-    raise RefusedError(
-        f"the checkpoint is {state}, but batch {marker.batch} is written already",
-        place=place,
-        hint="put the checkpoint folder back, or destroy the network and deploy it again to start "
-        "over; a rebuild from the input topics is not possible yet",
+def begun_anew(
+    marker: CommitMarker, wanted: Wanted, incarnation: Incarnation, written_at_ms: Millis
+) -> CommitMarker:
+    """The marker of a new incarnation that goes on at the same positions without any state."""
+    return replace(
+        marker,
+        epoch=wanted.epoch,
+        incarnation=incarnation,
+        batch=NO_BATCH,
+        start=marker.end,
+        needed=marker.end,
+        late_ms=None,
+        eviction_ms=None,
+        late_settled=NO_BATCH,
+        written_at_ms=written_at_ms,
+        state=wanted.state,
     )
 
 
-def _with_checkpoint(marker: CommitMarker, checkpoint: CheckpointFacts, place: str) -> Start:
+def rebuilt(
+    start: Rebuild,
+    begin: Positions,
+    wanted: Wanted,
+    incarnation: Incarnation,
+    written_at_ms: Millis,
+) -> CommitMarker:
+    """The marker of a new incarnation whose state was built from the log, from `begin` on."""
+    return replace(
+        start.marker,
+        epoch=wanted.epoch,
+        incarnation=incarnation,
+        batch=REBUILT,
+        start=start.marker.end,
+        needed=begin,
+        late_ms=None,
+        eviction_ms=start.eviction_ms,
+        late_settled=REBUILT,
+        written_at_ms=written_at_ms,
+        state=wanted.state,
+    )
+
+
+def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
+    """The marker for exactly the partitions in `starts`, which is where new ones begin."""
+    if marker.end.keys() == starts.keys():
+        return marker
+    start, end, needed = (
+        {at: positions.get(at, offset) for at, offset in starts.items()}
+        for positions in (marker.start, marker.end, marker.needed)
+    )
+    return replace(marker, start=start, end=end, needed=needed)
+
+
+def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
+    if isinstance(checkpoint, Unusable):
+        return FirstStart()
+    raise RefusedError(
+        "there is a checkpoint, but no commit marker says what it has written",
+        place=wanted.place,
+        hint="if the fragment's topics were deleted on purpose, remove the checkpoint folder "
+        "as well; otherwise the topics are lost or this is another Kafka cluster",
+    )
+
+
+def _without_state(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Start:
+    """Positions are all that a stateless lane has; the marker holds them."""
+    problem = _problem(marker, checkpoint)
+    return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
+
+
+def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Continue:
+    """The checkpoint stands at the marker's batch, or at the one before it."""
+    committed = checkpoint.committed if isinstance(checkpoint, CheckpointFacts) else None
+    repeated = marker.batch != (NO_BATCH if committed is None else committed)
+    return Continue(marker, executed_only=marker.batch if repeated else None)
+
+
+def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
+    """What somebody chose for a state that does not fit. What is promised stays promised."""
+    closed = [ms for ms in (marker.eviction_ms, marker.boundary_ms) if ms is not None]
+    eviction_ms = max(closed) if closed else None
+    why = "it was asked for at deploy"
+    match wanted.on_change:
+        case OnChange.REBUILD:
+            return Rebuild(marker, None, eviction_ms, why)
+        case OnChange.EMPTY:
+            return Rebuild(marker, marker.end, eviction_ms, why)
+        case None:
+            raise RefusedError(
+                "another version of the network made the state",
+                place=wanted.place,
+                hint="deploy it with `--state rebuild` (from what the input topics still hold) or "
+                "`--state empty` (what was read before counts in no later result), or deploy the "
+                "version that made it",
+            )
+
+
+def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> str | None:
+    """Why a checkpoint cannot be continued; None when it can."""
+    if isinstance(checkpoint, Unusable):
+        return checkpoint.why
     if checkpoint.incarnation != marker.incarnation:
-        raise RefusedError(
-            f"the checkpoint belongs to incarnation {checkpoint.incarnation or 'unknown'}, "
-            f"the last commit marker to {marker.incarnation}",
-            place=place,
-            hint="put the checkpoint folder of that incarnation back",
+        return (
+            f"the checkpoint belongs to incarnation {checkpoint.incarnation}, the last commit "
+            f"marker to {marker.incarnation}"
         )
     committed = NO_BATCH if checkpoint.committed is None else checkpoint.committed
     planned = committed if checkpoint.planned is None else checkpoint.planned.batch
     if planned not in (committed, committed + 1):
-        raise RefusedError(
-            f"the checkpoint is damaged: batch {committed} is committed, {planned} is planned",
-            place=place,
-            hint="put an intact copy of the checkpoint folder back",
-        )
+        return f"the checkpoint is damaged: batch {committed} is committed, {planned} is planned"
     if committed > marker.batch:
-        raise RefusedError(
-            f"the checkpoint is newer than the last commit marker: batch {committed} is committed, "
-            f"the marker is of batch {marker.batch}",
-            place=place,
-            hint="commit markers are lost, or this is another Kafka cluster: connect to the right "
-            "one, or put the markers topic back",
+        return (
+            f"the checkpoint is ahead of the last commit marker: batch {committed} is committed, "
+            f"the marker is of batch {marker.batch}"
         )
     if committed == marker.batch:
-        return Continue(marker, executed_only=None)
+        return None
     if committed < marker.batch - 1 or planned < marker.batch or checkpoint.planned is None:
-        raise RefusedError(
+        return (
             f"the checkpoint is older than the last commit marker: batch {committed} is committed "
-            f"and {planned} planned, the marker is of batch {marker.batch}",
-            place=place,
-            hint="this is a copy from before: put the newest checkpoint folder back",
+            f"and {planned} planned, the marker is of batch {marker.batch}"
         )
     differing = _difference(checkpoint.planned.end, marker.end)
     if differing:
-        raise RefusedError(
+        return (
             f"batch {planned} of the checkpoint is not batch {marker.batch} of the last commit "
-            f"marker: {differing}",
-            place=place,
-            hint="the checkpoint was changed or copied: put the lane's own one back",
+            f"marker: {differing}"
         )
-    return Continue(marker, executed_only=marker.batch)
+    return None
 
 
 def _difference(planned: Positions, written: Positions) -> str:

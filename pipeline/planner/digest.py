@@ -10,13 +10,13 @@ field without every fragment seeming changed.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.network.model import Expression, ExternalStream
-from pipeline.planner.plan import DerivedStream, Fragment, Plan
+from pipeline.network.model import Expression, ExternalStream, Silence
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 
 FORMAT_VERSION = 1
 
@@ -37,6 +37,21 @@ def fragment_digest(fragment: Fragment) -> str:
     return _hash(_canonical(fragment))
 
 
+def state_digest(fragment: Fragment) -> str:
+    """`<format version>:<SHA-256 in hex>` of what decides which state a fragment's query holds.
+
+    Where its results go decides nothing about it, nor does when its inputs' event time moves on:
+    both may change while the state stays good. What stands behind the stateful box counts, since
+    Spark keeps no column that nothing reads.
+    """
+    return _hash(
+        {
+            "inputs": [_canonical(_without_timing(stream)) for stream in fragment.inputs],
+            "boxes": [_canonical(box) for box in fragment.boxes],
+        }
+    )
+
+
 def plan_digest(plan: Plan) -> str:
     """`<format version>:<SHA-256 in hex>` of all fragments and of the topics they need."""
     return _hash(
@@ -47,6 +62,13 @@ def plan_digest(plan: Plan) -> str:
             "topics": [_canonical(topic) for topic in plan.topics],
         }
     )
+
+
+def _without_timing(stream: FragmentInput) -> FragmentInput:
+    """An input as if its patience were the same everywhere."""
+    if not isinstance(stream, ExternalStream):
+        return stream
+    return replace(stream, lateness_ms=0, idle_after_ms=0, silence=Silence.IDLE, ahead_ms=0)
 
 
 def _hash(value: Json) -> str:

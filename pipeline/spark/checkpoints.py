@@ -9,17 +9,19 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 from pipeline.ids import BatchId, Epoch, Incarnation
-from pipeline.lanes.start import CheckpointFacts, PlannedBatch
+from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
 from pipeline.names import FragmentNames
 from pipeline.spark.facts import positions
 from pipeline.spark.lowered import Lowered
 
 FORMAT_VERSION = 1
 _IDENTITY = "medusa.json"
+_SET_ASIDE = "medusa.damaged.json"
 _KEPT_EPOCHS = 2
 
 
@@ -34,78 +36,101 @@ class Checkpoints:
         """Where the lane of an epoch keeps its checkpoint."""
         return self._root / self._names.checkpoint(epoch)
 
-    def newest(self, before: Epoch) -> Path | None:
-        """The folder of the last epoch before this one that left a complete one."""
-        folders = [path for path in self._complete() if path.name < self.folder(before).name]
-        return folders[-1] if folders else None
+    def any(self, before: Epoch) -> Path | None:
+        """The newest complete folder of an earlier epoch."""
+        return next(iter(self._complete(before)), None)
 
-    def create(
-        self, epoch: Epoch, incarnation: Incarnation, digest: str, source: Path | None
-    ) -> Path:
-        """Make the folder of an epoch, empty or from an earlier epoch's folder.
+    def of(self, incarnation: Incarnation, before: Epoch) -> Path | None:
+        """The newest complete folder of an earlier epoch that belongs to an incarnation."""
+        return next((f for f in self._complete(before) if _incarnation(f) == incarnation), None)
 
-        `digest` is that of the fragment's plan: state fits only the plan that made it.
-        """
-        folder = self.folder(epoch)
-        try:
-            if folder.exists():
-                shutil.rmtree(folder)
-            folder.mkdir(parents=True)
-            if source is not None:
-                _link_tree(source, folder)
-            identity = {"format": FORMAT_VERSION, "incarnation": incarnation, "digest": digest}
-            (folder / _IDENTITY).write_text(json.dumps(identity), encoding="utf-8")
-            for old in self._complete()[:-_KEPT_EPOCHS]:
-                shutil.rmtree(old, ignore_errors=True)
-        except OSError as error:
-            raise EnvironmentProblem(
-                f"the checkpoint cannot be written: {error.strerror}",
-                place=str(folder),
-                hint="make the folder writable, or point `checkpoints` at another one",
-            ) from error
+    def link(self, epoch: Epoch, source: Path) -> Path:
+        """Make the folder of an epoch that goes on where an earlier epoch's folder stands."""
+        with _writing(self.folder(epoch)):
+            folder = self._emptied(epoch)
+            _link_tree(source, folder)
         return folder
 
-    def _complete(self) -> list[Path]:
-        """Folders with an identity, which is written last, so that half a copy does not count."""
-        parent = self.folder(Epoch(0)).parent
-        return sorted(path.parent for path in parent.glob(f"epoch-*/{_IDENTITY}"))
+    def empty(self, epoch: Epoch) -> Path:
+        """Make the empty folder of an epoch."""
+        with _writing(self.folder(epoch)):
+            return self._emptied(epoch)
+
+    def complete(self, epoch: Epoch, incarnation: Incarnation) -> None:
+        """Say to which incarnation the folder of an epoch belongs: from now on it counts."""
+        folder = self.folder(epoch)
+        with _writing(folder):
+            identity = {"format": FORMAT_VERSION, "incarnation": incarnation}
+            (folder / _IDENTITY).write_text(json.dumps(identity), encoding="utf-8")
+            for old in self._complete(epoch)[_KEPT_EPOCHS - 1 :]:
+                shutil.rmtree(old, ignore_errors=True)
+
+    def set_aside(self, epoch: Epoch) -> None:
+        """Let a folder that turned out to be damaged count no more; it stays for inspection.
+
+        Earlier folders of the same incarnation share its files, so they go with it.
+        """
+        damaged = _incarnation(self.folder(epoch))
+        for folder in self._complete(Epoch(epoch + 1)):
+            if _incarnation(folder) == damaged:
+                with _writing(folder):
+                    (folder / _IDENTITY).rename(folder / _SET_ASIDE)
+
+    def _emptied(self, epoch: Epoch) -> Path:
+        folder = self.folder(epoch)
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        return folder
+
+    def _complete(self, before: Epoch) -> list[Path]:
+        """Earlier folders with an identity, newest first; it is written last of all."""
+        limit = self.folder(before)
+        found = (path.parent for path in limit.parent.glob(f"epoch-*/{_IDENTITY}"))
+        return sorted((path for path in found if path.name < limit.name), reverse=True)
 
 
-def read_facts(folder: Path, lowered: Lowered) -> tuple[CheckpointFacts, str] | None:
-    """What a checkpoint folder holds, and the digest of its plan; None if it holds no identity.
-
-    Raises:
-        BrokenInvariantError: a file in it cannot be understood.
-    """
-    identity_file = folder / _IDENTITY
-    if not identity_file.is_file():
-        return None
+def read_facts(folder: Path, lowered: Lowered) -> CheckpointFacts | Unusable:
+    """What a complete checkpoint folder holds, or why it says nothing."""
+    incarnation = _incarnation(folder)
+    if incarnation is None:
+        return Unusable(f"the checkpoint {folder.name} does not say whose it is")
     try:
-        identity = json.loads(identity_file.read_text(encoding="utf-8"))
-        if identity["format"] != FORMAT_VERSION:
-            raise BrokenInvariantError(
-                f"the checkpoint has format {identity['format']}, this version reads "
-                f"{FORMAT_VERSION}",
-                place=str(folder),
-            )
         committed = _last_number(folder / "commits")
         number = _last_number(folder / "offsets")
         planned = None
         if number is not None:
             lines = (folder / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()
             planned = PlannedBatch(BatchId(number), positions(lines[2:], lowered))
-        facts = CheckpointFacts(
-            incarnation=Incarnation(identity["incarnation"]),
-            committed=None if committed is None else BatchId(committed),
-            planned=planned,
-        )
-    except (OSError, ValueError, KeyError) as error:
-        raise BrokenInvariantError(
-            f"the checkpoint cannot be read: {error}",
+    except (OSError, ValueError, BrokenInvariantError) as error:
+        return Unusable(f"the checkpoint {folder.name} cannot be read: {error}")
+    return CheckpointFacts(
+        incarnation=incarnation,
+        committed=None if committed is None else BatchId(committed),
+        planned=planned,
+    )
+
+
+def _incarnation(folder: Path) -> Incarnation | None:
+    """Whose a folder is; None if that cannot be read, or a newer version wrote it."""
+    try:
+        identity = json.loads((folder / _IDENTITY).read_text(encoding="utf-8"))
+        known = identity["format"] == FORMAT_VERSION
+        return Incarnation(str(identity["incarnation"])) if known else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the checkpoint cannot be written: {error.strerror}",
             place=str(folder),
-            hint="keep the folder for inspection; the fragment cannot continue from it",
+            hint="make the folder writable, or point `checkpoints` at another one",
         ) from error
-    return facts, str(identity["digest"])
 
 
 def _last_number(folder: Path) -> int | None:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pyspark.sql.avro.functions import from_avro, to_avro
 
 from pipeline.ids import Incarnation, SchemaId, StreamName, TopicName
+from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
@@ -104,9 +105,15 @@ class RangeReader:
         )
 
 
-def emit(lowered: Lowered, reader: Reader, incarnation: Incarnation) -> DataFrame:
+def emit(
+    lowered: Lowered,
+    reader: Reader,
+    incarnation: Incarnation,
+    left_out: tuple[LeftOut, ...] = (),
+) -> DataFrame:
     """The whole query: rows of (key, value, timestamp_ms, partition, reason).
 
+    `left_out` are records that count in no result of a stateful fragment; a rebuild names them.
     `reason` is null in a result; else the row is a result that could not be computed and `value`
     holds what it would have been computed from, as JSON.
     """
@@ -120,7 +127,10 @@ def emit(lowered: Lowered, reader: Reader, incarnation: Incarnation) -> DataFram
         rows = _path_observed(rows, path)
         rows = rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
         return _encoded(rows, lowered.encoding, passed=True)
-    ports = [_port(raw[path.source], lowered, path, incarnation) for path in lowered.paths]
+    ports = [
+        _port(_without(raw[path.source], path, left_out), lowered, path, incarnation)
+        for path in lowered.paths
+    ]
     if isinstance(core, WindowCore):
         results = _windowed(ports[0], core)
     else:
@@ -174,6 +184,21 @@ def _judged(raw: DataFrame, source: Source, path: Path, incarnation: Incarnation
     event_time = F.expr(time.sql) if time.sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
     rows = rows.withColumn(hidden.EVENT_TIME, F.when(_is_decoded(), event_time))
     return rows.withColumn(hidden.REASON, F.when(~is_advance, _reason(source)))
+
+
+def _without(raw: DataFrame, path: Path, left_out: tuple[LeftOut, ...]) -> DataFrame:
+    """Without the records that an earlier life of the lane has left out on this path."""
+    rows = [
+        (one.at.topic, one.at.partition, int(one.offset))
+        for one in left_out
+        if one.at.input == path.source and one.port in {"", path.port}
+    ]
+    if not rows:
+        return raw
+    columns = ["topic", "partition", "offset"]
+    schema = "topic string, partition int, offset bigint"
+    gone = raw.sparkSession.createDataFrame(rows, schema)
+    return raw.join(F.broadcast(gone), columns, "left_anti")
 
 
 def _wanted(source: Source, path: Path, incarnation: Incarnation) -> Column:
@@ -265,11 +290,15 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
 
     Metrics are computed row by row, apart from the compiled plan; so each is as plain as it can be.
     """
-    is_data = F.col(hidden.TOPIC) == source.data.topic
-    fine = is_data & F.col(hidden.REASON).isNull()
-    largest = F.when(fine, F.unix_millis(hidden.EVENT_TIME))
-    rows = rows.withColumn(hidden.PROGRESS, largest)
-    reason = F.col(hidden.REASON)
+    topic, partition = F.col(hidden.TOPIC), F.col(hidden.PARTITION)
+    reason, time_ms = F.col(hidden.REASON), F.unix_millis(hidden.EVENT_TIME)
+    own, again = topic == source.data.topic, topic == source.topic(TopicRole.REDRIVE)
+    rows = rows.withColumns(
+        {
+            hidden.PROGRESS: F.when(own & reason.isNull(), time_ms),
+            hidden.REDRIVEN: F.when(again & reason.isNull(), time_ms),
+        }
+    )
     return rows.observe(
         f"{SOURCE_METRICS}{source.input}",
         F.count(F.lit(1)).alias("rows"),
@@ -277,8 +306,9 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
         F.max(hidden.ADVANCE).alias("advance"),
         F.count(reason).alias("bad"),
         F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, 1)).alias("unknown"),
+        F.max(hidden.REDRIVEN).alias("redriven"),
         *[
-            F.max(F.when(F.col(hidden.PARTITION) == p, F.col(hidden.PROGRESS))).alias(f"partition_{p}")
+            F.max(F.when(partition == p, F.col(hidden.PROGRESS))).alias(f"partition_{p}")
             for p in range(source.data.partitions)
         ],
     )

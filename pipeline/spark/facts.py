@@ -17,7 +17,7 @@ from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
 from pipeline.spark.emit import PATH_METRICS, SOURCE_METRICS
-from pipeline.spark.lowered import Lowered
+from pipeline.spark.lowered import Lowered, TopicRole
 
 _DROPPED = "numRowsDroppedByWatermark"
 
@@ -47,6 +47,13 @@ class Engine:
             for source, row in sources
             for partition in range(source.data.partitions)
             if (value := row.get(f"partition_{partition}")) is not None
+        } | {
+            InputPartition(source.input, assigned.topic, partition): Millis(int(value))
+            for source, row in sources
+            if (value := row.get("redriven")) is not None
+            for assigned in source.topics
+            if assigned.role is TopicRole.REDRIVE
+            for partition in range(assigned.partitions)
         }
         records = sum(
             int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources

@@ -17,6 +17,8 @@ EVENT_TIME = "__event_time"
 REASON = "__reason"
 PROGRESS = "__progress"
 """Event time in milliseconds of the stream's own good records; else null."""
+REDRIVEN = "__redriven"
+"""The same of good records that were sent again."""
 WATERMARK = "__watermark"
 
 ORIGINAL = (TOPIC, PARTITION, OFFSET, KEY, VALUE, KAFKA_TIME, HEADERS)

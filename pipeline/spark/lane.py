@@ -2,44 +2,48 @@
 
 Order of a start: the epoch is claimed before; initialise transactions (which fences the last
 owner), read the marker, stop if its epoch is newer, decide what to start from, commit a copy of the
-marker under the own epoch, start the query.
+marker under the own epoch, build the state if there is none to go on from, start the query.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Clock, Deadline
-from pipeline.errors import (
-    MedusaError,
-    RefusedError,
-    RetryError,
-)
+from pipeline.errors import RetryError
 from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, StreamName, TopicName
 from pipeline.lanes import codec
-from pipeline.lanes.events import FragmentId, LaneEvent, LaneStarted
+from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
 from pipeline.lanes.start import (
     BeginAt,
+    CheckpointFacts,
     Continue,
     FirstStart,
+    Rebuild,
+    Start,
+    StateChoice,
+    Unusable,
+    Wanted,
     adopted,
+    begun_anew,
     decide_start,
     first_marker,
+    reassigned,
+    rebuilt,
 )
-from pipeline.planner.digest import fragment_digest
+from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import KafkaReader, emit
@@ -47,14 +51,21 @@ from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered
+from pipeline.spark.planned import plan_first_batch
+from pipeline.spark.query import (
+    DamagedCheckpointError,
+    Query,
+    QueryRunner,
+    StoppingError,
+    first_line,
+    from_spark,
+)
+from pipeline.spark.rebuild import Log
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
 from pipeline.spark.surroundings import Surveyor
 
 START_DEADLINE_S = 60.0
-STOP_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
-POLL_S = 1
-LOCK_S = 0.05
 RECORDS_PER_BATCH = 400_000
 """Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
 FETCH_WAIT_MS = 5
@@ -73,13 +84,15 @@ SCHEMA_ROUNDS = 8
 class LaneSettings:
     """Which lane: a fragment as one version of its network has it, under one ownership.
 
-    `topic_ids`: the ids that its topics had when it was deployed.
+    `topic_ids`: the ids that its topics had when it was deployed; `choice`: what is to happen with a
+    state that does not fit.
     """
 
     fragment: Fragment
     version: NetworkVersion
     epoch: Epoch
     topic_ids: Mapping[TopicName, str]
+    choice: StateChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +111,6 @@ class LaneHost:
         return StableLane(settings, self)
 
 
-class _StoppingError(Exception):
-    """Raised inside a batch to end a query that was asked to stop; nothing was written."""
-
-
 class StableLane:
     """Runs one fragment until it is told to stop or cannot go on. One use only."""
 
@@ -112,10 +121,10 @@ class StableLane:
         fragment = settings.fragment
         self._id = FragmentId(fragment.names.network, fragment.names.fragment)
         self._stop = threading.Event()
-        self._in_batch = threading.Lock()
-        self._raised: MedusaError | None = None
-        label = f"{self._id.network}.{self._id.fragment}"
-        self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": label})
+        self._runner = QueryRunner(self._stop)
+        self._checkpoints = Checkpoints(host.checkpoints, fragment.names)
+        self._label = f"{self._id.network}.{self._id.fragment}"
+        self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Safe from any thread."""
@@ -135,12 +144,12 @@ class StableLane:
         boundaries = PlainProducer(bootstrap, BOUNDARY_DEADLINE_S)
         try:
             self._run(writer, boundaries)
-        except _StoppingError:
+        except StoppingError:
             return
         except PySparkException as error:
-            raise self._raised or _from_spark(error) from error
+            raise from_spark(error, self._checkpoints.folder(self._settings.epoch)) from error
         except (Py4JError, ConnectionError) as error:
-            raise RetryError(f"Java does not answer: {_first_line(error)}") from error
+            raise RetryError(f"Java does not answer: {first_line(error)}") from error
         finally:
             writer.close()
             boundaries.close()
@@ -150,68 +159,81 @@ class StableLane:
         writer.start(deadline)
         marker = self._read_marker()
         lowered = self._lowered()
-        checkpoints = Checkpoints(self._host.checkpoints, self._settings.fragment.names)
-        marker, source = self._begin(marker, lowered, checkpoints)
+        wanted = self._wanted(marker)
+        start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
+        sink = Sink(self._sink_context(writer, boundaries, lowered))
+        folder, lowered = self._begin(start, wanted, sink, lowered)
         how = profile(self._settings.fragment)
-        context = SinkContext(
-            fragment=self._settings.fragment,
-            id=self._id,
-            version=self._settings.version,
+        epoch, last = self._settings.epoch, sink.marker
+        self._host.tell(LaneStarted(self._id, epoch, last.incarnation, last, how))
+        try:
+            self._query(lowered, folder, sink)
+        except DamagedCheckpointError:
+            self._checkpoints.set_aside(epoch)
+            raise
+
+    # --- where it starts ------------------------------------------------------------------------
+
+    def _wanted(self, marker: CommitMarker | None) -> Wanted:
+        fragment, choice = self._settings.fragment, self._settings.choice
+        fits = choice and marker and choice.incarnation == marker.incarnation
+        return Wanted(
             epoch=self._settings.epoch,
-            profile=how,
-            writer=writer,
-            admin=self._host.surveyor.admin,
-            output_partitions=lowered.encoding.partitions,
-            boundaries=boundaries,
-            clock=self._clock,
-            tell=self._host.tell,
+            state=state_digest(fragment),
+            stateful=fragment.stateful_box is not None,
+            on_change=choice.on_change if choice and fits else None,
+            place=f"fragment {self._label}",
         )
-        sink = Sink(context, marker)
-        sink.start(marker)
-        folder = checkpoints.create(
-            self._settings.epoch,
-            marker.incarnation,
-            fragment_digest(self._settings.fragment),
-            source,
-        )
-        epoch = self._settings.epoch
-        self._host.tell(LaneStarted(self._id, epoch, marker.incarnation, marker, how))
-        for _ in range(SCHEMA_ROUNDS):
-            try:
-                self._query(lowered, folder, sink)
-            except PySparkException:
-                if not isinstance(self._raised, UnknownSchemasError):
-                    raise
-                self._log.info("%s: looking them up", self._raised.message)
-                lowered = self._lowered(self._raised.ids)
-        raise RetryError("new schema ids came faster than they could be looked up")
+
+    def _checkpoint(
+        self, marker: CommitMarker | None, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        epoch, checkpoints = self._settings.epoch, self._checkpoints
+        if marker is None:
+            folder = checkpoints.any(epoch)
+            return Unusable("nothing has run yet") if folder is None else read_facts(folder, lowered)
+        folder = checkpoints.of(marker.incarnation, epoch)
+        if folder is None:
+            return Unusable("there is no checkpoint of its last life here")
+        return read_facts(folder, lowered)
 
     def _begin(
-        self, marker: CommitMarker | None, lowered: Lowered, checkpoints: Checkpoints
-    ) -> tuple[CommitMarker, Path | None]:
-        """The marker to commit first, and the checkpoint folder to go on from (None: empty)."""
-        epoch, now_ms = self._settings.epoch, self._clock.now_ms()
-        folder = checkpoints.newest(epoch)
-        found = read_facts(folder, lowered) if folder else None
-        if found is not None and found[1] != fragment_digest(self._settings.fragment):
-            raise RefusedError(
-                "the checkpoint was made by another version of this fragment",
-                place=str(folder),
-                hint="deploy the version that made it, or deploy under another network name",
-            )
-        place = f"fragment {self._id.fragment}, checkpoint {folder or 'none'}"
-        start = decide_start(marker, found[0] if found else None, epoch, place)
+        self, start: Start, wanted: Wanted, sink: Sink, lowered: Lowered
+    ) -> tuple[Path, Lowered]:
+        """Commit the marker and make the checkpoint folder that the query goes on from."""
+        epoch, now_ms, incarnation = wanted.epoch, self._clock.now_ms(), self._incarnation()
         match start:
             case FirstStart():
                 positions = self._host.surveyor.start_positions(lowered)
-                return first_marker(epoch, self._incarnation(), positions, now_ms), None
-            case BeginAt():
-                return adopted(start.marker, epoch, now_ms), None
-            case Continue():
-                return adopted(start.marker, epoch, now_ms), folder
+                sink.start(first_marker(wanted, incarnation, positions, now_ms))
+                folder = self._checkpoints.empty(epoch)
+            case BeginAt(marker):
+                marker = self._reassigned(marker, lowered)
+                sink.start(begun_anew(marker, wanted, incarnation, now_ms))
+                folder = self._checkpoints.empty(epoch)
+            case Continue(marker, executed_only):
+                # The partitions of a batch that is planned already are what they are.
+                if executed_only is None:
+                    marker = self._reassigned(marker, lowered)
+                sink.start(adopted(marker, epoch, now_ms))
+                source = self._checkpoints.of(marker.incarnation, epoch)
+                if source is None:
+                    raise RetryError("the checkpoint is gone", place=wanted.place)
+                folder = self._checkpoints.link(epoch, source)
+            case Rebuild():
+                start = replace(start, marker=self._reassigned(start.marker, lowered))
+                sink.start(adopted(start.marker, epoch, now_ms))
+                folder = self._checkpoints.empty(epoch)
+                begin, lowered = self._rebuild(start, folder, incarnation, lowered)
+                sink.start(rebuilt(start, begin, wanted, incarnation, self._clock.now_ms()))
+        self._checkpoints.complete(epoch, sink.marker.incarnation)
+        return folder, lowered
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
+
+    def _reassigned(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        return reassigned(marker, self._host.surveyor.positions_for(lowered, marker.end))
 
     def _read_marker(self) -> CommitMarker | None:
         names = self._settings.fragment.names
@@ -226,98 +248,97 @@ class StableLane:
             fragment, self._host.surveyor.survey(fragment, self._settings.topic_ids, new_ids)
         )
 
-    # --- one query --------------------------------------------------------------------------
+    def _sink_context(
+        self, writer: TransactionalWriter, boundaries: PlainProducer, lowered: Lowered
+    ) -> SinkContext:
+        return SinkContext(
+            fragment=self._settings.fragment,
+            id=self._id,
+            version=self._settings.version,
+            epoch=self._settings.epoch,
+            profile=profile(self._settings.fragment),
+            writer=writer,
+            admin=self._host.surveyor.admin,
+            output_partitions=lowered.encoding.partitions,
+            boundaries=boundaries,
+            clock=self._clock,
+            tell=self._host.tell,
+        )
+
+    # --- queries --------------------------------------------------------------------------------
+
+    def _rebuild(
+        self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
+    ) -> tuple[Positions, Lowered]:
+        """Build the state in an empty folder; from where, and with which schemas."""
+        log = Log(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
+        todo = log.prepare(start, lowered, self._settings.fragment.names.dead_letters)
+        self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
+        self._host.tell(LaneRebuilding(self._id, self._settings.epoch, start.why, todo.records))
+        spark, end = self._host.spark, start.marker.end
+        plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
+
+        def run(lowered: Lowered) -> None:
+            inspector = Inspector(spark, lowered, self._options())
+
+            def write(rows: DataFrame, batch: int, engine: Engine) -> None:
+                rows.write.format("noop").mode("overwrite").save()
+                facts = engine.batch_facts(batch)
+                if facts.unknown:
+                    raise UnknownSchemasError(inspector.unknown_ids(todo.begin, end))
+                todo.check(facts)
+
+            rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
+            name = f"{self._label}.{self._settings.epoch}.rebuild"
+            self._runner.run(Query(name, rows, lowered, folder, write, once=True))
+
+        lowered = self._knowing_schemas(lowered, run)
+        self._log.info("the state is rebuilt")
+        return todo.begin, lowered
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
-        """Run a query until it fails or is stopped, which raises as well."""
-        self._raised = None
-        options = {
+        """Run until it fails or is stopped, which raises as well."""
+
+        def run(lowered: Lowered) -> None:
+            inspector = Inspector(self._host.spark, lowered, self._options())
+
+            def write(rows: DataFrame, batch: int, engine: Engine) -> None:
+                sink.write(rows, batch, engine, inspector)
+
+            rows = emit(lowered, self._reader(sink.marker.end), sink.marker.incarnation)
+            name = f"{self._label}.{self._settings.epoch}"
+            self._runner.run(Query(name, rows, lowered, folder, write))
+
+        self._knowing_schemas(lowered, run)
+
+    def _knowing_schemas(self, lowered: Lowered, run: Callable[[Lowered], None]) -> Lowered:
+        """Run, and run again with what was looked up whenever a batch meets new schema ids."""
+        for _ in range(SCHEMA_ROUNDS):
+            try:
+                run(lowered)
+            except UnknownSchemasError as error:
+                self._log.info("%s: looking them up", error.message)
+                lowered = self._lowered(error.ids)
+            else:
+                return lowered
+        raise RetryError("new schema ids came faster than they could be looked up")
+
+    def _reader(self, begin: Positions) -> KafkaReader:
+        label = self._label
+        self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
+        limits = {"maxOffsetsPerTrigger": str(RECORDS_PER_BATCH), "failOnDataLoss": "true"}
+        return KafkaReader(self._host.spark, {**self._options(), **limits}, _starts(begin))
+
+    def _options(self) -> dict[str, str]:
+        return {
             "kafka.bootstrap.servers": self._host.bootstrap_servers,
             "kafka.isolation.level": "read_committed",
             "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
         }
-        inspector = Inspector(self._host.spark, lowered, options)
-        limits = {"maxOffsetsPerTrigger": str(RECORDS_PER_BATCH), "failOnDataLoss": "true"}
-        reader = KafkaReader(self._host.spark, {**options, **limits}, _starts(sink.marker.end))
-        label = f"{self._id.network}.{self._id.fragment}"
-        self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
-        rows = emit(lowered, reader, sink.marker.incarnation)
-        holder: list[Engine] = []
-        ready = threading.Event()
-
-        def write(batch_rows: DataFrame, batch: int) -> None:
-            ready.wait(START_DEADLINE_S)
-            self._write(batch_rows, batch, holder[0], sink, inspector)
-
-        query = (
-            rows.writeStream.outputMode("append")
-            .queryName(f"{label}.{self._settings.epoch}")
-            .option("checkpointLocation", folder.as_uri())
-            .foreachBatch(write)
-            .start()
-        )
-        holder.append(Engine(query, lowered))
-        ready.set()
-        self._watch(query)
-
-    def _write(
-        self, rows: DataFrame, batch: int, engine: Engine, sink: Sink, inspector: Inspector
-    ) -> None:
-        # Whoever ends the query holds the lock and waits for this call, so never wait for long.
-        while not self._in_batch.acquire(timeout=LOCK_S):
-            if self._stop.is_set():
-                raise _StoppingError
-        try:
-            if self._stop.is_set():
-                raise _StoppingError
-            sink.write(rows, batch, engine, inspector)
-        except MedusaError as error:
-            self._raised = error
-            raise
-        finally:
-            self._in_batch.release()
-
-    def _watch(self, query: StreamingQuery) -> None:
-        while not self._stop.is_set():
-            if query.awaitTermination(POLL_S):
-                raise RetryError("the query ended by itself")
-        self._end(query)
-
-    def _end(self, query: StreamingQuery) -> None:
-        """Stop between two batches: inside one, Spark's own error handling would fail."""
-        if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
-            raise RetryError("the last batch did not finish in time")
-        try:
-            query.stop()
-        except PySparkException as error:
-            self._log.debug("the query ended while it was stopped: %s", _first_line(error))
-        finally:
-            self._in_batch.release()
-        raise _StoppingError
 
 
-def _starts(end: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:
+def _starts(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:
     starts: dict[StreamName, dict[TopicName, dict[int, int]]] = {}
-    for at, offset in end.items():
+    for at, offset in begin.items():
         starts.setdefault(at.input, {}).setdefault(at.topic, {})[at.partition] = int(offset)
     return starts
-
-
-_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
-
-
-def _from_spark(error: PySparkException) -> MedusaError:
-    """Spark's failure in our words: the only translation of its errors."""
-    text = str(error)
-    if any(sign in text for sign in _DATA_LOSS):
-        return RefusedError(
-            "an input no longer holds records that were not read yet",
-            hint="its retention overtook the lane, or the topic was made again; the log of the "
-            "node names the partition and the offsets",
-        )
-    return RetryError(f"the query failed: {_first_line(error)}")
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:500]

@@ -6,6 +6,7 @@ Spark in here.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow.compute as pc
 from pyarrow import Table
@@ -41,14 +42,15 @@ class Results:
         if reasons.null_count < len(reasons):
             fine = fine.filter(pc.is_null(reasons))
         for chunk in fine.select(COLUMNS).to_batches(max_chunksize=ROWS_AT_ONCE):
-            yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
+            columns = (column.to_pylist() for column in chunk.columns)
+            yield from cast("Iterator[Record]", zip(*columns, strict=True))
 
-    def failed(self) -> Iterator[tuple[str, Record]]:
-        """What could not be computed, with its reason."""
+    def failed(self) -> Iterator[tuple[str, bytes, Millis]]:
+        """What could not be computed: the reason, what it was computed from, and the time."""
         reasons = self.table.column("reason")
         if reasons.null_count == len(reasons):
             return
         failed = self.table.filter(pc.is_valid(reasons))
         for row in failed.to_pylist():
-            key, value, timestamp_ms, partition = (row[name] for name in COLUMNS)
-            yield row["reason"], (key, value, timestamp_ms, partition)
+            reason, value, at = row["reason"], row["value"], row["timestamp_ms"]
+            yield cast("str", reason), cast("bytes", value), cast("Millis", at)

@@ -82,10 +82,10 @@ class SinkContext:
 class Sink:
     """Writes the batches of one lane. Not safe for two batches at once; Spark never does that."""
 
-    def __init__(self, context: SinkContext, marker: CommitMarker) -> None:
+    def __init__(self, context: SinkContext) -> None:
         self._context = context
-        self._marker = marker
-        self._needed = resume(marker)
+        self._known: CommitMarker | None = None
+        self._needed = NeededLog({})
         self._published_ms: Millis | None = None
         self._mirrored_at_s = -MIRROR_INTERVAL_S
         self._log = logging.LoggerAdapter(
@@ -94,8 +94,14 @@ class Sink:
 
     @property
     def marker(self) -> CommitMarker:
-        """The last marker that is known to be committed."""
-        return self._marker
+        """The last marker that is known to be committed.
+
+        Raises:
+            BrokenInvariantError: `start` was not called.
+        """
+        if self._known is None:
+            raise BrokenInvariantError("a sink writes before its lane has started")
+        return self._known
 
     def write(
         self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: SecondLook
@@ -113,8 +119,8 @@ class Sink:
         table = rows.toArrow()
         facts = engine.batch_facts(batch)
         if facts.unknown:
-            raise UnknownSchemasError(inspector.unknown_ids(self._marker.end, facts.end))
-        if is_repeat(self._marker, self._marker.incarnation, facts):
+            raise UnknownSchemasError(inspector.unknown_ids(self.marker.end, facts.end))
+        if is_repeat(self.marker, facts):
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)
             return
@@ -141,7 +147,7 @@ class Sink:
         except MedusaError:
             writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
             raise
-        self._marker, self._needed = marker, needed
+        self._known, self._needed = marker, needed
         self._finished(sent, started_s)
         self._publish_boundary()
 
@@ -151,11 +157,11 @@ class Sink:
         self._context.writer.begin()
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
-        self._marker = marker
+        self._known, self._needed = marker, resume(marker)
         self._publish_boundary()
 
     def _next(self, facts: BatchFacts, written: Written) -> tuple[CommitMarker, NeededLog]:
-        shape, last = self._context.profile.shape, self._marker
+        shape, last = self._context.profile.shape, self.marker
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
         log, needed = after_batch(shape, self._needed, read)
         promised = promise(
@@ -183,7 +189,7 @@ class Sink:
         """
         if facts.late:
             return facts.late_ms
-        promised = self._marker.boundary_ms
+        promised = self.marker.boundary_ms
         if isinstance(self._context.profile.shape, Stateless) and promised is not None:
             earliest_ms = results.earliest_ms
             return promised if earliest_ms is not None and earliest_ms <= promised else None
@@ -199,7 +205,7 @@ class Sink:
     ) -> list[Rejected]:
         if not facts.bad and late_ms is None:
             return []
-        rejected = inspector.rejected(self._marker.end, facts.end, late_ms)
+        rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
         derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
         for record in rejected:
             if record.why.reason is Reason.LATE and record.input in derived:
@@ -216,8 +222,8 @@ class Sink:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
         topic = self._context.fragment.output.topic
         failed = 0
-        for reason, (_, value, timestamp_ms, _) in results.failed():
-            self._send_failed_result(reason, value, Millis(timestamp_ms))
+        for reason, value, timestamp_ms in results.failed():
+            self._send_failed_result(reason, value, timestamp_ms)
             failed += 1
         return self._context.writer.send_many(topic, results.records()), failed
 
@@ -249,7 +255,7 @@ class Sink:
 
         What cannot be published now is published with the next batch, or at the next start.
         """
-        boundary_ms = self._marker.boundary_ms
+        boundary_ms = self.marker.boundary_ms
         if boundary_ms is None or boundary_ms == self._published_ms:
             return
         output, writer = self._context.fragment.output.topic, self._context.fragment.names.writer
@@ -262,7 +268,7 @@ class Sink:
                 boundaries_topic(output),
                 writer.encode(),
                 codec.encode_boundary(record),
-                timestamp_ms=self._marker.written_at_ms,
+                timestamp_ms=self.marker.written_at_ms,
                 partition=0,
             )
         except (RetryError, UnavailableError) as error:
@@ -290,7 +296,7 @@ class Sink:
     def _finished(self, rows_out: int, started_s: float) -> None:
         elapsed_ms = round(1000 * (self._context.clock.monotonic_s() - started_s))
         self._context.tell(
-            BatchFinished(self._context.id, self._context.epoch, self._marker, rows_out, elapsed_ms)
+            BatchFinished(self._context.id, self._context.epoch, self.marker, rows_out, elapsed_ms)
         )
 
 

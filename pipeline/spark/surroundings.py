@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from brokers.kafka.admin import KafkaAdmin
 from pipeline.errors import RefusedError, SchemaError
 from pipeline.ids import Offset, SchemaId, Subject, TopicName
-from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.names import key_subject, tentative_topic, value_subject
 from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.plan import Fragment, FragmentInput
@@ -85,6 +85,30 @@ class Surveyor:
                 for partition, offset in offsets[assigned.topic].items():
                     at = InputPartition(source.input, assigned.topic, partition)
                     found[at] = Offset(offset)
+        return found
+
+    def positions_for(self, lowered: Lowered, known: Positions) -> dict[InputPartition, Offset]:
+        """A position for every partition that is assigned now.
+
+        What is not known begins at its start: for a topic that got more partitions its oldest
+        record, for a topic that was not read before where its stream says.
+        """
+        assigned = {
+            InputPartition(source.input, topic.topic, partition)
+            for source in lowered.sources
+            for topic in source.topics
+            for partition in range(topic.partitions)
+        }
+        found = {at: known[at] for at in assigned if at in known}
+        new = assigned - found.keys()
+        if not new:
+            return found
+        read_before = {(at.input, at.topic) for at in found}
+        first = self.start_positions(lowered)
+        oldest = self.admin.start_offsets(sorted({at.topic for at in new}))
+        for at in new:
+            grown = (at.input, at.topic) in read_before
+            found[at] = oldest[at.topic][at.partition] if grown else first[at]
         return found
 
     def _start_of(self, topic: TopicName, start: StartAt) -> Mapping[int, Offset]:

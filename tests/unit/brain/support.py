@@ -31,7 +31,7 @@ from pipeline.ids import (
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import first_marker
+from pipeline.lanes.start import Wanted, first_marker
 from pipeline.network.model import Silence
 
 NETWORK = NetworkName("tolls")
@@ -64,7 +64,8 @@ def wish(
 def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:
     """The marker of a lane that has read nothing of two partitions of each input."""
     end = {at(i, p): Offset(0) for i in inputs for p in (0, 1)}
-    return first_marker(Epoch(epoch), Incarnation(f"life-{epoch}"), end, START_MS)
+    wanted = Wanted(Epoch(epoch), "digest", stateful=True, on_change=None, place="here")
+    return first_marker(wanted, Incarnation(f"life-{epoch}"), end, START_MS)
 
 
 class Agent:

@@ -1,6 +1,7 @@
 import pytest
 
-from pipeline.cli.times import parse_time, rfc3339, span
+from pipeline.cli.times import parse_time, span
+from pipeline.clock import rfc3339
 from pipeline.errors import UsageError
 from pipeline.ids import Millis
 

@@ -1,16 +1,19 @@
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import first_marker
+from pipeline.lanes.start import Wanted, first_marker
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
-FIRST = first_marker(Epoch(1), Incarnation("one"), {AT: Offset(0)}, Millis(0))
+WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+FIRST = first_marker(WANTED, Incarnation("one"), {AT: Offset(0)}, Millis(0))
 
 
 def _facts(batch: int, end: int, largest: int | None = None) -> BatchFacts:
@@ -64,12 +67,17 @@ def test_totals_add_up() -> None:
     assert marker.totals == Totals(records_in=7, records_out=4, dead_letters=2, late_dropped=1)
 
 
-def test_only_the_same_batch_of_the_same_incarnation_with_the_same_ends_is_a_repeat() -> None:
-    """Anything else must be written."""
+def test_only_the_batch_of_the_marker_is_a_repeat() -> None:
+    """Any other must be written."""
     facts = _facts(0, 5)
     marker = _after(FIRST, facts)
-    assert is_repeat(marker, Incarnation("one"), facts)
-    assert not is_repeat(marker, Incarnation("two"), facts)
-    assert not is_repeat(marker, Incarnation("one"), _facts(1, 5))
-    assert not is_repeat(marker, Incarnation("one"), replace(facts, end={AT: Offset(6)}))
-    assert not is_repeat(FIRST, Incarnation("one"), facts)
+    assert is_repeat(marker, facts)
+    assert not is_repeat(marker, _facts(1, 5))
+    assert not is_repeat(FIRST, facts)
+
+
+def test_a_written_batch_that_would_read_something_else_is_a_broken_invariant() -> None:
+    """Its output is final; nothing may be made of it a second time."""
+    marker = _after(FIRST, _facts(0, 5))
+    with pytest.raises(BrokenInvariantError, match="up to offset 5 and is planned up to 6"):
+        is_repeat(marker, _facts(0, 6))

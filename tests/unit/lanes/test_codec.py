@@ -45,6 +45,7 @@ MARKERS = st.builds(
     boundary_ms=st.none() | INSTANTS,
     totals=st.builds(Totals, COUNTS, COUNTS, COUNTS, COUNTS),
     written_at_ms=INSTANTS,
+    state=st.text(),
 )
 BOUNDARIES = st.builds(
     BoundaryRecord,
@@ -110,6 +111,7 @@ def example() -> dict[str, object]:
         boundary_ms=None,
         totals=Totals(5, 4, 1, 0),
         written_at_ms=Millis(1_000),
+        state="digest",
     )
     found: dict[str, object] = json.loads(encode_marker(marker))
     return found

@@ -10,10 +10,11 @@ from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.needed import SPANS_MAX, BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.lanes.start import first_marker
+from pipeline.lanes.start import Wanted, first_marker
 from pipeline.network.boxes.aggregate import TumblingWindow
 
 PARTITIONS = tuple(InputPartition(StreamName("cars"), TopicName("sightings"), p) for p in (0, 1))
+WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 ZERO: Positions = dict.fromkeys(PARTITIONS, Offset(0))
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=4))
 JOIN = Joined(span_ms=25)
@@ -101,7 +102,7 @@ def test_it_stays_right_after_a_restart_from_the_marker(
     for number, (left, right, rise) in enumerate(batches):
         model.batch((left, right), rise)
         if number == restart_after:
-            marker = first_marker(Epoch(1), Incarnation("one"), ZERO, Millis(0))
+            marker = first_marker(WANTED, Incarnation("one"), ZERO, Millis(0))
             progress = newest(model.rows)
             model.log = resume(
                 replace(marker, end=model.end, needed=model.needed, progress=progress)
@@ -130,7 +131,7 @@ def test_a_stateless_lane_needs_nothing_that_it_has_read() -> None:
 
 def test_a_partition_of_unknown_event_times_stays_needed() -> None:
     """A marker without its progress cannot tell when its rows are over."""
-    marker = first_marker(Epoch(1), Incarnation("one"), ZERO, Millis(0))
+    marker = first_marker(WANTED, Incarnation("one"), ZERO, Millis(0))
     model = Model(TEN, end={PARTITIONS[0]: Offset(5), PARTITIONS[1]: Offset(0)})
     model.rows[PARTITIONS[0]] = [1] * 5
     model.log = resume(replace(marker, end=model.end))

@@ -11,20 +11,32 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.markers import NO_BATCH, CommitMarker
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import (
+    REBUILT,
     BeginAt,
     CheckpointFacts,
     Continue,
     FirstStart,
+    OnChange,
     PlannedBatch,
+    Rebuild,
     Start,
+    Unusable,
+    Wanted,
     adopted,
+    begun_anew,
     decide_start,
     first_marker,
+    reassigned,
+    rebuilt,
 )
 
-PLACE = "fragment tolls.speed, checkpoint epoch-00000003"
+PLACE = "fragment tolls.speed"
 CARS = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
+NEW = InputPartition(StreamName("cars"), TopicName("sightings"), 1)
 ONE = Incarnation("one")
+GONE = Unusable("it is gone")
+STATEFUL = Wanted(Epoch(3), "digest", stateful=True, on_change=None, place=PLACE)
+STATELESS = replace(STATEFUL, stateful=False)
 
 
 def ends(batch: int) -> dict[InputPartition, Offset]:
@@ -33,44 +45,60 @@ def ends(batch: int) -> dict[InputPartition, Offset]:
 
 
 def marker(batch: int, *, epoch: int = 3, incarnation: str = "one") -> CommitMarker:
-    """The marker of a batch."""
-    first = first_marker(Epoch(epoch), Incarnation(incarnation), ends(-1), Millis(0))
-    return replace(first, batch=BatchId(batch), end=ends(batch))
+    """The marker of a batch; windows are open since the batch before."""
+    wanted = replace(STATEFUL, epoch=Epoch(epoch))
+    first = first_marker(wanted, Incarnation(incarnation), ends(-1), Millis(0))
+    if batch < 0:
+        return first
+    return replace(
+        first,
+        batch=BatchId(batch),
+        end=ends(batch),
+        needed=ends(batch - 1),
+        eviction_ms=Millis(batch * 1000),
+        boundary_ms=Millis(batch * 1000 - 1),
+    )
 
 
 def checkpoint(
-    committed: int, planned: int | None = None, incarnation: str | None = "one"
+    committed: int, planned: int | None = None, incarnation: str = "one"
 ) -> CheckpointFacts:
     """A checkpoint's facts; -1: none committed."""
     return CheckpointFacts(
-        incarnation=None if incarnation is None else Incarnation(incarnation),
+        incarnation=Incarnation(incarnation),
         committed=None if committed < 0 else BatchId(committed),
         planned=None if planned is None else PlannedBatch(BatchId(planned), ends(planned)),
     )
 
 
-def start(last: CommitMarker | None, facts: CheckpointFacts | None) -> Start:
+def start(
+    last: CommitMarker | None, facts: CheckpointFacts | Unusable, wanted: Wanted = STATEFUL
+) -> Start:
     """Decide under epoch 3."""
-    return decide_start(last, facts, Epoch(3), PLACE)
+    return decide_start(last, facts, wanted)
 
 
 def test_a_lane_that_never_ran_starts_for_the_first_time() -> None:
-    """No marker and no batch: positions and incarnation are still to be chosen."""
-    assert start(None, None) == FirstStart()
-    assert start(None, checkpoint(-1)) == FirstStart()
-    assert start(None, checkpoint(-1, incarnation=None)) == FirstStart()
+    """No marker and no checkpoint: positions and incarnation are still to be chosen."""
+    assert start(None, GONE) == FirstStart()
 
 
-def test_a_first_marker_without_any_batch_begins_at_its_positions() -> None:
-    """A crash between the first marker and the first batch loses nothing."""
-    assert start(marker(-1), None) == BeginAt(marker(-1))
-    assert start(marker(-1), checkpoint(-1)) == BeginAt(marker(-1))
-    assert start(marker(-1), checkpoint(-1, incarnation="other")) == BeginAt(marker(-1))
+def test_a_checkpoint_without_any_marker_is_refused() -> None:
+    """Nobody knows what was written: the markers were lost, or this is another cluster."""
+    with pytest.raises(RefusedError, match="no commit marker") as caught:
+        start(None, checkpoint(4, 4))
+    assert caught.value.place == PLACE
+    assert caught.value.hint
 
 
-def test_a_planned_first_batch_runs_and_is_written() -> None:
-    """Its transaction never committed, so its output is not there yet."""
-    assert start(marker(-1), checkpoint(-1, 0)) == Continue(marker(-1), executed_only=None)
+@pytest.mark.parametrize("facts", [GONE, checkpoint(-1), checkpoint(-1, 0, "other")])
+def test_a_first_marker_without_any_batch_begins_at_its_positions(
+    facts: CheckpointFacts | Unusable,
+) -> None:
+    """A crash before the first transaction loses nothing: the batch is planned again."""
+    found = start(marker(-1), facts)
+    assert isinstance(found, BeginAt)
+    assert found.marker == marker(-1)
 
 
 def test_marker_and_checkpoint_of_the_same_batch_continue() -> None:
@@ -81,52 +109,70 @@ def test_marker_and_checkpoint_of_the_same_batch_continue() -> None:
 
 def test_a_batch_that_was_written_but_not_committed_is_executed_only() -> None:
     """The crash came between the transaction and Spark's own commit."""
-    assert start(marker(7), checkpoint(6, 7)) == Continue(marker(7), executed_only=BatchId(7))
-    assert start(marker(0), checkpoint(-1, 0)) == Continue(marker(0), executed_only=BatchId(0))
+    for wanted in (STATEFUL, STATELESS):
+        found = start(marker(7), checkpoint(6, 7), wanted)
+        assert found == Continue(marker(7), executed_only=BatchId(7))
+        found = start(marker(0), checkpoint(-1, 0), wanted)
+        assert found == Continue(marker(0), executed_only=BatchId(0))
 
 
-@pytest.mark.parametrize(
-    ("last", "facts", "complaint"),
-    [
-        (marker(7), None, "checkpoint is missing, but batch 7 is written"),
-        (marker(7), checkpoint(-1), "checkpoint is empty, but batch 7 is written"),
-        (None, checkpoint(4, 4), "no commit marker"),
-        (None, checkpoint(-1, 0), "no commit marker"),
-        (marker(7), checkpoint(7, 7, "two"), "belongs to incarnation two"),
-        (marker(7), checkpoint(7, 7, None), "belongs to incarnation unknown"),
-        (marker(-1), checkpoint(-1, 0, "two"), "belongs to incarnation two"),
-        (marker(7), checkpoint(8, 8), "newer than the last commit marker: batch 8"),
-        (marker(-1), checkpoint(0, 0), "newer than the last commit marker: batch 0"),
-        (marker(7), checkpoint(5, 6), "older than the last commit marker: batch 5"),
-        (marker(7), checkpoint(6, 6), "batch 6 is committed and 6 planned"),
-        (marker(7), checkpoint(6), "older than the last commit marker"),
-        (marker(7), checkpoint(7, 9), "damaged: batch 7 is committed, 9 is planned"),
-        (marker(7), checkpoint(7, 3), "damaged"),
-    ],
-)
-def test_every_other_start_is_refused_with_what_differs(
-    last: CommitMarker | None, facts: CheckpointFacts | None, complaint: str
+BROKEN = [
+    (GONE, "it is gone"),
+    (checkpoint(-1), "older than the last commit marker"),
+    (checkpoint(7, 7, "two"), "belongs to incarnation two"),
+    (checkpoint(8, 8), "ahead of the last commit marker: batch 8"),
+    (checkpoint(5, 6), "older than the last commit marker: batch 5"),
+    (checkpoint(6, 6), "batch 6 is committed and 6 planned"),
+    (checkpoint(6), "older than the last commit marker"),
+    (checkpoint(7, 9), "damaged: batch 7 is committed, 9 is planned"),
+    (checkpoint(7, 3), "damaged"),
+    (
+        CheckpointFacts(ONE, BatchId(6), PlannedBatch(BatchId(7), {CARS: Offset(81)})),
+        "partition 0 ends at 81 there and at 80 here",
+    ),
+    (
+        CheckpointFacts(ONE, BatchId(6), PlannedBatch(BatchId(7), {})),
+        "ends at no position there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("facts", "why"), BROKEN)
+def test_state_is_rebuilt_whenever_the_checkpoint_is_not_the_lanes_own(
+    facts: CheckpointFacts | Unusable, why: str
 ) -> None:
-    """Going on would lose, repeat or change output."""
-    with pytest.raises(RefusedError, match=complaint) as caught:
-        start(last, facts)
-    assert caught.value.place == PLACE
-    assert caught.value.hint
+    """From the oldest needed positions, and with the marker's watermark in force afterwards."""
+    found = start(marker(7), facts)
+    assert isinstance(found, Rebuild)
+    assert (found.begin, found.eviction_ms) == (ends(6), 7000)
+    assert found.marker == marker(7)
+    assert why in found.why
 
 
-def test_a_written_batch_that_is_planned_with_other_ends_is_refused() -> None:
-    """Its output is final, and this checkpoint would make another state of it."""
-    facts = CheckpointFacts(ONE, BatchId(6), PlannedBatch(BatchId(7), {CARS: Offset(81)}))
-    with pytest.raises(RefusedError, match="partition 0 ends at 81 there and at 80 here"):
-        start(marker(7), facts)
-    facts = CheckpointFacts(ONE, BatchId(6), PlannedBatch(BatchId(7), {}))
-    with pytest.raises(RefusedError, match="ends at no position there"):
-        start(marker(7), facts)
+@pytest.mark.parametrize(("facts", "why"), BROKEN)
+def test_without_state_positions_are_enough(facts: CheckpointFacts | Unusable, why: str) -> None:
+    """A stateless lane goes on where its marker stands."""
+    found = start(marker(7), facts, STATELESS)
+    assert isinstance(found, BeginAt)
+    assert why in found.why
+
+
+def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
+    """Both choices keep what is promised; one reads everything again, one nothing."""
+    changed = replace(STATEFUL, state="another digest")
+    last = replace(marker(7), boundary_ms=Millis(9000))
+    with pytest.raises(RefusedError, match="another version") as caught:
+        start(last, checkpoint(7, 7), changed)
+    assert "--state rebuild" in (caught.value.hint or "")
+    for choice, begin in ((OnChange.REBUILD, None), (OnChange.EMPTY, ends(7))):
+        found = start(last, checkpoint(7, 7), replace(changed, on_change=choice))
+        assert isinstance(found, Rebuild)
+        assert (found.begin, found.eviction_ms) == (begin, 9000)
 
 
 def test_a_marker_of_a_newer_epoch_fences() -> None:
     """Somebody else has taken the fragment over, whatever the checkpoint looks like."""
-    for facts in (None, checkpoint(7, 7)):
+    for facts in (GONE, checkpoint(7, 7)):
         with pytest.raises(FencedError, match="epoch 4"):
             start(marker(7, epoch=4), facts)
 
@@ -139,15 +185,45 @@ def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
 
 def test_a_first_marker_has_read_nothing() -> None:
     """Its positions are where the lane begins, for reading and for retention."""
-    first = first_marker(Epoch(1), ONE, ends(0), Millis(5))
+    first = first_marker(STATEFUL, ONE, ends(0), Millis(5))
     assert first.batch == NO_BATCH
     assert first.start == first.end == first.needed == ends(0)
+
+
+def test_a_rebuilt_lane_can_be_rebuilt_again_from_its_own_marker() -> None:
+    """The marker of the new incarnation says what its state needs and which watermark holds."""
+    first = start(marker(7), GONE)
+    assert isinstance(first, Rebuild)
+    two = Incarnation("two")
+    after = rebuilt(first, ends(6), STATEFUL, two, Millis(5))
+    assert (after.batch, after.end, after.incarnation) == (REBUILT, ends(7), two)
+    assert start(after, checkpoint(0, 0, "two")) == Continue(after, executed_only=None)
+    again = start(after, GONE)
+    assert isinstance(again, Rebuild)
+    assert (again.begin, again.eviction_ms) == (first.begin, first.eviction_ms)
+
+
+def test_what_begins_anew_keeps_its_promise_and_its_place() -> None:
+    """Only batches and state begin again."""
+    after = begun_anew(marker(7), STATELESS, Incarnation("two"), Millis(5))
+    assert (after.batch, after.end, after.needed) == (NO_BATCH, ends(7), ends(7))
+    assert after.boundary_ms == marker(7).boundary_ms
+    assert start(after, checkpoint(-1, 0, "two"), STATELESS) == Continue(after, executed_only=None)
+
+
+def test_partitions_that_came_or_went_are_taken_in() -> None:
+    """A new one begins where it is told; what is known stays; what is read no more goes."""
+    grown = reassigned(marker(7), {CARS: Offset(0), NEW: Offset(5)})
+    assert grown.end == {CARS: Offset(80), NEW: Offset(5)}
+    assert grown.needed == {CARS: Offset(70), NEW: Offset(5)}
+    assert reassigned(grown, {NEW: Offset(0)}).end == {NEW: Offset(5)}
+    assert reassigned(marker(7), {CARS: Offset(0)}) is not None
 
 
 STEPS = ("planned", "executed", "written", "committed")
 
 
-@given(st.integers(0, 5), st.sampled_from(STEPS))
+@given(st.integers(1, 5), st.sampled_from(STEPS))
 def test_a_crash_at_any_step_of_any_batch_can_be_continued(batch: int, step: str) -> None:
     """And what is written already is exactly what is not written again."""
     written = step in ("written", "committed")
@@ -158,18 +234,15 @@ def test_a_crash_at_any_step_of_any_batch_can_be_continued(batch: int, step: str
 
 
 @given(st.integers(-1, 4), st.integers(-1, 4), st.none() | st.integers(0, 5))
-def test_nothing_is_ever_lost_or_repeated_by_a_start_that_is_allowed(
+def test_nothing_is_ever_lost_or_repeated_by_a_start(
     written: int, committed: int, planned: int | None
 ) -> None:
-    """The first batch that runs with output is the one after the marker's, in every case."""
-    try:
-        found = start(marker(written), checkpoint(committed, planned))
-    except RefusedError:
+    """The first batch that runs with output begins where the marker ends, in every case."""
+    found = start(marker(written), checkpoint(committed, planned))
+    if isinstance(found, BeginAt | Rebuild):
+        assert found.marker.end == ends(written)
         return
-    if isinstance(found, BeginAt):
-        first_run, skipped = 0, None
-    else:
-        assert isinstance(found, Continue)
-        first_run, skipped = committed + 1, found.executed_only
-    first_written = first_run + 1 if skipped == first_run else first_run
+    assert isinstance(found, Continue)
+    first_run = committed + 1
+    first_written = first_run + 1 if found.executed_only == first_run else first_run
     assert first_written == written + 1

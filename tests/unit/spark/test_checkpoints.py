@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Epoch, Incarnation
+from pipeline.lanes.start import CheckpointFacts, Unusable
 from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.lower import lower
 from tests.unit.spark.support import fragment, surroundings
@@ -24,19 +24,23 @@ def _spark_wrote(folder: Path, planned: int, committed: int) -> None:
     (folder / "state" / "0" / ".1.zip.crc").write_bytes(b"sum")
 
 
+def _made(checkpoints: Checkpoints, epoch: int, incarnation: str = "one") -> Path:
+    folder = checkpoints.empty(Epoch(epoch))
+    checkpoints.complete(Epoch(epoch), Incarnation(incarnation))
+    return folder
+
+
 def test_a_new_epoch_links_what_the_last_one_left(tmp_path: Path) -> None:
     """The new folder has the same facts, and what happens to the old one does not touch it."""
     checkpoints = Checkpoints(tmp_path, FRAGMENT.names)
-    first = checkpoints.create(Epoch(1), Incarnation("one"), "digest", None)
+    first = _made(checkpoints, 1)
     _spark_wrote(first, planned=3, committed=2)
-    second = checkpoints.create(
-        Epoch(2), Incarnation("one"), "digest", checkpoints.newest(Epoch(2))
-    )
+    second = checkpoints.link(Epoch(2), first)
+    checkpoints.complete(Epoch(2), Incarnation("one"))
     (first / "state" / "0" / "1.zip").unlink()
-    found = read_facts(second, LOWERED)
-    assert found is not None
-    facts, digest = found
-    assert (facts.incarnation, facts.committed, digest) == ("one", 2, "digest")
+    facts = read_facts(second, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.incarnation, facts.committed) == ("one", 2)
     assert facts.planned is not None
     assert facts.planned.batch == 3
     assert sorted(facts.planned.end.values()) == [5, 7]
@@ -47,43 +51,58 @@ def test_a_new_epoch_links_what_the_last_one_left(tmp_path: Path) -> None:
 def test_half_a_copy_does_not_count(tmp_path: Path) -> None:
     """The identity is written last: a folder without one is passed over."""
     checkpoints = Checkpoints(tmp_path, FRAGMENT.names)
-    first = checkpoints.create(Epoch(1), Incarnation("one"), "digest", None)
-    checkpoints.folder(Epoch(2)).mkdir()
-    assert checkpoints.newest(Epoch(3)) == first
-    assert read_facts(checkpoints.folder(Epoch(2)), LOWERED) is None
+    first = _made(checkpoints, 1)
+    half = checkpoints.link(Epoch(2), first)
+    assert checkpoints.any(Epoch(3)) == first
+    assert isinstance(read_facts(half, LOWERED), Unusable)
+
+
+def test_the_newest_folder_of_an_incarnation_is_found(tmp_path: Path) -> None:
+    """Others of that fragment, and folders of later epochs, are nothing to it."""
+    checkpoints = Checkpoints(tmp_path, FRAGMENT.names)
+    _made(checkpoints, 1)
+    second = _made(checkpoints, 2, "two")
+    assert checkpoints.of(Incarnation("two"), Epoch(3)) == second
+    assert checkpoints.of(Incarnation("one"), Epoch(3)) == checkpoints.folder(Epoch(1))
+    assert checkpoints.of(Incarnation("two"), Epoch(2)) is None
+    assert checkpoints.of(Incarnation("three"), Epoch(3)) is None
 
 
 def test_old_epochs_are_removed(tmp_path: Path) -> None:
     """The last epoch's folder stays beside the present one; older ones go."""
     checkpoints = Checkpoints(tmp_path, FRAGMENT.names)
     for epoch in range(1, 5):
-        checkpoints.create(Epoch(epoch), Incarnation("one"), "digest", None)
+        _made(checkpoints, epoch)
     assert sorted(p.name for p in checkpoints.folder(Epoch(1)).parent.iterdir()) == [
         "epoch-00000003",
         "epoch-00000004",
     ]
 
 
-@pytest.mark.parametrize("damage", ["identity", "offsets"])
-def test_damage_is_named_with_the_folder(tmp_path: Path, damage: str) -> None:
-    """A file that cannot be understood stops the start; nothing is guessed."""
-    folder = Checkpoints(tmp_path, FRAGMENT.names).create(
-        Epoch(1), Incarnation("one"), "digest", None
-    )
+@pytest.mark.parametrize("damage", ["identity", "offsets", "version"])
+def test_a_damaged_folder_says_so(tmp_path: Path, damage: str) -> None:
+    """A file that cannot be understood is named; nothing is guessed."""
+    folder = _made(Checkpoints(tmp_path, FRAGMENT.names), 1)
     _spark_wrote(folder, planned=0, committed=0)
-    if damage == "identity":
-        (folder / "medusa.json").write_text("{")
-    else:
-        (folder / "offsets" / "0").write_text("v1\n{}\nnot json\n")
-    with pytest.raises(BrokenInvariantError, match=str(folder)):
-        read_facts(folder, LOWERED)
+    match damage:
+        case "identity":
+            (folder / "medusa.json").write_text("{")
+        case "version":
+            (folder / "medusa.json").write_text(json.dumps({"format": 2, "incarnation": "one"}))
+        case _:
+            (folder / "offsets" / "0").write_text("v1\n{}\nnot json\n")
+    found = read_facts(folder, LOWERED)
+    assert isinstance(found, Unusable)
+    assert folder.name in found.why
 
 
-def test_a_newer_format_is_refused(tmp_path: Path) -> None:
-    """A checkpoint of a later version says so."""
-    folder = Checkpoints(tmp_path, FRAGMENT.names).create(
-        Epoch(1), Incarnation("one"), "digest", None
-    )
-    (folder / "medusa.json").write_text(json.dumps({"format": 2}))
-    with pytest.raises(BrokenInvariantError, match="format 2"):
-        read_facts(folder, LOWERED)
+def test_a_folder_that_was_set_aside_counts_no_more(tmp_path: Path) -> None:
+    """It stays for whoever wants to look at it."""
+    checkpoints = Checkpoints(tmp_path, FRAGMENT.names)
+    other = _made(checkpoints, 1, "other")
+    for epoch in (2, 3):
+        _made(checkpoints, epoch)
+    checkpoints.set_aside(Epoch(3))
+    assert checkpoints.any(Epoch(4)) is None
+    assert checkpoints.folder(Epoch(3)).is_dir()
+    assert not other.exists()

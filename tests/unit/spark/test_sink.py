@@ -28,7 +28,7 @@ from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.events import BatchFinished, FragmentId
 from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.lanes.start import first_marker
+from pipeline.lanes.start import Wanted, first_marker
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.hidden import Reason
@@ -198,8 +198,13 @@ def sink(
         clock=SystemClock(),
         tell=events.append,
     )
-    marker = first_marker(Epoch(3), Incarnation("one"), {AT: Offset(0)}, NOW)
-    return Sink(context, marker)
+    wanted = Wanted(Epoch(3), "digest", stateful=True, on_change=None, place="here")
+    started, fails, log.fails = Sink(context), log.fails, {}
+    started.start(first_marker(wanted, Incarnation("one"), {AT: Offset(0)}, NOW))
+    for kept in (log.done, log.values, log.headers):
+        kept.clear()
+    log.fails = fails
+    return started
 
 
 def facts(batch: int, end: int, **more: Any) -> BatchFacts:

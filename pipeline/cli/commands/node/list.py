@@ -5,7 +5,7 @@ import click
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Table
 from pipeline.cli.session import Session
-from pipeline.cli.times import rfc3339
+from pipeline.clock import rfc3339
 
 
 @click.command("list")

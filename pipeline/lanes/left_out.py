@@ -1,0 +1,52 @@
+"""Which records of its inputs a lane has left out, as its dead letters say. Pure.
+
+A rebuild must leave out exactly these: whether a record was late was decided once, and is not
+decided again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Offset, StreamName, TopicName
+from pipeline.lanes.dead_letters import PREFIX
+from pipeline.lanes.positions import InputPartition, Positions
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LeftOut:
+    """One record of an input that counted in no result; `port` empty: on no path at all."""
+
+    at: InputPartition
+    offset: Offset
+    port: str
+
+
+def left_out(headers: Sequence[tuple[str, bytes | None]], place: str) -> LeftOut | None:
+    """What a dead letter stands for; None for a result that no single record stands for.
+
+    Raises:
+        BrokenInvariantError: its headers are damaged.
+    """
+    found = {
+        name.removeprefix(PREFIX): value.decode(errors="replace")
+        for name, value in headers
+        if name.startswith(PREFIX) and value is not None
+    }
+    if "topic" not in found:
+        return None
+    try:
+        at = InputPartition(
+            StreamName(found["input"]), TopicName(found["topic"]), int(found["partition"])
+        )
+        return LeftOut(at, Offset(int(found["offset"])), found["port"])
+    except (KeyError, ValueError) as error:
+        raise BrokenInvariantError(
+            f"the headers of the dead letter are damaged: {error}", place=place
+        ) from error
+
+
+def within(found: LeftOut, begin: Positions, end: Positions) -> bool:
+    """Whether a record lies in a range of positions."""
+    at = found.at
+    return at in begin and at in end and begin[at] <= found.offset < end[at]

@@ -1,0 +1,166 @@
+"""Running one Spark query in the thread that asks for it, until it ends or is told to stop."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from pipeline.errors import MedusaError, RefusedError, RetryError
+from pipeline.spark.facts import Engine
+from pipeline.spark.lowered import Lowered
+
+START_DEADLINE_S = 60.0
+STOP_DEADLINE_S = 60.0
+POLL_S = 1
+LOCK_S = 0.05
+
+Write = Callable[[DataFrame, int, Engine], None]
+"""What is done with the rows of a batch, given its number and the query's engine."""
+
+_log = logging.getLogger(__name__)
+
+
+class StoppingError(Exception):
+    """The query was asked to stop, and stopped between two batches or before it wrote anything."""
+
+
+class DamagedCheckpointError(RetryError):
+    """Spark cannot read its own checkpoint; the state has to come from somewhere else."""
+
+    code = "damaged-checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that is ready to run.
+
+    Args:
+        name: its name in Spark's own messages.
+        rows: what it computes.
+        lowered: what `rows` was made of.
+        folder: its checkpoint.
+        write: what happens to each batch.
+        once: whether it ends after the one batch that is planned in the checkpoint.
+    """
+
+    name: str
+    rows: DataFrame
+    lowered: Lowered
+    folder: Path
+    write: Write
+    once: bool = False
+
+
+class QueryRunner:
+    """Runs queries, one after the other, under one wish to stop."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._in_batch = threading.Lock()
+        self._raised: MedusaError | None = None
+
+    def run(self, query: Query) -> None:
+        """Run a query; comes back only when one that runs `once` is done.
+
+        Raises:
+            StoppingError: it was stopped.
+            MedusaError: what its `write` raised, or what Spark said in our words.
+        """
+        self._raised = None
+        holder: list[Engine] = []
+        ready = threading.Event()
+
+        def write(rows: DataFrame, batch: int) -> None:
+            ready.wait(START_DEADLINE_S)
+            self._write(query, rows, batch, holder[0])
+
+        writer = query.rows.writeStream.outputMode("append").queryName(query.name)
+        writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
+        try:
+            running = (writer.trigger(once=True) if query.once else writer).start()
+            holder.append(Engine(running, query.lowered))
+            ready.set()
+            self._watch(running, once=query.once)
+        except PySparkException as error:
+            raise self._failure(error, query) from error
+
+    def _failure(self, error: PySparkException, query: Query) -> MedusaError:
+        """What `write` raised, if that is what ended the query."""
+        return self._raised or from_spark(error, query.folder)
+
+    def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
+        # Whoever ends the query holds the lock and waits for this call, so never wait for long.
+        while not self._in_batch.acquire(timeout=LOCK_S):
+            if self._stop.is_set():
+                raise StoppingError
+        try:
+            if self._stop.is_set():
+                raise StoppingError
+            query.write(rows, batch, engine)
+        except MedusaError as error:
+            self._raised = error
+            raise
+        finally:
+            self._in_batch.release()
+
+    def _watch(self, running: StreamingQuery, *, once: bool) -> None:
+        while not self._stop.is_set():
+            if running.awaitTermination(POLL_S):
+                if once:
+                    return
+                raise RetryError("the query ended by itself")
+        self._end(running)
+
+    def _end(self, running: StreamingQuery) -> None:
+        """Stop between two batches: inside one, Spark's own error handling would fail."""
+        if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
+            raise RetryError("the last batch did not finish in time")
+        try:
+            running.stop()
+        except PySparkException as error:
+            _log.debug("the query ended while it was stopped: %s", first_line(error))
+        finally:
+            self._in_batch.release()
+        raise StoppingError
+
+
+_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
+_IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
+_DAMAGED = (
+    "CANNOT_LOAD_STATE_STORE",
+    "STATE_STORE_",
+    "StateStoreProvider",
+    "RocksDBException",
+    "MALFORMED_LOG",
+    "is malformed",
+    "BATCH_METADATA_NOT_FOUND",
+)
+
+
+def from_spark(error: PySparkException, folder: Path) -> MedusaError:
+    """Spark's failure in our words: the only translation of its errors."""
+    text = str(error)
+    if any(sign in text for sign in _DATA_LOSS):
+        return RefusedError(
+            "an input no longer holds records that were not read yet",
+            hint="its retention overtook the lane, or the topic was made again; the log of the "
+            "node names the partition and the offsets",
+        )
+    # What a batch itself raises may name the folder for other reasons.
+    of_files = _IN_BATCH not in text and folder.as_posix() in text
+    if of_files or any(sign in text for sign in _DAMAGED):
+        return DamagedCheckpointError(
+            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder)
+        )
+    return RetryError(f"the query failed: {first_line(error)}")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says; bounded."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:500]

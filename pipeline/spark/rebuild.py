@@ -1,0 +1,135 @@
+"""Building a lane's state from the log: one batch, planned by us, that publishes nothing.
+
+It reads from the oldest positions that the state needs exactly up to the last commit marker, leaves
+out what was left out before, and has the marker's watermark in force when it ends. What it would
+have written was written by an earlier life of the lane.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.reader import TopicReader
+from pipeline.clock import Clock, rfc3339
+from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.ids import Offset, TopicName
+from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.left_out import LeftOut, left_out, within
+from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.start import Rebuild
+from pipeline.spark.lowered import Lowered, TopicRole
+
+READ_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """A rebuild with everything that it needs to know.
+
+    Args:
+        start: what was decided.
+        begin: where each partition is read from.
+        left_out: what it must not count.
+    """
+
+    start: Rebuild
+    begin: Positions
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def records(self) -> int:
+        """How many offsets it reads; there may be fewer records."""
+        end = self.start.marker.end
+        return sum(max(0, end[at] - offset) for at, offset in self.begin.items())
+
+    def check(self, facts: BatchFacts) -> None:
+        """Look at the executed batch: is the state what it has to be?
+
+        Raises:
+            BrokenInvariantError: it is not; nothing was published.
+        """
+        wrong = []
+        if dict(facts.end) != dict(self.start.marker.end):
+            wrong.append("it ended at other positions than the last commit marker")
+        if (facts.eviction_ms or 0) != (self.start.eviction_ms or 0):
+            wrong.append(f"watermark {facts.eviction_ms} instead of {self.start.eviction_ms}")
+        if facts.late:
+            wrong.append("rows counted as late")
+        if wrong:
+            raise BrokenInvariantError(f"the rebuilt state is not right: {'; '.join(wrong)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a rebuild asks Kafka."""
+
+    bootstrap_servers: str
+    admin: KafkaAdmin
+    clock: Clock
+
+    def prepare(self, start: Rebuild, lowered: Lowered, dead_letters: TopicName) -> Rebuilding:
+        """Find out where to read from and what to leave out.
+
+        Raises:
+            RefusedError: a topic no longer holds what the state needs.
+            UnavailableError: Kafka does not answer.
+        """
+        earliest = self._earliest(lowered)
+        end = start.marker.end
+        begin = _from_earliest(end, earliest, lowered) if start.begin is None else start.begin
+        for at in sorted(begin):
+            if begin[at] < earliest[at] and begin[at] < end[at]:
+                raise self._too_short(at, begin[at], earliest[at])
+        gone = (one for one in self._left_out(dead_letters) if within(one, begin, end))
+        return Rebuilding(start, begin, tuple(sorted(set(gone))))
+
+    def _earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        topics = {t.topic for source in lowered.sources for t in source.topics}
+        starts = self.admin.start_offsets(sorted(topics))
+        return {
+            InputPartition(source.input, assigned.topic, partition): offset
+            for source in lowered.sources
+            for assigned in source.topics
+            for partition, offset in starts[assigned.topic].items()
+        }
+
+    def _left_out(self, topic: TopicName) -> Iterable[LeftOut]:
+        starts, ends = self.admin.start_offsets((topic,)), self.admin.end_offsets((topic,))
+        with TopicReader(self.bootstrap_servers, READ_TIMEOUT_S, clock=self.clock) as reader:
+            reader.assign(starts)
+            for record in reader.read_to(ends):
+                place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
+                found = left_out(record.headers, place)
+                if found is not None:
+                    yield found
+
+    def _too_short(self, at: InputPartition, needed: Offset, earliest: Offset) -> RefusedError:
+        since = self._time_of(at, earliest)
+        return RefusedError(
+            f"the state cannot be rebuilt: it needs the records from offset {needed} on, the topic "
+            f"begins at {earliest}{since}",
+            place=f"topic {at.topic}, partition {at.partition}",
+            hint="put the newest checkpoint folder back, or deploy again with `--state rebuild` "
+            "(from what is left: results of windows and pairs that reach further back will lack "
+            "it) or `--state empty` (what was read before counts in no later result)",
+        )
+
+    def _time_of(self, at: InputPartition, offset: Offset) -> str:
+        with TopicReader(self.bootstrap_servers, READ_TIMEOUT_S, clock=self.clock) as reader:
+            reader.assign({at.topic: {at.partition: offset}})
+            found = reader.poll(1.0, 1)
+        return f" ({rfc3339(found[0].timestamp_ms)})" if found else ""
+
+
+def _from_earliest(end: Positions, earliest: Positions, lowered: Lowered) -> Positions:
+    """From the beginning of what carries records, and nowhere else."""
+    roles = {
+        (source.input, assigned.topic): assigned.role
+        for source in lowered.sources
+        for assigned in source.topics
+    }
+    carried = {TopicRole.DATA, TopicRole.REDRIVE}
+    return {
+        at: min(offset, earliest[at]) if roles[at.input, at.topic] in carried else offset
+        for at, offset in end.items()
+    }

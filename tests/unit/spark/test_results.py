@@ -1,0 +1,43 @@
+import pyarrow as pa
+
+from pipeline.ids import Millis
+from pipeline.spark.results import ROWS_AT_ONCE, Results
+
+
+def results(*rows: tuple[bytes | None, bytes, int, str | None]) -> Results:
+    """Rows of (key, value, time, reason)."""
+    keys, values, times, reasons = (list(c) for c in zip(*rows, strict=True)) if rows else [[]] * 4
+    return Results(
+        pa.table(
+            {
+                "key": pa.array(keys, pa.binary()),
+                "value": pa.array(values, pa.binary()),
+                "timestamp_ms": pa.array(times, pa.int64()),
+                "partition": pa.array([-1] * len(rows), pa.int32()),
+                "reason": pa.array(reasons, pa.string()),
+            }
+        )
+    )
+
+
+def test_records_come_in_order_also_when_there_are_many() -> None:
+    """They are made bit by bit; none is lost at the seams."""
+    count = 2 * ROWS_AT_ONCE + 1
+    found = list(results(*((None, b"%d" % i, i, None) for i in range(count))).records())
+    assert found == [(None, b"%d" % i, i, -1) for i in range(count)]
+
+
+def test_what_failed_is_kept_apart() -> None:
+    """With its reason and what it was computed from."""
+    mixed = results((b"k", b"fine", 1, None), (None, b"inputs", 2, "evaluation_failed:1"))
+    assert list(mixed.records()) == [(b"k", b"fine", 1, -1)]
+    assert list(mixed.failed()) == [("evaluation_failed:1", b"inputs", 2)]
+    assert list(results((b"k", b"fine", 1, None)).failed()) == []
+
+
+def test_times() -> None:
+    """The least is known without making records, and what is too early can be left out."""
+    three = results((None, b"a", 5, None), (None, b"b", 3, None), (None, b"c", 4, None))
+    assert three.earliest_ms == 3
+    assert [r[1] for r in three.after(Millis(3)).records()] == [b"a", b"c"]
+    assert results().earliest_ms is None
