@@ -107,18 +107,11 @@ def _noted(state: NodeState, event: Event, now_ms: Millis) -> NodeState:
             state = _catalog_read(state, desired, now_ms)
         case CatalogLost():
             state = replace(state, catalog_known=False)
-        case LaneRebuilding():
-            lane = state.lanes.get(event.fragment)
-            if lane is not None:
-                state = state.with_lane(replace(lane, epoch=event.epoch, rebuilding=True))
         case LaneStarted():
             state = state.with_lane(_started(state, event, now_ms))
-        case BatchFinished():
+        case LaneRebuilding() | BatchFinished() | LaneStopped():
             lane = state.lanes.get(event.fragment)
-            state = state if lane is None else state.with_lane(_finished(lane, event, now_ms))
-        case LaneStopped():
-            lane = state.lanes.get(event.fragment)
-            state = state if lane is None else state.with_lane(_stopped(lane, event, now_ms))
+            state = state if lane is None else state.with_lane(_heard(lane, event, now_ms))
         case BoundaryRead():
             state = _boundary_read(state, event)
         case EndsRead(read_at_ms, ends):
@@ -170,6 +163,16 @@ def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
         ends_log={},
     )
     return lane if state.ends is None else ends_noted(lane, state.ends)
+
+
+def _heard(lane: Lane, event: LaneRebuilding | BatchFinished | LaneStopped, now_ms: Millis) -> Lane:
+    match event:
+        case LaneRebuilding():
+            return replace(lane, epoch=event.epoch, rebuilding=True)
+        case BatchFinished():
+            return _finished(lane, event, now_ms)
+        case LaneStopped():
+            return _stopped(lane, event, now_ms)
 
 
 def _finished(lane: Lane, event: BatchFinished, now_ms: Millis) -> Lane:

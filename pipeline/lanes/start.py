@@ -296,33 +296,31 @@ def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> st
     """Why a checkpoint cannot be continued; None when it can."""
     if isinstance(checkpoint, Unusable):
         return checkpoint.why
+    committed = NO_BATCH if checkpoint.committed is None else checkpoint.committed
+    planned = committed if checkpoint.planned is None else checkpoint.planned.batch
+    stands = f"batch {committed} is committed and {planned} planned"
+    problem: str | None = None
     if checkpoint.incarnation != marker.incarnation:
-        return (
+        problem = (
             f"the checkpoint belongs to incarnation {checkpoint.incarnation}, the last commit "
             f"marker to {marker.incarnation}"
         )
-    committed = NO_BATCH if checkpoint.committed is None else checkpoint.committed
-    planned = committed if checkpoint.planned is None else checkpoint.planned.batch
-    if planned not in (committed, committed + 1):
-        return f"the checkpoint is damaged: batch {committed} is committed, {planned} is planned"
-    if committed > marker.batch:
-        return (
-            f"the checkpoint is ahead of the last commit marker: batch {committed} is committed, "
-            f"the marker is of batch {marker.batch}"
-        )
-    if committed == marker.batch:
-        return None
-    if committed < marker.batch - 1 or planned < marker.batch or checkpoint.planned is None:
-        return (
-            f"the checkpoint is older than the last commit marker: batch {committed} is committed "
-            f"and {planned} planned, the marker is of batch {marker.batch}"
-        )
-    differing = _difference(checkpoint.planned.end, marker.end)
+    elif planned not in (committed, committed + 1):
+        problem = f"the checkpoint is damaged: {stands}"
+    elif committed > marker.batch:
+        problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {stands}"
+    elif committed < marker.batch:
+        problem = _behind(marker, checkpoint.planned, stands)
+    return problem
+
+
+def _behind(marker: CommitMarker, planned: PlannedBatch | None, stands: str) -> str | None:
+    """One batch behind is fine, if that batch is planned exactly as it was written."""
+    if planned is None or planned.batch != marker.batch:
+        return f"the checkpoint is older than the marker of batch {marker.batch}: {stands}"
+    differing = _difference(planned.end, marker.end)
     if differing:
-        return (
-            f"batch {planned} of the checkpoint is not batch {marker.batch} of the last commit "
-            f"marker: {differing}"
-        )
+        return f"batch {planned.batch} is planned otherwise than it was written: {differing}"
     return None
 
 

@@ -84,7 +84,7 @@ SCHEMA_ROUNDS = 8
 class LaneSettings:
     """Which lane: a fragment as one version of its network has it, under one ownership.
 
-    `topic_ids`: the ids that its topics had when it was deployed; `choice`: what is to happen with a
+    `topic_ids`: the ids that its topics had when it was deployed; `choice`: what becomes of a
     state that does not fit.
     """
 
@@ -191,7 +191,9 @@ class StableLane:
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
             folder = checkpoints.any(epoch)
-            return Unusable("nothing has run yet") if folder is None else read_facts(folder, lowered)
+            return (
+                Unusable("nothing has run yet") if folder is None else read_facts(folder, lowered)
+            )
         folder = checkpoints.of(marker.incarnation, epoch)
         if folder is None:
             return Unusable("there is no checkpoint of its last life here")

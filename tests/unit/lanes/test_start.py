@@ -118,13 +118,13 @@ def test_a_batch_that_was_written_but_not_committed_is_executed_only() -> None:
 
 BROKEN = [
     (GONE, "it is gone"),
-    (checkpoint(-1), "older than the last commit marker"),
+    (checkpoint(-1), "older than the marker of batch 7"),
     (checkpoint(7, 7, "two"), "belongs to incarnation two"),
-    (checkpoint(8, 8), "ahead of the last commit marker: batch 8"),
-    (checkpoint(5, 6), "older than the last commit marker: batch 5"),
+    (checkpoint(8, 8), "ahead of the marker of batch 7: batch 8"),
+    (checkpoint(5, 6), "older than the marker of batch 7: batch 5"),
     (checkpoint(6, 6), "batch 6 is committed and 6 planned"),
-    (checkpoint(6), "older than the last commit marker"),
-    (checkpoint(7, 9), "damaged: batch 7 is committed, 9 is planned"),
+    (checkpoint(6), "older than the marker of batch 7"),
+    (checkpoint(7, 9), "damaged: batch 7 is committed and 9 planned"),
     (checkpoint(7, 3), "damaged"),
     (
         CheckpointFacts(ONE, BatchId(6), PlannedBatch(BatchId(7), {CARS: Offset(81)})),
