@@ -67,19 +67,19 @@ def check_promises(
     promised: dict[int, list[tuple[int, int, Place]]] = {}
     for place, boundary in boundaries:
         for partition, offset in boundary.positions.items():
-            promised.setdefault(partition, []).append((offset, boundary.boundary_ms, place))
+            promised.setdefault(partition, []).append((int(offset), boundary.boundary_ms, place))
     tightest = {partition: list(_tightest(said)) for partition, said in promised.items()}
     found = []
     for record in records:
         said = tightest.get(record.partition, [])
-        at = bisect_right(said, record.offset, key=_offset)
+        at = bisect_right(said, int(record.offset), key=_offset)
         if at == 0:
             continue
-        offset, boundary_ms, place = said[at - 1]
+        since, boundary_ms, place = said[at - 1]
         if record.timestamp_ms <= boundary_ms:
             text = (
                 f"{place_of(record)} has event time {record.timestamp_ms}, although {place} "
-                f"promised that after offset {offset} none at or below {boundary_ms} comes"
+                f"promised that after offset {since} none at or below {boundary_ms} comes"
             )
             found.append(Finding(Kind.PROMISE, text))
     return tuple(found)
@@ -122,7 +122,6 @@ def _joined(place: Place, before: CommitMarker, after: CommitMarker) -> Iterator
 def _monotone(place: Place, before: CommitMarker, after: CommitMarker) -> Iterator[Finding]:
     pairs = (
         ("boundary", before.boundary_ms, after.boundary_ms),
-        ("closing watermark", before.eviction_ms, after.eviction_ms),
         ("records out", before.totals.records_out, after.totals.records_out),
         ("records in", before.totals.records_in, after.totals.records_in),
         ("dead letters", before.totals.dead_letters, after.totals.dead_letters),

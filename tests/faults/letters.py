@@ -20,18 +20,18 @@ class Accepted:
     sent: tuple[Sent, ...]
     letters: tuple[Letter, ...]
 
-    def of(self, fragment: str, stream: str, port: str = "") -> tuple[Sent, ...]:
+    def of(self, fragment: str, stream: str, port: str | None = None) -> tuple[Sent, ...]:
         """The records of a stream that a fragment computed with.
 
         Args:
             fragment: its name.
             stream: which of its inputs.
-            port: the path; a record that only another path refused counts.
+            port: one path of several; a record that only another one refused counts there.
         """
         refused = {
             letter.origin
             for letter in self.letters
-            if letter.fragment == fragment and letter.port in ("", port)
+            if letter.fragment == fragment and (port is None or letter.port in ("", port))
         }
         return tuple(
             record

@@ -9,7 +9,7 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import BoundaryRecord
-from pipeline.lanes.start import adopted, first_marker
+from pipeline.lanes.start import Wanted, adopted, first_marker
 from tests.faults.history import Kind, Place
 from tests.faults.lanes import (
     Boundary,
@@ -32,9 +32,9 @@ STEPS = st.lists(
 
 def chain(steps: Sequence[tuple[int, int, bool]]) -> list[Marker]:
     """Markers as a lane leaves them: each step is a batch, before some of them a new owner."""
-    marker = first_marker(
-        Epoch(1), Incarnation("1-0"), dict.fromkeys(PARTITIONS, Offset(0)), Millis(0)
-    )
+    wanted = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="fragment net.box")
+    positions = dict.fromkeys(PARTITIONS, Offset(0))
+    marker = first_marker(wanted, Incarnation("1-0"), positions, Millis(0))
     found = [marker]
     for first, second, again in steps:
         if again:

@@ -149,6 +149,7 @@ def test_a_fragment_computes_with_what_it_did_not_refuse() -> None:
     left = Accepted(tuple(records), (letter(records[1], port="left"),))
     assert left.of("box", "readings", "left") == (records[0],)
     assert left.of("box", "readings", "right") == tuple(records[:2])
+    assert left.of("box", "readings") == (records[0],)
     assert left.of("another", "readings") == tuple(records[:2])
     both = Accepted(tuple(records), (letter(records[1]),))
     assert both.of("box", "readings", "right") == (records[0],)

@@ -1,0 +1,44 @@
+"""The stream that most cases read: readings of a few sensors."""
+
+from random import Random
+
+from tests.faults.case import INSTANT, AvroSchema, Stream
+from tests.faults.history import Value
+from tests.faults.traffic import Recipe
+
+READING: AvroSchema = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "sensor", "type": "string"},
+        {"name": "number", "type": "int"},
+        {"name": "value", "type": "int"},
+        {"name": "at", "type": INSTANT},
+    ],
+}
+SENSORS = ("ash", "birch", "cedar", "date", "elm")
+
+
+def stream(name: str = "readings") -> Stream:
+    """An external stream of readings."""
+    return Stream(name, READING, "at")
+
+
+def declared(*names: str) -> str:
+    """The streams in a document's words."""
+    lines = [
+        f"  {name}: {{topic: {{name}}-{name}, schema: {name}.avsc, event_time: at, lateness: 1s, "
+        "silence: missing, partitions: 2}"
+        for name in names
+    ]
+    return "streams:\n" + "\n".join(lines) + "\n"
+
+
+def fields(random: Random, sensor: str, number: int) -> dict[str, Value]:
+    """A reading's values; its number makes it unique."""
+    return {"sensor": sensor, "number": number, "value": random.randint(1, 1_000)}
+
+
+def recipe(name: str = "readings", spoil_fields: tuple[tuple[str, Value], ...] = ()) -> Recipe:
+    """How readings are made."""
+    return Recipe(name, "at", (*SENSORS, None), fields, spoil_fields=spoil_fields)

@@ -1,0 +1,97 @@
+"""Filter and map: a record in, a record or none out, in its partition with its key and time."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+
+from tests.faults.case import Case, Fed
+from tests.faults.cases.readings import declared, recipe, stream
+from tests.faults.history import Expected, Row, Sent, Value
+from tests.faults.letters import Accepted
+from tests.faults.traffic import closing, mixed
+from tests.faults.values import Columns
+
+READ = recipe()
+SPOILT = recipe(spoil_fields=(("value", 0),))
+"""A value of 0 cannot be divided by."""
+
+
+def number(record: Sent, name: str) -> int:
+    """A field that holds a whole number."""
+    value = dict(record.fields or {})[name]
+    assert isinstance(value, int)
+    return value
+
+
+def text(record: Sent, name: str) -> str:
+    """A field that holds a text."""
+    value = dict(record.fields or {})[name]
+    assert isinstance(value, str)
+    return value
+
+
+def of_one(record: Sent, row: Row) -> Expected:
+    """What follows from one record alone: order is promised per input partition."""
+    place = record.place
+    group: tuple[Value, ...] = (place.topic, place.partition)
+    return Expected(row, number(record, "at"), (place,), (group, place.offset))
+
+
+def _filtered(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    rows = [
+        of_one(r, (text(r, "sensor"), number(r, "number"), number(r, "value"), number(r, "at")))
+        for r in accepted.of("even", "readings")
+        if number(r, "value") % 2 == 0
+    ]
+    return {"even": rows}
+
+
+def _mapped(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    rows = [
+        of_one(r, (text(r, "sensor"), number(r, "number"), 100 / number(r, "value")))
+        for r in accepted.of("halved", "readings")
+    ]
+    return {"halved": rows}
+
+
+def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
+    return mixed(random, start_ms, (READ,))
+
+
+def _feed_spoilt(random: Random, start_ms: int) -> Iterator[Fed]:
+    return mixed(random, start_ms, (SPOILT,))
+
+
+def _close(at_ms: int) -> Iterator[Fed]:
+    return closing(READ, at_ms)
+
+
+FILTER = Case(
+    name="filter",
+    document=(
+        "network: {name}\n"
+        + declared("readings")
+        + "boxes:\n"
+        + "  even: {filter: readings, where: value % 2 = 0}\n"
+        + "outputs: {even: {topic: {name}-even, partitions: 2}}\n"
+    ),
+    streams=(stream(),),
+    feed=_feed,
+    close=_close,
+    reference=_filtered,
+    columns={"even": Columns(("sensor", "number", "value", "at"), ("number",))},
+)
+MAP = Case(
+    name="map",
+    document=(
+        "network: {name}\n"
+        + declared("readings")
+        + "boxes:\n"
+        + "  halved: {map: readings, select: {sensor: sensor, number: number, part: 100 / value}}\n"
+        + "outputs: {halved: {topic: {name}-halved, partitions: 2}}\n"
+    ),
+    streams=(stream(),),
+    feed=_feed_spoilt,
+    close=_close,
+    reference=_mapped,
+    columns={"halved": Columns(("sensor", "number", "part"), ("number",))},
+)

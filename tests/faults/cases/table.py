@@ -1,0 +1,15 @@
+"""The table of cases: a new kind of box or network is one more line."""
+
+from collections.abc import Mapping
+
+from tests.faults.case import Case
+from tests.faults.cases.chain import CHAIN
+from tests.faults.cases.join import JOIN
+from tests.faults.cases.stateless import FILTER, MAP
+from tests.faults.cases.tolls import TOLLS
+from tests.faults.cases.window import WINDOW
+from tests.faults.cases.windows_joined import WINDOWS_JOINED
+
+CASES: Mapping[str, Case] = {
+    case.name: case for case in (FILTER, MAP, WINDOW, JOIN, CHAIN, WINDOWS_JOINED, TOLLS)
+}

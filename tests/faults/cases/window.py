@@ -1,0 +1,68 @@
+"""An aggregate over windows that lie end to end."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+
+from tests.faults.case import Case, Fed
+from tests.faults.cases.readings import declared, recipe, stream
+from tests.faults.cases.stateless import number, text
+from tests.faults.history import Expected, Fate, Sent
+from tests.faults.letters import Accepted
+from tests.faults.traffic import closing, mixed
+from tests.faults.values import Columns
+
+READ = recipe()
+WINDOW_MS = 1_000
+COLUMNS = Columns(
+    ("sensor", "window_start", "window_end", "n", "total", "most"), ("sensor", "window_end")
+)
+
+
+def windows(records: Iterable[Sent], size_ms: int) -> dict[tuple[str, int], list[Sent]]:
+    """The records of each sensor and window, by its end; what only closes is left out."""
+    groups: defaultdict[tuple[str, int], list[Sent]] = defaultdict(list)
+    for record in records:
+        if record.fate is not Fate.CLOSING:
+            at_ms = number(record, "at")
+            groups[text(record, "sensor"), at_ms - at_ms % size_ms + size_ms].append(record)
+    return dict(groups)
+
+
+def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    rows = []
+    for (sensor, end), records in windows(accepted.of("counts", "readings"), WINDOW_MS).items():
+        values = [number(record, "value") for record in records]
+        row = (sensor, end - WINDOW_MS, end, len(values), sum(values), max(values))
+        sources = tuple(record.place for record in records)
+        rows.append(Expected(row, end, sources, ((sensor,), end)))
+    return {"counts": rows}
+
+
+def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
+    return mixed(random, start_ms, (READ,))
+
+
+def _close(at_ms: int) -> Iterator[Fed]:
+    return closing(READ, at_ms)
+
+
+WINDOW = Case(
+    name="window",
+    document=(
+        "network: {name}\n"
+        + declared("readings")
+        + "boxes:\n"
+        + "  counts:\n"
+        + "    aggregate: readings\n"
+        + "    window: 1s\n"
+        + "    by: [sensor]\n"
+        + "    compute: {n: count(*), total: sum(value), most: max(value)}\n"
+        + "outputs: {counts: {topic: {name}-counts, partitions: 2}}\n"
+    ),
+    streams=(stream(),),
+    feed=_feed,
+    close=_close,
+    reference=_reference,
+    columns={"counts": COLUMNS},
+)

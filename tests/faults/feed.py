@@ -1,0 +1,168 @@
+"""Sends what a case makes, whatever happens to the broker, and records where each record stands."""
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from pipeline.ids import SchemaId, StreamName, TopicName
+from schemas import avro, codec, wire
+from schemas.avro import AvroSchema
+from schemas.client import RegistryClient
+from tests.faults.case import Case, Fed
+from tests.faults.history import Fate, Place, Sent
+
+DELIVERED_WITHIN_S = 300.0
+"""A broker may be down for long; a record that is not delivered then spoils the run."""
+TICK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Encodes the values of one stream."""
+
+    topic: TopicName
+    schema: AvroSchema
+    schema_id: SchemaId
+
+    def value(self, fed: Fed) -> bytes | None:
+        """The bytes to send."""
+        encoded = wire.join(self.schema_id, codec.encode(self.schema, dict(fed.fields)))
+        return encoded if fed.spoil is None else fed.spoil(encoded)
+
+
+def encoders(case: Case, network: str, registry: RegistryClient) -> Mapping[str, Encoder]:
+    """The encoders of a case's streams, their schemas registered."""
+    found = {}
+    for stream in case.streams:
+        topic = TopicName(case.topic(network, stream.name))
+        text = json.dumps(stream.schema)
+        schema_id = registry.register(f"{topic}-value", text)
+        found[stream.name] = Encoder(topic, avro.parse(text), schema_id)
+    return found
+
+
+class Feeder:
+    """Sends at a steady rate on a thread of its own until it is told to finish.
+
+    Args:
+        bootstrap: the brokers.
+        case: what is sent.
+        encode: for each stream.
+        random: chance.
+        start_ms: the event time to begin with.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        case: Case,
+        encode: Mapping[str, Encoder],
+        random: Random,
+        start_ms: int,
+    ) -> None:
+        self._case = case
+        self._encode = encode
+        self._records = case.feed(random, start_ms)
+        self._sent: list[Sent] = []
+        self._largest_ms = start_ms
+        self._failed: str | None = None
+        self._stop = threading.Event()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "message.timeout.ms": int(DELIVERED_WITHIN_S * 1_000),
+                "reconnect.backoff.max.ms": 500,
+                "log_level": 0,
+            }
+        )
+        self._thread = threading.Thread(target=self._run, name=f"feed {case.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        """What the broker has acknowledged."""
+        return tuple(self._sent)
+
+    def finish(self) -> int:
+        """Send what closes everything, and wait until all is delivered.
+
+        Returns:
+            The event time up to which all results have to come (ms).
+
+        Raises:
+            RuntimeError: something was not delivered.
+        """
+        self._stop.set()
+        self._thread.join(DELIVERED_WITHIN_S)
+        done_ms = self._largest_ms
+        settle_ms = self._case.settle_ms
+        self._send_all(self._case.close(done_ms + 2 * settle_ms))
+        left = self._producer.flush(DELIVERED_WITHIN_S)
+        if left or self._failed is not None:
+            raise RuntimeError(f"{self._case.name}: {left} records on their way, {self._failed}")
+        return done_ms + settle_ms
+
+    def stop(self) -> None:
+        """Stop without a word."""
+        self._stop.set()
+        self._thread.join(10)
+        self._producer.purge()
+
+    def _run(self) -> None:
+        began, count = time.monotonic(), 0
+        while not self._stop.wait(TICK_S):
+            due = int((time.monotonic() - began) * self._case.per_second) - count
+            self._send_all(next(self._records) for _ in range(due))
+            count += due
+
+    def _send_all(self, records: Iterable[Fed]) -> None:
+        for fed in records:
+            self._send(fed)
+        self._producer.poll(0)
+
+    def _send(self, fed: Fed) -> None:
+        encoder = self._encode[fed.stream]
+        value = encoder.value(fed)
+        event_time = fed.fields[self._case.stream(fed.stream).event_time]
+        if fed.fate is not Fate.BAD and isinstance(event_time, int):
+            self._largest_ms = max(self._largest_ms, event_time)
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self._failed = str(error)
+                return
+            self._sent.append(_sent(fed, value, message))
+
+        self._producer.produce(
+            encoder.topic,
+            value,
+            fed.key,
+            fed.partition,
+            on_delivery=delivered,
+            timestamp=time.time_ns() // 1_000_000,
+        )
+
+
+def _sent(fed: Fed, value: bytes | None, message: Message) -> Sent:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    if topic is None or partition is None or offset is None:
+        raise RuntimeError("a delivery report does not say where the record stands")
+    return Sent(
+        place=Place(TopicName(topic), partition, offset),
+        stream=StreamName(fed.stream),
+        fate=fed.fate,
+        key=fed.key,
+        value=value,
+        timestamp_ms=message.timestamp()[1],
+        fields=None if fed.fate is Fate.BAD else fed.fields,
+    )

@@ -1,0 +1,179 @@
+"""All checks over the history of one network. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from brokers.records import KafkaRecord
+from pipeline.ids import FragmentName, TopicName
+from pipeline.lanes.codec import decode_boundary, decode_marker
+from tests.faults.case import Case
+from tests.faults.history import Finding, Kind, Row, Seen, Sent, Value, place_of
+from tests.faults.lanes import (
+    Boundary,
+    Marker,
+    check_epochs,
+    check_markers,
+    check_promises,
+    check_totals,
+)
+from tests.faults.letters import Accepted, check_inputs, check_letters, letter_of
+from tests.faults.reads import Reads, check_reads, check_writers
+from tests.faults.values import check_order, check_values
+
+Decode = Callable[[KafkaRecord], Mapping[str, Any]]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentTopics:
+    """Where a fragment writes, and which topics of external streams it reads."""
+
+    name: FragmentName
+    output: TopicName
+    boundaries: TopicName
+    dead_letters: TopicName
+    markers: TopicName
+    advances: TopicName
+    reads: frozenset[TopicName]
+
+    @property
+    def guarded(self) -> tuple[TopicName, ...]:
+        """What is written in the transactions of the lane."""
+        return (self.output, self.dead_letters, self.markers)
+
+    @property
+    def all(self) -> tuple[TopicName, ...]:
+        """Every topic that this fragment and its agent write."""
+        return (*self.guarded, self.boundaries, self.advances)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a run recorded of one network; `reads` holds its inputs and all that it wrote."""
+
+    sent: tuple[Sent, ...]
+    fragments: tuple[FragmentTopics, ...]
+    reads: Reads
+
+    def records(self, topic: TopicName) -> tuple[KafkaRecord, ...]:
+        """The committed records of a topic, in the order of their offsets.
+
+        Of a compacted topic also those that were observed before they went.
+        """
+        found = {place_of(r): r for r in self.reads.committed if r.topic == topic}
+        if topic in self.reads.compacted:
+            for record in self.reads.observed:
+                if record.topic == topic:
+                    found.setdefault(place_of(record), record)
+        return tuple(found[place] for place in sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was checked and what is wrong.
+
+    Args:
+        network: its name.
+        sent: records sent.
+        refused: dead letters.
+        expected: records that had to come, over all outputs.
+        aborted: records of transactions that did not commit: a sign that a fault struck home.
+    """
+
+    network: str
+    sent: int
+    refused: int
+    expected: int
+    aborted: int
+    findings: tuple[Finding, ...]
+
+
+def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict:
+    """Compare a history with the reference, and with what streams and lanes promise."""
+    letters = tuple(
+        letter_of(fragment.name, record)
+        for fragment in history.fragments
+        for record in history.records(fragment.dead_letters)
+    )
+    findings = [
+        *_inputs(history),
+        *check_letters(history.sent, letters, {f.name: f.reads for f in history.fragments}),
+        *check_reads(history.reads),
+    ]
+    for fragment in history.fragments:
+        findings += _fragment(fragment, history)
+    wanted = case.reference(Accepted(history.sent, letters))
+    topics = {fragment.name: fragment.output for fragment in history.fragments}
+    count = 0
+    for box, columns in case.columns.items():
+        topic = topics[FragmentName(box)]
+        expected = list(wanted[box])
+        count += len(expected)
+        seen = [_seen(columns.names, r, decode) for r in history.records(topic)]
+        findings += check_values(topic, columns, expected, seen)
+        findings += check_order(columns, expected, seen)
+    aborted = len(history.reads.uncommitted) - len(history.reads.committed)
+    return Verdict(network, len(history.sent), len(letters), count, aborted, tuple(findings))
+
+
+def row_of(names: Iterable[str], fields: Mapping[str, Any]) -> Row:
+    """The values of a record in the order of some columns; instants as ms."""
+    return tuple(_plain(fields[name]) for name in names)
+
+
+def _inputs(history: History) -> Iterator[Finding]:
+    topics = {topic for fragment in history.fragments for topic in fragment.reads}
+    standing = [record for topic in sorted(topics) for record in history.records(topic)]
+    yield from check_inputs(history.sent, standing)
+
+
+def _fragment(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
+    logs = history.reads.logs
+    yield from check_writers([log for log in logs if log.topic in fragment.guarded], guarded=True)
+    signals = (fragment.boundaries, fragment.advances)
+    yield from check_writers([log for log in logs if log.topic in signals], guarded=False)
+    markers = _markers(history.records(fragment.markers))
+    boundaries = _boundaries(history.records(fragment.boundaries))
+    output = history.records(fragment.output)
+    if not markers:
+        yield Finding(Kind.MARKER, f"topic {fragment.markers} holds no marker")
+    yield from check_markers(markers)
+    yield from check_totals(markers, output, history.records(fragment.dead_letters))
+    yield from check_promises(output, boundaries)
+    yield from check_epochs(boundaries)
+
+
+def _markers(records: Iterable[KafkaRecord]) -> list[Marker]:
+    return [
+        (place_of(record), decode_marker(record.value, str(place_of(record))))
+        for record in records
+        if record.value is not None
+    ]
+
+
+def _boundaries(records: Iterable[KafkaRecord]) -> list[Boundary]:
+    return [
+        (place_of(record), decode_boundary(record.value, str(place_of(record))))
+        for record in records
+        if record.value is not None
+    ]
+
+
+def _seen(names: tuple[str, ...], record: KafkaRecord, decode: Decode) -> Seen:
+    fields = decode(record)
+    if set(fields) != set(names):
+        # Never equal to anything expected, so that it is told as unexpected.
+        names = tuple(sorted(fields))
+    return Seen(place_of(record), row_of(names, fields), record.timestamp_ms)
+
+
+def _plain(value: Any) -> Value:
+    """Instants become ms since 1970 UTC, with a fraction where they have one."""
+    if isinstance(value, datetime):
+        micros = (value - _EPOCH) // timedelta(microseconds=1)
+        return micros // 1_000 if micros % 1_000 == 0 else micros / 1_000
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return repr(value)

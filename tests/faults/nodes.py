@@ -1,0 +1,121 @@
+"""Node processes that can be killed, paused, and started again, as an operator would."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pipeline.demo.memory import descendants
+
+ENDED_WITHIN_S = 30.0
+LAST_WORDS = 3_000
+
+
+class Node:
+    """One node: a name, a data folder, and at most one process at a time.
+
+    Args:
+        name: of the node in the catalog.
+        data: its folder, for logs and scratch files.
+        checkpoints: where its lanes keep theirs.
+        settings: where its servers are.
+    """
+
+    def __init__(
+        self, name: str, data: Path, checkpoints: Path, settings: Mapping[str, str]
+    ) -> None:
+        self.name = name
+        self.data = data
+        self.checkpoints = checkpoints
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process; it is not ready yet."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        self._ready.unlink(missing_ok=True)
+        settings = {
+            **self._settings,
+            "node": self.name,
+            "data": str(self.data),
+            "checkpoints": str(self.checkpoints),
+        }
+        command = [sys.executable, "-P", "-m", "pipeline.cli.main", "node", "start"]
+        command += [f"--ready-file={self._ready}", "--servers-within=60"]
+        command += [f"--set={key}={value}" for key, value in settings.items()]
+        with self._out.open("ab") as out:
+            self._process = subprocess.Popen(
+                command, stdout=out, stderr=out, start_new_session=True, cwd=Path.cwd()
+            )
+
+    @property
+    def running(self) -> bool:
+        """Whether its process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it takes up fragments."""
+        return self.running and self._ready.exists()
+
+    @property
+    def pid(self) -> int:
+        """Of its process.
+
+        Raises:
+            RuntimeError: it has none.
+        """
+        if self._process is None:
+            raise RuntimeError(f"node {self.name} was never started")
+        return self._process.pid
+
+    @property
+    def jvm(self) -> int | None:
+        """Its Java process; None before it has one."""
+        for pid in descendants(self.pid):
+            with suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == "java":
+                    return pid
+        return None
+
+    def kill(self) -> None:
+        """End it with kill -9, Java included, and wait until it is gone. Twice does nothing."""
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(ENDED_WITHIN_S)
+
+    def kill_jvm(self) -> None:
+        """End only its Java process with kill -9."""
+        jvm = self.jvm
+        if jvm is not None:
+            with suppress(ProcessLookupError):
+                os.kill(jvm, signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Stop it and its Java process where they stand."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on as if no time had passed."""
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def last_words(self) -> str:
+        """The end of what it wrote."""
+        text = ""
+        for path in (self._out, self.data / "logs" / f"node-{self.name}.log"):
+            with suppress(FileNotFoundError):
+                text += path.read_text(encoding="utf-8", errors="replace")[-LAST_WORDS:]
+        return text
+
+    @property
+    def _ready(self) -> Path:
+        return self.data / "ready"
+
+    @property
+    def _out(self) -> Path:
+        return self.data / "node.out"

@@ -1,0 +1,103 @@
+"""One run: deploy some cases, feed them, let faults strike, wait for the rest, judge."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tests.faults.case import Case
+from tests.faults.history import Finding
+from tests.faults.judge import Verdict, judge
+from tests.faults.strikes import Fault
+from tests.faults.values import counts
+from tests.faults.world import Running, World
+
+CALM_MIN_S, CALM_MAX_S = 0.5, 4.0
+"""Between two faults, at random, so that they strike at any moment."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """One fault of a run: how long it lasted, and then until every fragment wrote again."""
+
+    fault: str
+    lasted_s: float
+    stable_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a run."""
+
+    seed: int
+    struck: tuple[Struck, ...]
+    verdicts: tuple[Verdict, ...]
+    restarts: int
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that is wrong."""
+        return tuple(finding for verdict in self.verdicts for finding in verdict.findings)
+
+    def words(self, most: int = 3) -> str:
+        """What is wrong, for people: the first few of each kind."""
+        lines = [f"seed {self.seed}, {', '.join(s.fault for s in self.struck)}:"]
+        for verdict in self.verdicts:
+            lines.append(f"  {verdict.network}: {len(verdict.findings)} findings")
+            for kind, count in counts(verdict.findings).items():
+                told = [str(finding) for finding in verdict.findings if finding.kind is kind]
+                lines += [f"    {one}" for one in told[:most]]
+                lines += [f"    … and {count - most} more of this kind"] if count > most else []
+        return "\n".join(lines)
+
+
+def run(
+    world: World, cases: Sequence[Case], faults: Sequence[Fault], seed: int, tell: Tell
+) -> Report:
+    """Run some cases at once through some faults, one after the other.
+
+    Raises:
+        RunFailedError: a network did not get where it has to get.
+    """
+    random = Random(seed)
+    restarts = world.restarts
+    now_ms = time.time_ns() // 1_000_000
+    networks = [
+        world.deploy(case, f"{case.name}_{now_ms % 10_000_000}", Random(random.random()))
+        for case in cases
+    ]
+    try:
+        if not world.node.running:
+            world.restart()
+        world.await_stable(now_ms)
+        tell(f"{', '.join(running.network for running in networks)}: running")
+        struck = [_strike(world, fault, random, tell) for fault in faults]
+        verdicts = [_settle(world, running, tell) for running in networks]
+    finally:
+        for running in networks:
+            world.remove(running)
+    return Report(seed, tuple(struck), tuple(verdicts), world.restarts - restarts)
+
+
+def _strike(world: World, fault: Fault, random: Random, tell: Tell) -> Struck:
+    time.sleep(random.uniform(CALM_MIN_S, CALM_MAX_S))
+    began = time.monotonic()
+    fault.strike(world, random)
+    lasted_s, since_ms = time.monotonic() - began, time.time_ns() // 1_000_000
+    world.await_stable(since_ms)
+    struck = Struck(fault.name, lasted_s, time.monotonic() - began - lasted_s)
+    tell(f"{fault.name}: lasted {lasted_s:.1f} s, stable {struck.stable_s:.1f} s later")
+    return struck
+
+
+def _settle(world: World, running: Running, tell: Tell) -> Verdict:
+    """Let everything that was fed come out, and judge it."""
+    world.await_complete(running, running.feeder.finish())
+    verdict = judge(running.case, running.network, world.history(running), world.decoder())
+    tell(
+        f"{verdict.network}: {verdict.sent} sent, {verdict.refused} dead letters, "
+        f"{verdict.expected} results expected, {verdict.aborted} records aborted: "
+        + (f"{len(verdict.findings)} findings" if verdict.findings else "exact")
+    )
+    return verdict

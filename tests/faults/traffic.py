@@ -1,0 +1,151 @@
+"""Records as real producers send them: out of order, some late, some that nobody can read. Pure."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from tests.faults.case import Fed
+from tests.faults.history import Fate, Value
+
+UNKNOWN_SCHEMA = b"\x00\x00\x0f\x42\x40"
+"""The prefix of a schema id that no registry of ours gives out."""
+LATE_SHARE, BAD_SHARE = 0.02, 0.02
+LATE_BY_MAX_MS = 10_000
+EDGE_SHARE = 0.05
+"""So many records lie exactly where their partition's lateness ends, or at a window's edge."""
+FAR_AHEAD_MS = 4_000_000_000_000
+"""In the year 2096, which no `ahead` allows."""
+
+
+def tombstone(_: bytes) -> None:
+    """No value at all."""
+
+
+def plain_text(_: bytes) -> bytes:
+    """Not the wire format."""
+    return b"plain text"
+
+
+def cut_off(value: bytes) -> bytes:
+    """The wire format, and then not enough."""
+    return value[:7]
+
+
+def foreign_schema(value: bytes) -> bytes:
+    """A schema that the registry does not know."""
+    return UNKNOWN_SCHEMA + value[5:]
+
+
+POISON: tuple[Callable[[bytes], bytes | None], ...] = (
+    tombstone,
+    plain_text,
+    cut_off,
+    foreign_schema,
+)
+
+
+@dataclass(slots=True)
+class Clocks:
+    """The event time of each partition of a stream: records lie around it, within the lateness.
+
+    Args:
+        random: chance.
+        start_ms: where all partitions begin.
+        lateness_ms: as in the document.
+        step_ms: the most by which a record moves its partition on.
+    """
+
+    random: Random
+    start_ms: int
+    lateness_ms: int
+    step_ms: int = 40
+    _largest: dict[int, int] = field(default_factory=dict)
+
+    def next(self, partition: int) -> tuple[int, Fate]:
+        """The event time of the partition's next record, and whether it may be late."""
+        largest = self._largest.get(partition, self.start_ms)
+        chance = self.random.random()
+        if chance < LATE_SHARE:
+            behind = self.lateness_ms + 1 + self.random.randrange(LATE_BY_MAX_MS)
+            return largest - behind, Fate.MAYBE_LATE
+        if chance < LATE_SHARE + EDGE_SHARE:
+            edge = largest - self.lateness_ms
+            on_the_second = -(-edge // 1_000) * 1_000
+            return self.random.choice((edge, max(edge, on_the_second))), Fate.GOOD
+        moved = self.random.randrange(self.step_ms)
+        at_ms = largest + moved - self.random.randrange(self.lateness_ms) * (moved % 2)
+        self._largest[partition] = max(largest, at_ms)
+        return at_ms, Fate.GOOD
+
+    def now(self, partition: int) -> int:
+        """The largest event time of a partition so far: never late, and no progress."""
+        return self._largest.get(partition, self.start_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How the records of one stream are made.
+
+    Args:
+        stream: its name.
+        event_time: the field that holds it.
+        keys: of the records; None is no key.
+        fields: the other fields, from chance and a running number.
+        partitions: how many there are.
+        lateness_ms: as in the document.
+        spoil_fields: fields with which every record cannot be computed; empty: there are none.
+    """
+
+    stream: str
+    event_time: str
+    keys: tuple[str | None, ...]
+    fields: Callable[[Random, str, int], dict[str, Value]]
+    partitions: int = 2
+    lateness_ms: int = 1_000
+    spoil_fields: tuple[tuple[str, Value], ...] = ()
+
+
+def mixed(random: Random, start_ms: int, recipes: tuple[Recipe, ...]) -> Iterator[Fed]:
+    """Endless records of some streams, mixed."""
+    clocks = [Clocks(random, start_ms, recipe.lateness_ms) for recipe in recipes]
+    number = 0
+    while True:
+        which = random.randrange(len(recipes))
+        number += 1
+        yield _made(random, recipes[which], clocks[which], number)
+
+
+def closing(recipe: Recipe, at_ms: int) -> Iterator[Fed]:
+    """One record in each partition of a stream, far ahead, of a group of its own."""
+    for partition in range(recipe.partitions):
+        name = f"closing-{recipe.stream}-{partition}"
+        fields = {**recipe.fields(Random(0), name, -1 - partition), recipe.event_time: at_ms}
+        yield Fed(recipe.stream, partition, name.encode(), fields, Fate.CLOSING)
+
+
+def _made(random: Random, recipe: Recipe, clocks: Clocks, number: int) -> Fed:
+    key = random.choice(recipe.keys)
+    name = key if key is not None else "nobody"
+    # A key has one partition, as with any producer; without a key any will do.
+    partition = (
+        recipe.keys.index(key) % recipe.partitions
+        if key is not None
+        else random.randrange(recipe.partitions)
+    )
+    fields = recipe.fields(random, name, number)
+    encoded = None if key is None else key.encode()
+    if random.random() < BAD_SHARE:
+        fields[recipe.event_time] = clocks.now(partition)
+        return _bad(random, recipe, Fed(recipe.stream, partition, encoded, fields, Fate.BAD))
+    at_ms, fate = clocks.next(partition)
+    return Fed(recipe.stream, partition, encoded, {**fields, recipe.event_time: at_ms}, fate)
+
+
+def _bad(random: Random, recipe: Recipe, good: Fed) -> Fed:
+    """A record that has to be refused: by its bytes, its time, or what a box makes of it."""
+    way = random.randrange(len(POISON) + 1 + bool(recipe.spoil_fields))
+    if way < len(POISON):
+        return replace(good, spoil=POISON[way])
+    if way == len(POISON):
+        return replace(good, fields={**good.fields, recipe.event_time: FAR_AHEAD_MS})
+    return replace(good, fields={**good.fields, **dict(recipe.spoil_fields)})

@@ -1,0 +1,367 @@
+"""The world that faults strike: servers, the node that runs the networks, and what is fed."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from brokers.embedded.stack import StackSettings
+from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.records import KafkaRecord
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import LaneState
+from pipeline.clock import Deadline, SystemClock
+from pipeline.deploy import apply
+from pipeline.deploy.documents import read_document
+from pipeline.deploy.remove import destroy, doomed
+from pipeline.errors import MedusaError
+from pipeline.ids import NetworkName, ParticipantId, TopicName
+from pipeline.lanes.codec import decode_marker
+from pipeline.lanes.markers import CommitMarker
+from pipeline.names import Znodes, boundaries_topic
+from pipeline.network.model import ExternalStream
+from pipeline.planner.plan import Fragment, Plan
+from schemas import codec, wire
+from schemas.client import RegistryClient
+from tests.faults.case import Case
+from tests.faults.feed import Feeder, encoders
+from tests.faults.judge import Decode, FragmentTopics, History
+from tests.faults.nodes import Node
+from tests.faults.observe import Observer, read_all, read_logs
+from tests.faults.reads import Reads
+from tests.faults.servers import Servers
+
+ANSWERS_WITHIN_S = 15.0
+READY_WITHIN_S = 120.0
+STABLE_WITHIN_S = 150.0
+COMPLETE_WITHIN_S = 180.0
+REMOVED_WITHIN_S = 40.0
+OWNER = ParticipantId("local")
+_POLL_S = 0.05
+
+
+class RunFailedError(Exception):
+    """The networks did not get where they have to get: what stood still, and the last words."""
+
+
+@dataclass(slots=True)
+class Running:
+    """One network that is fed and observed."""
+
+    case: Case
+    network: str
+    plan: Plan
+    feeder: Feeder
+    observer: Observer
+
+    def marker(self, fragment: Fragment) -> CommitMarker | None:
+        """The newest committed marker of a fragment that was seen."""
+        last = self.observer.last(fragment.names.markers)
+        return None if last is None else _marker(last.record)
+
+    def wrote_since(self, fragment: Fragment, since_ms: int) -> bool:
+        """Whether a batch of a fragment was written after a moment (wall time, ms).
+
+        The copy of a marker with which a new owner begins is none.
+        """
+        newer: CommitMarker | None = None
+        for observed in reversed(self.observer.seen(fragment.names.markers)):
+            marker = _marker(observed.record)
+            if marker is None:
+                continue
+            if newer is not None and marker.end != newer.end:
+                return True
+            if marker.written_at_ms < since_ms:
+                return False
+            newer = marker
+        return False
+
+
+def _marker(record: KafkaRecord) -> CommitMarker | None:
+    if record.value is None:
+        return None
+    return decode_marker(record.value, f"topic {record.topic}, offset {record.offset}")
+
+
+@dataclass
+class World:
+    """Everything that faults can strike, and clients to look at it.
+
+    `node` is the one that is to run the networks; faults may put another in its place.
+    """
+
+    servers: Servers
+    folder: Path
+    catalog: Catalog
+    admin: KafkaAdmin
+    registry: RegistryClient
+    node: Node
+    networks: list[Running] = field(default_factory=list)
+    others: list[Node] = field(default_factory=list)
+    restarts: int = 0
+    """How often the node ended without being killed and was started again."""
+    _numbers: int = 0
+
+    @property
+    def stack(self) -> StackSettings:
+        """Where the servers are."""
+        return self.servers.settings
+
+    # --- nodes --------------------------------------------------------------------------------
+
+    def new_node(self, checkpoints: Path | None = None) -> Node:
+        """A further node, not started; with checkpoints of its own unless it shares some."""
+        self._numbers += 1
+        name = f"node{self._numbers}"
+        data = self.folder / name
+        node = Node(name, data, checkpoints or data / "checkpoints", node_settings(self.stack))
+        self.others.append(node)
+        return node
+
+    def restart(self) -> None:
+        """Start the node, and wait until it takes up fragments."""
+        self.node.start()
+        self.await_ready(self.node)
+
+    def await_ready(self, node: Node) -> None:
+        """Wait until a node takes up fragments.
+
+        Raises:
+            RunFailedError: it ended, or took too long.
+        """
+
+        def up() -> bool:
+            if not node.running:
+                raise RunFailedError(f"{node.name} ended:\n{node.last_words()}")
+            return node.ready
+
+        self.wait(up, f"{node.name} is ready", READY_WITHIN_S)
+
+    # --- networks -----------------------------------------------------------------------------
+
+    def deploy(self, case: Case, network: str, random: Random) -> Running:
+        """Deploy a case under a name, and begin to feed and to observe it."""
+        folder = self.folder / "documents" / network
+        folder.mkdir(parents=True)
+        for stream in case.streams:
+            (folder / f"{stream.name}.avsc").write_text(json.dumps(stream.schema))
+        path = folder / "network.yaml"
+        path.write_text(case.document.replace("{name}", network))
+        to = apply.Servers(self.catalog, self.admin, self.registry, SystemClock())
+        found = apply.compare(read_document(path, lambda _: None), OWNER, to)
+        apply.deploy(found, to, lambda _: None)
+        feeder = Feeder(
+            self.stack.kafka_bootstrap_servers,
+            case,
+            encoders(case, network, self.registry),
+            random,
+            time.time_ns() // 1_000_000 - 60_000,
+        )
+        topics = {topic for fragment in found.plan.fragments for topic in topics_of(fragment).all}
+        described = self.admin.describe(topics)
+        partitions = {topic: one.partitions for topic, one in described.items()}
+        observer = Observer(self.stack.kafka_bootstrap_servers, partitions)
+        running = Running(case, network, found.plan, feeder, observer)
+        self.networks.append(running)
+        observer.start()
+        feeder.start()
+        return running
+
+    def remove(self, running: Running) -> None:
+        """Destroy a network with its topics, as far as that can be done now."""
+        running.feeder.stop()
+        running.observer.stop()
+        self.networks.remove(running)
+        to = apply.Servers(self.catalog, self.admin, self.registry, SystemClock())
+        with suppress(MedusaError):
+            deadline = Deadline.after(to.clock, REMOVED_WITHIN_S, f"removing {running.network}")
+            destroy(doomed(NetworkName(running.network), to), to, deadline, lambda _: None)
+
+    # --- waiting ------------------------------------------------------------------------------
+
+    def await_stable(self, since_ms: int) -> None:
+        """Wait until every fragment has written a batch after a moment (wall time, ms).
+
+        A node that has ended meanwhile is started again, as its supervisor would.
+
+        Raises:
+            RunFailedError: a lane gave up, or it took too long.
+        """
+
+        def all_wrote() -> bool:
+            self.supervise()
+            self._check_lanes(since_ms)
+            return all(
+                running.wrote_since(fragment, since_ms)
+                for running in self.networks
+                for fragment in running.plan.fragments
+            )
+
+        self.wait(all_wrote, "every fragment writes", STABLE_WITHIN_S)
+
+    def await_complete(self, running: Running, until_ms: int) -> None:
+        """Wait until all results up to an event time are there.
+
+        Raises:
+            RunFailedError: a lane gave up, or it took too long.
+        """
+        since_ms = time.time_ns() // 1_000_000
+
+        def complete() -> bool:
+            self.supervise()
+            self._check_lanes(since_ms)
+            ends = self.admin.end_offsets(
+                {source.topic for f in running.plan.fragments for source in f.inputs}
+            )
+            return all(
+                (marker := running.marker(fragment)) is not None
+                and marker.boundary_ms is not None
+                and marker.boundary_ms >= until_ms
+                and all(
+                    offset >= ends.get(at.topic, {}).get(at.partition, 0)
+                    for at, offset in marker.end.items()
+                    if at.topic in {source.topic for source in fragment.inputs}
+                )
+                for fragment in running.plan.fragments
+            )
+
+        self.wait(complete, f"all of {running.network} is computed", COMPLETE_WITHIN_S)
+
+    def supervise(self) -> None:
+        """Start the node again if it has ended by itself."""
+        if not self.node.running:
+            self.restarts += 1
+            self.restart()
+
+    def wait(self, condition: Callable[[], bool], what: str, within_s: float) -> None:
+        """Wait for a condition; servers that do not answer now are asked again.
+
+        Raises:
+            RunFailedError: the time is over.
+        """
+        ends_at = time.monotonic() + within_s
+        trouble = ""
+        while True:
+            try:
+                if condition():
+                    return
+                trouble = ""
+            except MedusaError as error:
+                trouble = f" ({error})"
+            if time.monotonic() > ends_at:
+                raise RunFailedError(
+                    f"{what}: not within {within_s:g} s{trouble}\n{self._states()}"
+                    f"\n{self.node.last_words()}"
+                )
+            time.sleep(_POLL_S)
+
+    def _check_lanes(self, since_ms: int) -> None:
+        for running in self.networks:
+            for status in self.catalog.statuses(NetworkName(running.network)):
+                if status.state is LaneState.FAILED and status.reported_at_ms >= since_ms:
+                    name = f"{running.network}.{status.fragment}"
+                    raise RunFailedError(f"{name} has failed: {status.last_error}")
+
+    def _states(self) -> str:
+        lines = []
+        with suppress(MedusaError):
+            for running in self.networks:
+                for status in self.catalog.statuses(NetworkName(running.network)):
+                    name = f"{running.network}.{status.fragment}"
+                    lines.append(f"  {name}: {status.state.value} {status.last_error or ''}")
+        return "\n".join(lines)
+
+    # --- history ------------------------------------------------------------------------------
+
+    def history(self, running: Running) -> History:
+        """Everything that is recorded of a network, read once more."""
+        fragments = tuple(topics_of(fragment) for fragment in running.plan.fragments)
+        topics = tuple(
+            sorted({t for f in fragments for t in f.all} | {t for f in fragments for t in f.reads})
+        )
+        bootstrap = self.stack.kafka_bootstrap_servers
+        running.observer.stop()
+        reads = Reads(
+            logs=read_logs(self.servers.kafka_logs, topics),
+            committed=read_all(self.admin, bootstrap, topics, Isolation.COMMITTED),
+            uncommitted=read_all(self.admin, bootstrap, topics, Isolation.UNCOMMITTED),
+            observed=tuple(
+                seen.record for f in fragments for t in f.all for seen in running.observer.seen(t)
+            ),
+            compacted=frozenset(t for f in fragments for t in (f.boundaries, f.markers)),
+        )
+        return History(running.feeder.sent, fragments, reads)
+
+    def decoder(self) -> Decode:
+        """Decodes values of outputs."""
+
+        def fields(record: object) -> dict[str, object]:
+            framed = wire.split(getattr(record, "value", None))
+            if not isinstance(framed, wire.Framed):
+                return {"undecodable": repr(record)}
+            schema = self.registry.schema_by_id(framed.schema_id)
+            if schema is None:
+                return {"no schema": int(framed.schema_id)}
+            found: dict[str, object] = codec.decode(schema, schema, framed.body)
+            return found
+
+        return fields
+
+
+def topics_of(fragment: Fragment) -> FragmentTopics:
+    """Where a fragment writes, and what it reads of external streams."""
+    names = fragment.names
+    return FragmentTopics(
+        name=fragment.name,
+        output=fragment.output.topic,
+        boundaries=boundaries_topic(fragment.output.topic),
+        dead_letters=names.dead_letters,
+        markers=names.markers,
+        advances=names.advances,
+        reads=frozenset(
+            TopicName(source.topic)
+            for source in fragment.inputs
+            if isinstance(source, ExternalStream)
+        ),
+    )
+
+
+def node_settings(stack: StackSettings) -> dict[str, str]:
+    """What a node is told of its servers."""
+    return {
+        "kafka.bootstrap_servers": stack.kafka_bootstrap_servers,
+        "zookeeper.connect": stack.zookeeper_connect,
+        "registry.url": stack.registry_url,
+        "cache": str(stack.cache),
+    }
+
+
+@contextmanager
+def world(folder: Path, cache: Path) -> Iterator[World]:
+    """A world of its own in a folder; everything in it ends with the block."""
+    with ExitStack() as undo:
+        servers = undo.enter_context(Servers(folder / "servers", cache, SystemClock()))
+        store = ZooKeeperStore.connect(servers.settings.zookeeper_connect, ANSWERS_WITHIN_S)
+        undo.callback(store.close)
+        catalog = Catalog(store, Znodes(""))
+        catalog.ensure_format()
+        registry = RegistryClient(servers.settings.registry_url, ANSWERS_WITHIN_S)
+        undo.callback(registry.close)
+        admin = KafkaAdmin(servers.settings.kafka_bootstrap_servers, ANSWERS_WITHIN_S)
+        data = folder / "node0"
+        node = Node("node0", data, data / "checkpoints", node_settings(servers.settings))
+        made = World(servers, folder, catalog, admin, registry, node, others=[node])
+        undo.callback(_end, made)
+        yield made
+
+
+def _end(made: World) -> None:
+    for running in made.networks:
+        running.feeder.stop()
+        running.observer.stop()
+    for node in made.others:
+        node.kill()
