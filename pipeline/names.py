@@ -97,6 +97,11 @@ class FragmentNames:
         return TransactionalId(f"{PRODUCT}.{self.owner}.{self.network}.{self.fragment}")
 
     @property
+    def redriver(self) -> TransactionalId:
+        """Whoever sends dead letters again: a second one fences the first."""
+        return TransactionalId(f"{self.transactional_id}.redrive")
+
+    @property
     def writer(self) -> str:
         """The name under which the fragment's boundaries are published."""
         return f"{self.owner}.{self.network}.{self.fragment}"

@@ -206,6 +206,22 @@ class KafkaAdmin:
             self._clock.sleep(POLL_S)
         return tuple(gone)
 
+    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
+        """Remove the records of some partitions below an offset each; what is gone stays gone.
+
+        Raises:
+            NoSuchTopicError: the topic does not exist.
+        """
+        deadline = self._deadline("removing records")
+        asked = [TopicPartition(topic, part, offset) for part, offset in sorted(before.items())]
+        if not asked:
+            return
+        futures = self._client.delete_records(
+            asked, request_timeout=deadline.remaining_s(), operation_timeout=deadline.remaining_s()
+        )
+        for place, future in futures.items():
+            self._wait(future, deadline, f"topic {topic}, partition {place.partition}")
+
     def delete_group(self, group: GroupName) -> bool:
         """Delete a consumer group without members; False if there is none of this name."""
         deadline = self._deadline("deleting a group")

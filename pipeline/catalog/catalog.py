@@ -409,6 +409,13 @@ class Catalog:
         except PathExistsError:
             return
 
+    def forget_missing_schema(self, schema: SchemaId) -> None:
+        """The registry has this id by now; forgetting again is harmless."""
+        try:
+            self._store.apply((Delete(self._znodes.missing_schema(schema), None),))
+        except NoSuchPathError:
+            return
+
     def missing_schemas(self) -> frozenset[SchemaId]:
         """All ids for which the registry answered that there are none."""
         names = self._store.children(self._znodes.missing_schemas())

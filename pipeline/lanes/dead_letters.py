@@ -1,14 +1,21 @@
 """The headers of a dead letter: the context of a record that is otherwise kept byte for byte. Pure.
 
 The original's own headers come first, unchanged; ours share one prefix. Numbers are decimal text.
+A record that is sent again carries `redriven_from` and the few of these headers that route it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.ids import BoxName, Millis, NetworkVersion, Offset, SchemaId, StreamName, TopicName
 from pipeline.names import FragmentNames
 
 PREFIX = "medusa.error."
+REDRIVEN_PREFIX = "medusa.redriven."
+REDRIVEN_FROM = f"{REDRIVEN_PREFIX}from"
+"""Of a record that was sent again: `partition/offset` of its dead letter."""
+REDRIVEN_ORIGIN = f"{REDRIVEN_PREFIX}origin"
+"""Where the record stood at first: `topic/partition/offset`."""
 FORMAT_VERSION = 1
 MESSAGE_MAX = 500
 """Characters of a message; an expression may be as long as a document."""
@@ -70,6 +77,15 @@ def headers(names: FragmentNames, context: Context, original: Headers) -> Header
     kept = tuple(header for header in original if not header[0].startswith(PREFIX))
     ours = tuple((f"{PREFIX}{name}", str(v).encode()) for name, v in facts if v is not None)
     return kept + ours
+
+
+def attempt_of(original: Sequence[tuple[str, bytes | None]]) -> int:
+    """Which attempt at a record of the redrive topic has failed now; `original` are its headers.
+
+    A header that is missing or is no number counts as a first attempt.
+    """
+    told = next((v for name, v in original if name == f"{PREFIX}attempt"), None)
+    return 1 + (int(told) if told and told.isdigit() else 1)
 
 
 def _short(message: str) -> str:

@@ -7,7 +7,7 @@ optimiser pushes no filter below that node, where it would remove the advances.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -147,12 +147,13 @@ def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
 
 def unknown_schema_ids(source: Source, reader: Reader) -> DataFrame:
     """The distinct ids in a batch's ranges that the query was not planned with."""
-    known = [int(w.id) for w in source.writers] + [int(i) for i in source.missing]
+    known = [int(w.id) for w in source.writers]
     rows = reader(source).where(F.col("topic") != _advances(source))
     value = F.col("value")
     number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("int")
-    ids = rows.select(F.when(_has_prefix(value), number).alias("id")).distinct()
-    return ids.where(F.col("id").isNotNull() & ~F.col("id").isin(known))
+    rows = rows.where(_has_prefix(value)).select(number.alias("id"), "topic")
+    lacking = _is_missing(F.col("topic"), F.col("id"), source, int)
+    return rows.where(~F.col("id").isin(known) & ~lacking).select("id").distinct()
 
 
 # --- source ---------------------------------------------------------------------------------
@@ -237,6 +238,18 @@ def _prefix(schema_id: SchemaId) -> bytes:
     return b"\x00" + int(schema_id).to_bytes(4, "big")
 
 
+def _is_missing(
+    topic: Column, told: Column, source: Source, form: Callable[[SchemaId], object]
+) -> Column:
+    """Whether the registry is known not to have a schema; `told` names it in the `form` of ids.
+
+    The registry may have it by the time that a record is sent again.
+    """
+    again = topic == source.topic(TopicRole.REDRIVE)
+    missing = told.isin([form(i) for i in source.missing])
+    return missing & (~again | told.isin([form(i) for i in source.absent]))
+
+
 def _is_decoded() -> Column:
     return F.col(f"{hidden.ROW}.{DECODED_MARK}").isNotNull()
 
@@ -271,7 +284,10 @@ def _reason(source: Source) -> Column:
     undecoded = (
         F.when(value.isNull(), Reason.EMPTY_VALUE.value)
         .when(~_has_prefix(value), Reason.NOT_WIRE_FORMAT.value)
-        .when(prefix.isin([_prefix(i) for i in source.missing]), Reason.SCHEMA_NOT_FOUND.value)
+        .when(
+            _is_missing(F.col(hidden.TOPIC), prefix, source, _prefix),
+            Reason.SCHEMA_NOT_FOUND.value,
+        )
         .when(~prefix.isin([_prefix(w.id) for w in source.writers]), hidden.UNKNOWN_SCHEMA)
         .otherwise(Reason.UNDECODABLE.value)
     )

@@ -34,6 +34,7 @@ class Surroundings:
 
     writers: Mapping[StreamName, tuple[WriterSchema, ...]]
     missing: tuple[SchemaId, ...]
+    absent: tuple[SchemaId, ...]
     partitions: Mapping[TopicName, int]
     value_id: SchemaId
     key_id: SchemaId | None
@@ -128,6 +129,7 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
         reader_json=with_decoded_mark(stream.schema_json),
         writers=tuple(_fitting(writer, stream) for writer in around.writers[stream.name]),
         missing=around.missing,
+        absent=around.absent,
         event_time=event_time,
         start=stream.start if isinstance(stream, ExternalStream) else None,
     )

@@ -71,7 +71,9 @@ class Source:
     """One input of the fragment: one Spark source over several topics.
 
     `missing` are schema ids that the registry is known not to have: their records go to the dead
-    letters, whereas an id that is in neither list stops the batch before it is written.
+    letters, whereas an id that is in neither list stops the batch before it is written. A record
+    that is sent again is asked for once more, except for the `absent` ids: they were asked for just
+    now.
     """
 
     input: StreamName
@@ -80,6 +82,7 @@ class Source:
     reader_json: str
     writers: tuple[WriterSchema, ...]
     missing: tuple[SchemaId, ...]
+    absent: tuple[SchemaId, ...]
     event_time: EventTime
     start: StartAt | None
     """Where a first start begins; None for derived streams, which are read from their start."""

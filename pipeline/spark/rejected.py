@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from pipeline.ids import (
     BoxName,
-    FragmentName,
     Millis,
     NetworkVersion,
     Offset,
     StreamName,
     TopicName,
 )
-from pipeline.lanes.dead_letters import Context
+from pipeline.lanes.dead_letters import Context, attempt_of
+from pipeline.names import FragmentNames
 from pipeline.spark.reasons import Why, failed
 
 
@@ -31,12 +31,12 @@ class Rejected:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
 
-    def context(self, fragment: FragmentName, version: NetworkVersion) -> Context:
+    def context(self, names: FragmentNames, version: NetworkVersion) -> Context:
         """For its dead letter. What no box refused was refused by the fragment."""
         return Context(
             reason=self.why.reason.value,
             message=self.why.message,
-            box=BoxName(self.why.box or fragment),
+            box=BoxName(self.why.box or names.fragment),
             input=self.input,
             port=self.port,
             topic=self.topic,
@@ -48,6 +48,7 @@ class Rejected:
             schema=self.why.schema,
             event_time_ms=self.why.event_time_ms,
             closed_ms=self.why.closed_ms,
+            attempt=attempt_of(self.headers) if self.topic == names.redrive else 1,
         )
 
 

@@ -241,7 +241,7 @@ class Sink:
     def _send_rejected(self, rejected: list[Rejected]) -> None:
         names = self._context.fragment.names
         for record in rejected:
-            context = record.context(names.fragment, self._context.version)
+            context = record.context(names, self._context.version)
             self._context.writer.send(
                 names.dead_letters,
                 record.key,

@@ -43,11 +43,12 @@ class Surveyor:
             RefusedError: a topic is gone, or was deleted and made again.
             UnavailableError: a server does not answer.
         """
-        extra = []
+        extra, absent = [], []
         for schema_id in new_ids:
             text = self._text(schema_id)
             if text is None:
                 self.record_missing(schema_id)
+                absent.append(schema_id)
             else:
                 extra.append(WriterSchema(schema_id, text))
         output = fragment.output
@@ -58,6 +59,7 @@ class Surveyor:
         return Surroundings(
             writers={i.name: self._writers(i, tuple(extra)) for i in fragment.inputs},
             missing=tuple(sorted(self.missing())),
+            absent=tuple(absent),
             partitions=self._partitions(fragment, topic_ids),
             value_id=value_id,
             key_id=key_id,

@@ -274,3 +274,14 @@ def test_missing_schemas_are_remembered() -> None:
     for schema in (7, 2_000_000_000, 7):
         catalog.record_missing_schema(SchemaId(schema))
     assert catalog.missing_schemas() == {7, 2_000_000_000}
+
+
+def test_a_schema_that_is_there_by_now_is_forgotten() -> None:
+    """Forgetting it twice is harmless; the others stay."""
+    _, catalog = session(MemoryTree())
+    catalog.ensure_format()
+    catalog.record_missing_schema(SchemaId(3))
+    catalog.record_missing_schema(SchemaId(4))
+    for _ in range(2):
+        catalog.forget_missing_schema(SchemaId(3))
+    assert catalog.missing_schemas() == {4}

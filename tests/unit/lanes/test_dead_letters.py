@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from pipeline.ids import (
     BoxName,
     FragmentName,
@@ -12,7 +14,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.dead_letters import MESSAGE_MAX, PREFIX, Context, headers
+from pipeline.lanes.dead_letters import MESSAGE_MAX, PREFIX, Context, attempt_of, headers
 from pipeline.names import FragmentNames
 
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName("moving"))
@@ -91,3 +93,13 @@ def test_a_message_is_one_line_of_bounded_length() -> None:
     assert message.decode().startswith("a b xxx")
     assert message.decode().endswith("…")
     assert len(message.decode()) == MESSAGE_MAX
+
+
+@pytest.mark.parametrize(
+    ("told", "attempt"), [(None, 2), (b"1", 2), (b"7", 8), (b"many", 2), (b"", 2)]
+)
+def test_a_record_that_was_sent_again_fails_with_the_next_attempt(
+    told: bytes | None, attempt: int
+) -> None:
+    """What no number says was the first."""
+    assert attempt_of((("trace", b"9"), (f"{PREFIX}attempt", told))) == attempt
