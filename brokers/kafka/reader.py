@@ -294,6 +294,43 @@ def read_last(
     return tuple(found)
 
 
+class LogReader:
+    """Single records of topics, each looked up with a consumer of its own."""
+
+    def __init__(self, bootstrap: str, timeout_s: float) -> None:
+        self._bootstrap = bootstrap
+        self._timeout_s = timeout_s
+
+    def last(self, topic: TopicName) -> KafkaRecord | None:
+        """The last committed record of partition 0; None if there is none.
+
+        Raises:
+            UnavailableError: the brokers do not answer.
+            NoSuchTopicError: the topic does not exist.
+        """
+        found = read_last(self._bootstrap, topic, 0, 1, self._timeout_s)
+        return found[-1] if found else None
+
+    def oldest_ms(self, topic: TopicName, partitions: int) -> Millis | None:
+        """The least timestamp among the first records of its partitions; None: it is empty.
+
+        Raises:
+            UnavailableError: the brokers do not answer.
+            NoSuchTopicError: the topic does not exist.
+        """
+        found: list[Millis] = []
+        with TopicReader(
+            self._bootstrap, self._timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS
+        ) as reader:
+            for partition in range(partitions):
+                start, end = reader.bounds(topic, partition)
+                reader.assign({topic: {partition: start}})
+                first = next(reader.read_to({topic: {partition: end}}), None)
+                if first is not None:
+                    found.append(first.timestamp_ms)
+        return min(found, default=None)
+
+
 def _record(topic: TopicName, partition: int, offset: Offset, message: Message) -> KafkaRecord:
     kind, timestamp = message.timestamp()
     headers = message.headers() or []

@@ -259,7 +259,7 @@ def _reconciled(lane: Lane, state: NodeState, now_ms: Millis) -> tuple[Lane, tup
     """Bring what is and what is wanted of a lane together, as far as one step goes."""
     wanted = lane.wanted
     if lane.phase in (Phase.STARTING, Phase.RUNNING):
-        if wanted and lane.started and lane.started.digest == wanted.digest:
+        if wanted and lane.started and lane.started.same_lane(wanted):
             return lane, ()
         return lane.moved(Happening.STOP_ASKED), (StopLane(lane.fragment),)
     if wanted is None:

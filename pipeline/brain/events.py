@@ -23,6 +23,7 @@ from pipeline.lanes.events import (
     LaneStarted,
     LaneStopped,
 )
+from pipeline.lanes.start import StateChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class Desired:
     version: NetworkVersion
     digest: str
     running: bool
+    choice: StateChoice | None = None
+
+    def same_lane(self, other: "Desired") -> bool:
+        """Whether a lane that was started for one is what the other wants."""
+        return (self.digest, self.choice) == (other.digest, other.choice)
 
 
 # --- events -------------------------------------------------------------------------------------

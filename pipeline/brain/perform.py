@@ -197,6 +197,7 @@ class Performer:
             version=version,
             epoch=epoch,
             topic_ids=context.plans.topic_ids(fragment),
+            choice=context.plans.choice(fragment),
         )
         return context.make_lane(settings)
 

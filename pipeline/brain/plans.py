@@ -7,11 +7,17 @@ from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersi
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
 from pipeline.lanes.events import FragmentId
+from pipeline.lanes.start import StateChoice
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
 
 VERSIONS_KEPT = 64
 Planner = Callable[[NetworkVersionRecord, ParticipantId], Plan]
+
+
+def state_choice(record: FragmentRecord) -> StateChoice | None:
+    """The choice that a fragment's record holds, as a lane wants it."""
+    return None if record.choice is None else StateChoice(*record.choice)
 
 
 class Plans:
@@ -57,6 +63,10 @@ class Plans:
     def topic_ids(self, fragment: FragmentId) -> Mapping[TopicName, str]:
         """The ids of the topics that the fragment was deployed with."""
         return dict(self._known(fragment)[1].topic_ids)
+
+    def choice(self, fragment: FragmentId) -> StateChoice | None:
+        """What the user chose for the fragment's state; None: nothing."""
+        return state_choice(self._known(fragment)[1])
 
     def input_topics(self) -> frozenset[TopicName]:
         """The data topics that this node's fragments read."""

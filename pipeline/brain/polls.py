@@ -19,7 +19,7 @@ from pipeline.brain.events import (
     EndsRead,
     Event,
 )
-from pipeline.brain.plans import Plans
+from pipeline.brain.plans import Plans, state_choice
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, NodeRecord
 from pipeline.clock import Clock
@@ -147,7 +147,11 @@ class CatalogPoll:
                 running = record.desired is DesiredState.RUNNING
                 found.append(
                     Desired(
-                        Id(record.network, record.fragment), record.version, record.digest, running
+                        Id(record.network, record.fragment),
+                        record.version,
+                        record.digest,
+                        running,
+                        state_choice(record),
                     )
                 )
         self._plans.assign(tuple(assigned))

@@ -9,6 +9,7 @@ from enum import Enum
 from pipeline.ids import (
     Epoch,
     FragmentName,
+    Incarnation,
     Millis,
     NetworkName,
     NetworkVersion,
@@ -18,6 +19,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.planner.state import OnChange
 
 FORMAT_VERSION = 1
 
@@ -69,6 +71,9 @@ class DesiredState(Enum):
 
     RUNNING = "running"
     STOPPED = "stopped"
+    """Its network is undeployed: the next deploy lets it run."""
+    PAUSED = "paused"
+    """Only `resume` lets it run; deploys go by it."""
 
 
 class LaneState(Enum):
@@ -152,6 +157,8 @@ class FragmentRecord:
         digest: of the fragment's plan; a lane restarts only when it changes.
         topic_ids: the Kafka topic ids (UUIDs) seen at deploy: a topic deleted and made again is
             another topic.
+        choice: what the user chose for its state, and for which life of its lane: once that is
+            over, the choice is done. None: to go on with the state, exactly.
     """
 
     network: NetworkName
@@ -160,6 +167,7 @@ class FragmentRecord:
     desired: DesiredState
     digest: str
     topic_ids: tuple[tuple[TopicName, str], ...]
+    choice: tuple[OnChange, Incarnation] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import TopicReader
+from brokers.kafka.reader import LogReader, TopicReader
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
@@ -58,7 +58,9 @@ class Connections:
     @cached_property
     def servers(self) -> Servers:
         """All that a deploy talks to."""
-        return Servers(self.catalog, self.topics, self.registry, self._clock)
+        bootstrap = self._settings.kafka_bootstrap_servers
+        log = LogReader(bootstrap, CALL_TIMEOUT_S)
+        return Servers(self.catalog, self.topics, self.registry, self._clock, log)
 
     def reader(self) -> TopicReader:
         """A reader of committed records."""

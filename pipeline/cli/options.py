@@ -11,6 +11,8 @@ import click
 from pipeline.cli.output import Format, Printer
 from pipeline.cli.project import from_assignments
 from pipeline.cli.session import Session
+from pipeline.ids import FragmentName
+from pipeline.planner.state import Choices, OnChange
 
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,6 +74,36 @@ def document_option(function: F) -> F:
         metavar="FILE",
         help="The network document; default: network.yaml beside medusa.yaml.",
     )(function)
+
+
+def state_option(function: F) -> F:
+    """Add `--state`, which gives `Choices`."""
+    return click.option(
+        "--state",
+        "choices",
+        multiple=True,
+        metavar="[FRAGMENT=]HOW",
+        callback=_choices,
+        help="What becomes of a state that does not fit the new plan: rebuild it from what the "
+        "input topics hold, or begin empty. For all such fragments, or for one; may be repeated.",
+    )(function)
+
+
+def _choices(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> Choices:
+    every: OnChange | None = None
+    named: dict[FragmentName, OnChange] = {}
+    for value in values:
+        fragment, _, how = value.rpartition("=")
+        try:
+            found = OnChange(how)
+        except ValueError as error:
+            words = " or ".join(one.value for one in OnChange)
+            raise click.BadParameter(f"{how!r} is neither {words}") from error
+        if fragment:
+            named[FragmentName(fragment.rpartition(".")[2])] = found
+        else:
+            every = found
+    return Choices(every, named)
 
 
 def timeout_option(seconds: float) -> Callable[[F], F]:

@@ -48,9 +48,9 @@ class Seen:
     def state(self) -> str:
         """The word for its state."""
         reported = self.status.state if self.status else LaneState.PENDING
-        if self.record.desired is DesiredState.STOPPED:
+        if self.record.desired is not DesiredState.RUNNING:
             at_rest = reported in {LaneState.STOPPED, LaneState.PENDING} or not self.node_up
-            return LaneState.STOPPED.value if at_rest else STOPPING
+            return self.record.desired.value if at_rest else STOPPING
         if self.status is not None and not self.node_up:
             return LOST
         return reported.value

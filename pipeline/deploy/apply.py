@@ -17,10 +17,10 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.clock import Clock
 from pipeline.counting import counted
-from pipeline.deploy.desired import desired_fragments
+from pipeline.deploy.desired import Facts, desired_fragments
 from pipeline.deploy.documents import Document, replan
-from pipeline.deploy.gather import Recorded, filled_topics, gather
-from pipeline.deploy.ports import Registry, Topics
+from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather
+from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import review
 from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
 from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
@@ -29,6 +29,7 @@ from pipeline.planner.changes import Changes
 from pipeline.planner.diff import changes
 from pipeline.planner.digest import plan_digest
 from pipeline.planner.plan import NewTopic, Plan
+from pipeline.planner.state import NO_CHOICES, Choices
 
 Tell = Callable[[str], None]
 """Hears of every step, in a few words."""
@@ -42,6 +43,7 @@ class Servers:
     topics: Topics
     registry: Registry
     clock: Clock
+    log: Log
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,16 @@ class Deployed:
         return f"{self.network}@{self.version}"
 
 
-def compare(document: Document, owner: ParticipantId, servers: Servers) -> Comparison:
+def compare(
+    document: Document, owner: ParticipantId, servers: Servers, choices: Choices = NO_CHOICES
+) -> Comparison:
     """Plan a document and compare it with what is there; changes nothing.
+
+    Args:
+        document: what is wanted.
+        owner: who wants it.
+        servers: whom to ask.
+        choices: what the user wants of states that do not fit.
 
     Raises:
         RefusedError: another participant owns the network.
@@ -103,9 +113,10 @@ def compare(document: Document, owner: ParticipantId, servers: Servers) -> Compa
             f"network {plan.network} belongs to participant {recorded.network.owner}",
             hint="give your network another name.",
         )
-    around = gather(plan, recorded, servers.topics, servers.registry, servers.catalog)
+    asked = Asked(servers.topics, servers.log, servers.registry, servers.catalog)
+    around = gather(plan, recorded, choices, asked)
     old = _old_plan(version, owner)
-    found = changes(plan, old, around.current)
+    found = changes(plan, old, around.current, choices)
     return Comparison(document, plan, recorded, review(plan, found, around, document.schemas))
 
 
@@ -158,7 +169,8 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     last = before.version if before else NetworkVersion(0)
     ids = _topic_ids(plan, servers.topics)
     version = NetworkVersion(last + 1)
-    fragments = desired_fragments(plan, recorded.fragments, ids, version)
+    facts = Facts(ids, version, comparison.changes.chosen)
+    fragments = desired_fragments(plan, recorded.fragments, facts)
     network = NetworkRecord(plan.network, plan.owner, version, _made(plan, before, created))
     registered = tuple(schema.subject for schema in comparison.changes.register)
     if before is not None and _same(network, fragments, comparison):

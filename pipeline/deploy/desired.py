@@ -1,49 +1,56 @@
 """What the catalog shall hold after a deploy. Pure."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from pipeline.catalog.records import DesiredState, FragmentRecord
-from pipeline.ids import FragmentName, NetworkVersion, TopicName
+from pipeline.ids import FragmentName, Incarnation, NetworkVersion, TopicName
 from pipeline.names import tentative_topic
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
+from pipeline.planner.state import OnChange
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the records hold beside the plan.
+
+    Args:
+        topic_ids: Kafka's ids of the plan's topics, all of which exist by now.
+        version: the number that a changed fragment gets.
+        chosen: what was chosen for states, and for which lives of their lanes.
+    """
+
+    topic_ids: Mapping[TopicName, str]
+    version: NetworkVersion
+    chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
 
 
 def desired_fragments(
-    plan: Plan,
-    before: tuple[FragmentRecord, ...],
-    topic_ids: Mapping[TopicName, str],
-    version: NetworkVersion,
+    plan: Plan, before: tuple[FragmentRecord, ...], facts: Facts
 ) -> tuple[FragmentRecord, ...]:
     """A record for every fragment of the plan; one that did not change keeps its version.
 
-    Args:
-        plan: what is wanted.
-        before: the records of the deployed version.
-        topic_ids: Kafka's ids of the plan's topics, all of which exist by now.
-        version: the number that a changed fragment gets.
+    What is paused stays so. A choice that was made before stays for a fragment that did not change.
     """
     known = {record.fragment: record for record in before}
-    return tuple(_record(fragment, known, topic_ids, version) for fragment in plan.fragments)
+    return tuple(_record(fragment, known.get(fragment.name), facts) for fragment in plan.fragments)
 
 
-def _record(
-    fragment: Fragment,
-    known: Mapping[FragmentName, FragmentRecord],
-    topic_ids: Mapping[TopicName, str],
-    version: NetworkVersion,
-) -> FragmentRecord:
-    digest = fragment_digest(fragment)
-    ids = tuple((topic, topic_ids[topic]) for topic in sorted(set(positioned_topics(fragment))))
-    old = known.get(fragment.name)
-    unchanged = old is not None and (old.digest, old.topic_ids) == (digest, ids)
+def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> FragmentRecord:
+    digest, name = fragment_digest(fragment), fragment.name
+    topics = sorted(set(positioned_topics(fragment)))
+    ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
+    same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
+    paused = old is not None and old.desired is DesiredState.PAUSED
     return FragmentRecord(
         network=fragment.names.network,
-        fragment=fragment.name,
-        version=old.version if old is not None and unchanged else version,
-        desired=DesiredState.RUNNING,
+        fragment=name,
+        version=same.version if same else facts.version,
+        desired=DesiredState.PAUSED if paused else DesiredState.RUNNING,
         digest=digest,
         topic_ids=ids,
+        choice=facts.chosen.get(name, same.choice if same else None),
     )
 
 

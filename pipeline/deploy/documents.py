@@ -61,6 +61,15 @@ def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
     Raises:
         DocumentError: this program does not understand what another version of it deployed.
     """
+    return planner.plan(deployed_document(record).network, owner)
+
+
+def deployed_document(record: NetworkVersionRecord) -> Document:
+    """The document of a deployed version, with its schemas as they were.
+
+    Raises:
+        DocumentError: this program does not understand what another version of it deployed.
+    """
     file = f"network {record.network}, version {record.version}"
     kept = dict(record.schemas)
     schemas: dict[SchemaReference, SchemaText | Problem] = {
@@ -68,7 +77,7 @@ def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
         for reference in document.schema_references(record.document, file)
         if reference.stream in kept
     }
-    return planner.plan(document.load(record.document, file, schemas), owner)
+    return Document(file, record.document, kept, document.load(record.document, file, schemas))
 
 
 def _fetch(

@@ -1,16 +1,19 @@
 """Reads what is there now, so that pure code can compare it with what is wanted."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.deploy.documents import replan
 from pipeline.deploy.others import Taken, written_topics
-from pipeline.deploy.ports import Registry, Topics
+from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import Surroundings, inputs_of
 from pipeline.errors import DocumentError
-from pipeline.ids import FragmentName, NetworkName, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkName, TopicName
+from pipeline.lanes import codec
+from pipeline.lanes.markers import NO_BATCH
 from pipeline.planner.changes import (
     Current,
     DeployedFragment,
@@ -19,7 +22,9 @@ from pipeline.planner.changes import (
     SchemaText,
 )
 from pipeline.planner.diff import wanted_schemas
-from pipeline.planner.plan import Plan
+from pipeline.planner.digest import fragment_digest, state_digest
+from pipeline.planner.plan import Fragment, Plan
+from pipeline.planner.state import Choices, KeptState
 from schemas.avro import parse
 from schemas.compatibility import differences
 from schemas.meaning import other_meanings
@@ -38,29 +43,42 @@ class Recorded:
     fragments: tuple[FragmentRecord, ...] = ()
 
 
-def gather(
-    plan: Plan, recorded: Recorded, topics: Topics, registry: Registry, catalog: Catalog
-) -> Surroundings:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom `gather` asks."""
+
+    topics: Topics
+    log: Log
+    registry: Registry
+    catalog: Catalog
+
+
+def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Surroundings:
     """Ask about everything that the plan and the deployed fragments name, and about others."""
+    topics, registry = asked.topics, asked.registry
     known = frozenset(topic for record in recorded.fragments for topic, _ in record.topic_ids)
     names = sorted(known.union(topic.name for topic in plan.topics))
     described = topics.describe(names)
     filled = filled_topics(described, topics)
+    has_run = _has_run(plan, filled)
+    states = _states(plan, recorded, choices, has_run, asked.log)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
             digest=recorded.digest,
             fragments=tuple(_deployed(record) for record in recorded.fragments),
-            has_run=_has_run(plan, filled),
+            has_run=has_run,
             topics=tuple(
                 ExistingTopic(topic, facts.partitions, facts.topic_id)
                 for topic, facts in sorted(described.items())
             ),
             schemas=_schemas(plan, registry),
+            states=states,
+            oldest=_oldest(plan, states, described, asked.log),
         ),
         filled=filled,
         known=known,
-        taken=_taken(plan.network, catalog),
+        taken=_taken(plan.network, asked.catalog),
     )
 
 
@@ -70,6 +88,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
         digest=record.digest,
         running=record.desired is DesiredState.RUNNING,
         topic_ids=record.topic_ids,
+        paused=record.desired is DesiredState.PAUSED,
     )
 
 
@@ -90,6 +109,56 @@ def filled_topics(described: Iterable[TopicName], topics: Topics) -> frozenset[T
 def _has_run(plan: Plan, filled: frozenset[TopicName]) -> frozenset[FragmentName]:
     """A fragment that ever started has a commit marker."""
     return frozenset(f.name for f in plan.fragments if f.names.markers in filled)
+
+
+def _states(
+    plan: Plan,
+    recorded: Recorded,
+    choices: Choices,
+    has_run: frozenset[FragmentName],
+    log: Log,
+) -> dict[FragmentName, KeptState]:
+    """The states of the fragments that changed, or all of them when something was chosen."""
+    digests = {record.fragment: record.digest for record in recorded.fragments}
+    found: dict[FragmentName, KeptState] = {}
+    for fragment in plan.fragments:
+        if fragment.stateful_box is None or fragment.name not in has_run:
+            continue
+        if choices.some or digests.get(fragment.name) != fragment_digest(fragment):
+            kept = _kept_state(fragment, log)
+            if kept is not None:
+                found[fragment.name] = kept
+    return found
+
+
+def _kept_state(fragment: Fragment, log: Log) -> KeptState | None:
+    """What the last commit marker says; None when nothing was read up to it."""
+    topic = fragment.names.markers
+    record = log.last(topic)
+    if record is None or record.value is None:
+        return None
+    marker = codec.decode_marker(record.value, f"topic {topic}")
+    if marker.batch == NO_BATCH and marker.boundary_ms is None:
+        return None
+    return KeptState(marker.state, marker.incarnation)
+
+
+def _oldest(
+    plan: Plan,
+    states: Mapping[FragmentName, KeptState],
+    described: Mapping[TopicName, TopicDescription],
+    log: Log,
+) -> dict[TopicName, Millis]:
+    """How far back the inputs reach of fragments that may be computed again."""
+    topics = {
+        stream.topic
+        for fragment in plan.fragments
+        if (kept := states.get(fragment.name)) and kept.digest != state_digest(fragment)
+        for stream in fragment.inputs
+        if stream.topic in described
+    }
+    found = ((topic, log.oldest_ms(topic, described[topic].partitions)) for topic in sorted(topics))
+    return {topic: at_ms for topic, at_ms in found if at_ms is not None}
 
 
 def _schemas(plan: Plan, registry: Registry) -> tuple[RegisteredSchema, ...]:

@@ -1,14 +1,14 @@
 """What a deploy needs of Kafka and of the schema registry, as small protocols.
 
-`brokers.kafka.admin.KafkaAdmin` and `schemas.client.RegistryClient` fit them as they are; tests
-hand in twins.
+`brokers.kafka.admin.KafkaAdmin`, `brokers.kafka.reader.LogReader` and
+`schemas.client.RegistryClient` fit them as they are; tests hand in twins.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from brokers.records import Ends, NewTopicSpec, TopicDescription
-from pipeline.ids import GroupName, SchemaId, TopicName
+from brokers.records import Ends, KafkaRecord, NewTopicSpec, TopicDescription
+from pipeline.ids import GroupName, Millis, SchemaId, TopicName
 from schemas.records import RegisteredSchema
 
 
@@ -32,6 +32,16 @@ class Topics(Protocol):
 
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
         """The oldest offset, per partition of the topics that exist."""
+
+
+class Log(Protocol):
+    """The records of topics. Every method raises `UnavailableError` when no broker answers."""
+
+    def last(self, topic: TopicName) -> KafkaRecord | None:
+        """The last committed record of partition 0; None if there is none."""
+
+    def oldest_ms(self, topic: TopicName, partitions: int) -> Millis | None:
+        """The least timestamp among the first records of its partitions; None: it is empty."""
 
 
 class Registry(Protocol):

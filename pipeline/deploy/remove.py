@@ -57,20 +57,33 @@ def deployed(network: NetworkName, catalog: Catalog) -> NetworkRecord:
 
 
 def stop(network: NetworkName, catalog: Catalog) -> bool:
-    """Say that nothing of a network shall run; whether anything was wanted running before."""
-    wanted = any(f.desired is DesiredState.RUNNING for f in catalog.fragments(network))
+    """Say that nothing of a network shall run, paused or not; whether that changes anything."""
+    wanted = any(f.desired is not DesiredState.STOPPED for f in catalog.fragments(network))
     if wanted:
         catalog.set_desired(network, DesiredState.STOPPED)
     return wanted
 
 
-def await_stopped(network: NetworkName, servers: Servers, deadline: Deadline) -> None:
+def await_stopped(
+    network: NetworkName,
+    servers: Servers,
+    deadline: Deadline,
+    only: frozenset[FragmentName] | None = None,
+) -> None:
     """Wait until no node that is up runs a fragment of a network.
+
+    Args:
+        network: which network.
+        servers: whom to ask.
+        deadline: how long to wait.
+        only: the fragments that are to stop; None: all.
 
     Raises:
         RetryError: the time is over; says which still run.
     """
-    while running := _running(network, servers.catalog):
+    while running := [
+        name for name in _running(network, servers.catalog) if only is None or name in only
+    ]:
         deadline.check(f"still running: {', '.join(running)}.")
         servers.clock.sleep(_POLL_S)
 

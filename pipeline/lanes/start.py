@@ -12,12 +12,12 @@ published. That is exact from any earlier state, an old copy or none at all.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.planner.state import OnChange
 
 REBUILT = BatchId(0)
 """The batch of a new incarnation that builds its state; it publishes nothing."""
@@ -51,15 +51,6 @@ class Unusable:
     """There is no checkpoint to go on from: `why` completes "the state is rebuilt, since …"."""
 
     why: str
-
-
-class OnChange(Enum):
-    """What becomes of a state that does not fit: its plan changed, or the log is too short."""
-
-    REBUILD = "rebuild"
-    """Compute it again from what the input topics still hold."""
-    EMPTY = "empty"
-    """Begin without any: what was read before counts in no later result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +150,7 @@ def decide_start(
     if marker.batch == NO_BATCH and marker.boundary_ms is None:
         return BeginAt(marker, "nothing has run yet")
     if not wanted.stateful:
-        return _without_state(marker, checkpoint)
+        return _without_state(marker, checkpoint, wanted)
     if wanted.on_change is not None or marker.state != wanted.state:
         return _chosen(marker, wanted)
     problem = _problem(marker, checkpoint)
@@ -259,9 +250,15 @@ def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
     )
 
 
-def _without_state(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Start:
-    """Positions are all that a stateless lane has; the marker holds them."""
-    problem = _problem(marker, checkpoint)
+def _without_state(
+    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+) -> Start:
+    """Positions are all that a stateless lane has; the marker holds them.
+
+    The checkpoint of another plan may have other inputs, or a state.
+    """
+    changed = marker.state != wanted.state
+    problem = "its plan has changed" if changed else _problem(marker, checkpoint)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
 
 

@@ -1,11 +1,21 @@
 """What a deploy is decided on and what it decides, as plain facts. See `diff.py`."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from pipeline.errors import Problem
-from pipeline.ids import FragmentName, NetworkName, NetworkVersion, Subject, TopicName
+from pipeline.ids import (
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    Subject,
+    TopicName,
+)
 from pipeline.planner.plan import NewTopic
+from pipeline.planner.state import CHOSEN, Fate, KeptState, OnChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +25,14 @@ class DeployedFragment:
     Args:
         running: whether it is wanted running, not stopped.
         topic_ids: the topics it knew when it was deployed, by their ids.
+        paused: whether somebody paused it, so that a deploy does not let it run.
     """
 
     name: FragmentName
     digest: str
     running: bool
     topic_ids: tuple[tuple[TopicName, str], ...] = ()
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,9 @@ class Current:
         digest: `plan_digest` of the deployed version.
         has_run: the fragments, deployed or not, that have a commit marker.
         topics: those of the plan's topics, and of the deployed fragments', that exist.
+        states: what the changed or named fragments with a state have, where anything was read.
+        oldest: for topics that a state which does not fit is computed from, the time of the oldest
+            record.
     """
 
     version: NetworkVersion | None = None
@@ -63,6 +78,8 @@ class Current:
     has_run: frozenset[FragmentName] = frozenset()
     topics: tuple[ExistingTopic, ...] = ()
     schemas: tuple[RegisteredSchema, ...] = ()
+    states: Mapping[FragmentName, KeptState] = field(default_factory=dict)
+    oldest: Mapping[TopicName, Millis] = field(default_factory=dict)
 
 
 class ItemKind(Enum):
@@ -88,7 +105,8 @@ class Item:
     """One thing and what would be done to it.
 
     `refused` says why it cannot be done, `details` what that consists of, a line each, and `hint`
-    what to do instead; all are empty otherwise.
+    what to do instead; all are empty otherwise. `fate` is what becomes of a fragment that has run
+    and starts again; None for anything else.
     """
 
     kind: ItemKind
@@ -98,6 +116,7 @@ class Item:
     refused: str = ""
     hint: str = ""
     details: tuple[str, ...] = ()
+    fate: Fate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +138,7 @@ class Changes:
         missing_topics: what somebody else has to create, since the network may not.
         problems: why the deploy is refused; empty when it can go ahead.
         new_version: whether the plan differs at all from the deployed one.
+        chosen: what was chosen for a fragment's state, and for which life of its lane.
     """
 
     network: NetworkName
@@ -129,6 +149,7 @@ class Changes:
     missing_topics: tuple[NewTopic, ...]
     problems: tuple[Problem, ...]
     new_version: bool
+    chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
 
     @property
     def pending(self) -> bool:
@@ -139,6 +160,15 @@ class Changes:
     def restarts(self) -> int:
         """How many deployed fragments would stop and start again."""
         return sum(item.action in {Action.CHANGE, Action.RESTART} for item in self.fragments)
+
+    @property
+    def disturbing(self) -> tuple[str, ...]:
+        """The fragments that would stop, run otherwise or lose their state."""
+        return tuple(
+            item.name
+            for item in self.fragments
+            if item.action in {Action.CHANGE, Action.REMOVE} or item.fate in CHOSEN
+        )
 
     @property
     def fragments(self) -> tuple[Item, ...]:

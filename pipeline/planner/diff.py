@@ -1,8 +1,7 @@
 """What a deploy would do: the new plan against what is deployed and what exists. Pure.
 
-A fragment's positions and state belong to the plan that it has run with. Carrying them over to
-another plan needs state migration, which this version does not do: a changed fragment that has run
-is refused. Unchanged ones are kept, new and removed ones are fine.
+Unchanged fragments are kept, new and removed ones are fine. What becomes of a changed one that has
+run is in `upgrade.py`.
 """
 
 import json
@@ -22,9 +21,10 @@ from pipeline.planner.changes import (
     RegisteredSchema,
     SchemaText,
 )
-from pipeline.planner.describe import differences
-from pipeline.planner.digest import fragment_digest, plan_digest
-from pipeline.planner.plan import Fragment, NewTopic, Plan
+from pipeline.planner.digest import plan_digest
+from pipeline.planner.plan import NewTopic, Plan
+from pipeline.planner.state import NO_CHOICES, Choices
+from pipeline.planner.upgrade import Upgrade
 
 __all__ = [
     "Action",
@@ -40,10 +40,10 @@ __all__ = [
     "wanted_schemas",
 ]
 
-START_OVER = "deploy under another network name, or destroy this one first."
 
-
-def changes(new: Plan, old: Plan | None, current: Current) -> Changes:
+def changes(
+    new: Plan, old: Plan | None, current: Current, choices: Choices = NO_CHOICES
+) -> Changes:
     """Compare a plan with what is there.
 
     Args:
@@ -51,8 +51,10 @@ def changes(new: Plan, old: Plan | None, current: Current) -> Changes:
         old: the plan of the deployed version, planned again from its document; it only serves to
             say why something changed.
         current: what is there.
+        choices: what the user wants of states that do not fit.
     """
-    fragments = tuple(_fragments(new, old, current))
+    upgrade = Upgrade(new, old, current, choices)
+    fragments = tuple(upgrade.items())
     topics = tuple(_topics(new, old, current))
     exist = {topic.name for topic in current.topics}
     absent = tuple(t for t in _fitting_topics(new, current) if t.name not in exist)
@@ -70,17 +72,21 @@ def changes(new: Plan, old: Plan | None, current: Current) -> Changes:
         create_topics=absent if new.auto_create else (),
         register=register,
         missing_topics=() if new.auto_create else absent,
-        problems=tuple(
-            Problem(
-                item.refused,
-                box=item.name if item.kind is ItemKind.FRAGMENT else "",
-                hint=item.hint,
-                details=item.details,
-            )
-            for item in (*fragments, *topics, *schemas)
-            if item.refused
+        problems=(
+            *upgrade.misdirected(),
+            *(
+                Problem(
+                    item.refused,
+                    box=item.name if item.kind is ItemKind.FRAGMENT else "",
+                    hint=item.hint,
+                    details=item.details,
+                )
+                for item in (*fragments, *topics, *schemas)
+                if item.refused
+            ),
         ),
         new_version=current.version is None or current.digest != plan_digest(new),
+        chosen=upgrade.chosen(fragments),
     )
 
 
@@ -93,78 +99,6 @@ def wanted_schemas(plan: Plan) -> tuple[SchemaText, ...]:
         if output.key_schema_json is not None:
             found.append(SchemaText(key_subject(output.topic), output.key_schema_json))
     return tuple(found)
-
-
-def _fragments(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
-    deployed = {fragment.name: fragment for fragment in current.fragments}
-    before = {fragment.name: fragment for fragment in old.fragments} if old else {}
-    for fragment in new.fragments:
-        record = deployed.pop(fragment.name, None)
-        if record is None:
-            yield _new_fragment(fragment, current)
-        elif record.digest != fragment_digest(fragment):
-            yield _changed_fragment(fragment, before.get(fragment.name), current)
-        else:
-            yield _same_fragment(record, current)
-    for name in deployed:
-        yield Item(
-            ItemKind.FRAGMENT,
-            name,
-            Action.REMOVE,
-            ("no longer in the network: it stops; its topics and records stay",),
-        )
-
-
-def _new_fragment(fragment: Fragment, current: Current) -> Item:
-    reasons = (f"writes {fragment.output.topic}",)
-    item = Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, reasons)
-    if fragment.name not in current.has_run:
-        return item
-    return replace(
-        item,
-        refused=f"fragment {fragment.name} has run before, with a plan that the catalog no longer "
-        "holds; going on from there needs state migration, which this version does not do yet",
-        hint=START_OVER,
-    )
-
-
-def _changed_fragment(fragment: Fragment, before: Fragment | None, current: Current) -> Item:
-    known = differences(before, fragment) if before else ()
-    reasons = known or ("its plan differs from the one that was deployed",)
-    item = Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons)
-    if fragment.name not in current.has_run:
-        return item
-    return replace(
-        item,
-        refused=f"fragment {fragment.name} has run before; changing it needs state migration, "
-        "which this version does not do yet",
-        hint=START_OVER,
-    )
-
-
-def _same_fragment(record: DeployedFragment, current: Current) -> Item:
-    """An unchanged fragment: kept, started again, or cut off from the topics that it knew."""
-    action = Action.KEEP if record.running else Action.RESTART
-    reasons = () if record.running else ("it was stopped: it goes on where it stopped",)
-    item = Item(ItemKind.FRAGMENT, record.name, action, reasons)
-    if record.name not in current.has_run:
-        return item
-    exist = {topic.name: topic for topic in current.topics}
-    for name, topic_id in record.topic_ids:
-        topic = exist.get(name)
-        if topic is None:
-            what = "is gone"
-        elif topic.topic_id != topic_id:
-            what = "was deleted and made again"
-        else:
-            continue
-        return replace(
-            item,
-            refused=f"topic {name} {what} since fragment {record.name} was deployed; the "
-            "fragment's positions mean records that no longer exist",
-            hint=START_OVER,
-        )
-    return item
 
 
 def _topics(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:

@@ -96,6 +96,7 @@ def _item_data(item: Item) -> dict[str, object]:
         "refused": item.refused or None,
         "hint": item.hint or None,
         "details": list(item.details),
+        "state": item.fate.value if item.fate else None,
     }
 
 

@@ -109,9 +109,10 @@ class Log:
             f"the state cannot be rebuilt: it needs the records from offset {needed} on, the topic "
             f"begins at {earliest}{since}",
             place=f"topic {at.topic}, partition {at.partition}",
-            hint="put the newest checkpoint folder back, or deploy again with `--state rebuild` "
-            "(from what is left: results of windows and pairs that reach further back will lack "
-            "it) or `--state empty` (what was read before counts in no later result)",
+            hint="put the newest checkpoint folder back, or deploy again with "
+            "`--state FRAGMENT=rebuild` (from what is left: results of windows and pairs that "
+            "reach further back will lack it) or `--state FRAGMENT=empty` (what was read before "
+            "counts in no later result)",
         )
 
     def _time_of(self, at: InputPartition, offset: Offset) -> str:

@@ -10,6 +10,7 @@ from random import Random
 
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.reader import LogReader
 from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
@@ -151,7 +152,7 @@ class World:
             (folder / f"{stream.name}.avsc").write_text(json.dumps(stream.schema))
         path = folder / "network.yaml"
         path.write_text(case.document.replace("{name}", network))
-        to = apply.Servers(self.catalog, self.admin, self.registry, SystemClock())
+        to = self._deploy_servers()
         found = apply.compare(read_document(path, lambda _: None), OWNER, to)
         apply.deploy(found, to, lambda _: None)
         feeder = Feeder(
@@ -171,12 +172,16 @@ class World:
         feeder.start()
         return running
 
+    def _deploy_servers(self) -> apply.Servers:
+        log = LogReader(self.stack.kafka_bootstrap_servers, REMOVED_WITHIN_S)
+        return apply.Servers(self.catalog, self.admin, self.registry, SystemClock(), log)
+
     def remove(self, running: Running) -> None:
         """Destroy a network with its topics, as far as that can be done now."""
         running.feeder.stop()
         running.observer.stop()
         self.networks.remove(running)
-        to = apply.Servers(self.catalog, self.admin, self.registry, SystemClock())
+        to = self._deploy_servers()
         with suppress(MedusaError):
             deadline = Deadline.after(to.clock, REMOVED_WITHIN_S, f"removing {running.network}")
             destroy(doomed(NetworkName(running.network), to), to, deadline, lambda _: None)

@@ -1,38 +1,76 @@
 """`medusa deploy`: makes a network run as its document says."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import click
 
+from pipeline.catalog.records import FragmentStatus
 from pipeline.cli.commands.plan import show_changes
 from pipeline.cli.connections import Connections
-from pipeline.cli.options import document_option, timeout_option, with_session
+from pipeline.cli.options import document_option, state_option, timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import Seen, as_data, failed, see, settled
 from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
-from pipeline.deploy.documents import read_document
+from pipeline.deploy.documents import Document, read_document
 from pipeline.errors import RefusedError
-from pipeline.ids import NetworkName, ParticipantId
-from pipeline.planner.changes import Action
+from pipeline.ids import Epoch, FragmentName, NetworkName, ParticipantId
+from pipeline.planner.state import WORDS, Choices
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _POLL_S = 0.2
 _UNFINISHED = "the deploy is not done: run it again, and it goes on from here"
 _STARTING = "{name} is deployed and goes on starting: `medusa status` shows how far it is"
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a deploy is done.
+
+    Args:
+        choices: what the user wants of states that do not fit.
+        dry_run: only say what would change.
+        wait: until every fragment runs.
+        yes: do not ask.
+        timeout_s: how long to wait.
+    """
+
+    choices: Choices
+    dry_run: bool
+    wait: bool
+    yes: bool
+    timeout_s: float
+
+
+def deploying(function: F) -> F:
+    """Add the options that everything that deploys has, in the order of `Manner`."""
+    for add in (
+        timeout_option(120),
+        click.option("--yes", is_flag=True, help="Do not ask before fragments are replaced."),
+        click.option(
+            "--wait/--no-wait", default=True, help="Wait until every fragment runs (default)."
+        ),
+        click.option("--dry-run", is_flag=True, help="Only say what would change, as `plan` does."),
+        state_option,
+    ):
+        function = add(function)
+    return function
+
+
 @click.command("deploy")
 @document_option
-@click.option("--dry-run", is_flag=True, help="Only say what would change, as `plan` does.")
-@click.option("--wait/--no-wait", default=True, help="Wait until every fragment runs (default).")
-@click.option("--yes", is_flag=True, help="Do not ask before fragments are removed or restarted.")
-@timeout_option(120)
+@deploying
 @with_session
 def command(
     session: Session,
     file: str | None,
+    choices: Choices,
     timeout: float,
     *,
     dry_run: bool,
@@ -42,30 +80,54 @@ def command(
     """Make a network run as its document says.
 
     Checks everything first; then registers schemas, creates topics, and writes the new version into
-    the catalog in one step, where the nodes see it. An unchanged document changes and restarts
-    nothing. If it is cut off, run it again.
+    the catalog in one step, where the nodes see it. Only what changed restarts; an unchanged
+    document changes nothing. If it is cut off, run it again.
 
     \b
     Examples:
       medusa deploy
       medusa deploy -f other.yaml --dry-run
+      medusa deploy --state tolls=rebuild
       medusa deploy --no-wait --yes -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
     with session.connect() as connections:
-        owner = ParticipantId(session.settings.participant)
-        found = compare(document, owner, connections.servers)
-        found.check()
-        if dry_run:
-            show_changes(session, found.changes)
-            return
-        if not yes:
-            _confirm(session, found)
-        with _told_when_cut_off(session, _UNFINISHED):
-            done = deploy(found, connections.servers, session.printer.note)
-        with _told_when_cut_off(session, _STARTING.format(name=done.name)):
-            seen = _await_running(session, connections, done, timeout) if wait else ()
+        carry_out(session, connections, document, Manner(choices, dry_run, wait, yes, timeout))
+
+
+def carry_out(
+    session: Session, connections: Connections, document: Document, manner: Manner
+) -> None:
+    """Compare, ask, deploy, wait and tell."""
+    owner = ParticipantId(session.settings.participant)
+    found = compare(document, owner, connections.servers, manner.choices)
+    found.check()
+    if manner.dry_run:
+        show_changes(session, found.changes)
+        return
+    if not manner.yes:
+        _confirm(session, found)
+    known = found.recorded.network is not None
+    before = connections.catalog.statuses(found.plan.network) if known else ()
+    with _told_when_cut_off(session, _UNFINISHED):
+        done = deploy(found, connections.servers, session.printer.note)
+    with _told_when_cut_off(session, _STARTING.format(name=done.name)):
+        old = _outdated(found, done, before)
+        seen = _await_running(session, connections, done, old, manner) if manner.wait else ()
     _show(session, done, seen)
+
+
+def _outdated(
+    found: Comparison, done: Deployed, before: Sequence[FragmentStatus]
+) -> dict[FragmentName, Epoch]:
+    """The fragments that restart, with the epoch up to which reports are of the earlier plan."""
+    then = {record.fragment: (record.digest, record.choice) for record in found.recorded.fragments}
+    now = {record.fragment: (record.digest, record.choice) for record in done.fragments}
+    return {
+        status.fragment: status.epoch
+        for status in before
+        if then.get(status.fragment) != now.get(status.fragment)
+    }
 
 
 @contextmanager
@@ -80,13 +142,12 @@ def _told_when_cut_off(session: Session, words: str) -> Iterator[None]:
 
 def _confirm(session: Session, found: Comparison) -> None:
     """Ask a person; a script has to say --yes."""
-    stops = [
-        item.name
-        for item in found.changes.fragments
-        if item.action in {Action.CHANGE, Action.REMOVE}
-    ]
+    stops = found.changes.disturbing
     if not stops:
         return
+    for item in found.changes.fragments:
+        if item.fate is not None:
+            session.printer.note(f"{item.name}: {WORDS[item.fate]}")
     session.printer.note(f"this stops or replaces fragments that run now: {', '.join(stops)}")
     confirm(session, "go on?")
 
@@ -104,18 +165,22 @@ def confirm(session: Session, question: str) -> None:
 
 
 def _await_running(
-    session: Session, connections: Connections, done: Deployed, timeout_s: float
+    session: Session,
+    connections: Connections,
+    done: Deployed,
+    old: Mapping[FragmentName, Epoch],
+    manner: Manner,
 ) -> tuple[Seen, ...]:
-    """Wait until every fragment runs; tells each change of a state.
+    """Wait until every fragment runs; tells each change of a state. `old`: see `_outdated`.
 
     Raises:
         RetryError: the time is over; the deploy itself is done.
         RefusedError: a fragment failed for good.
     """
-    deadline = Deadline.after(session.clock, timeout_s, f"waiting for {done.name} to run")
+    deadline = Deadline.after(session.clock, manner.timeout_s, f"waiting for {done.name} to run")
     told: dict[str, str] = {}
     while True:
-        seen = look(connections, done.network)
+        seen = look(connections, done.network, old)
         for one in seen:
             if told.get(one.name) != one.state:
                 told[one.name] = one.state
@@ -138,10 +203,15 @@ def _await_running(
         session.clock.sleep(_POLL_S)
 
 
-def look(connections: Connections, network: NetworkName) -> tuple[Seen, ...]:
-    """The fragments of a network as they are now."""
+def look(
+    connections: Connections,
+    network: NetworkName,
+    old: Mapping[FragmentName, Epoch] = MappingProxyType({}),
+) -> tuple[Seen, ...]:
+    """The fragments of a network as they are now, without reports up to the epochs in `old`."""
     catalog = connections.catalog
-    return see(catalog.fragments(network), catalog.statuses(network), catalog.nodes())
+    reports = [s for s in catalog.statuses(network) if s.epoch > old.get(s.fragment, 0)]
+    return see(catalog.fragments(network), reports, catalog.nodes())
 
 
 def _show(session: Session, done: Deployed, seen: tuple[Seen, ...]) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from pipeline.cli.options import document_option, with_session
+from pipeline.cli.options import document_option, state_option, with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.apply import compare
 from pipeline.deploy.documents import read_document
@@ -11,6 +11,7 @@ from pipeline.ids import ParticipantId
 from pipeline.planner.changes import Changes
 from pipeline.planner.explain import explain
 from pipeline.planner.render import changes_as_data, render_changes
+from pipeline.planner.state import Choices
 
 _OWN_VERSION = "format_version"
 """The printer gives every document its version; one is enough."""
@@ -23,10 +24,16 @@ _OWN_VERSION = "format_version"
     is_flag=True,
     help="Exit with 2 when a deploy would change something, 0 when nothing.",
 )
+@state_option
 @click.option("--explain", "explained", is_flag=True, help="Say first how the network would run.")
 @with_session
 def command(
-    session: Session, file: str | None, *, detailed_exitcode: bool, explained: bool
+    session: Session,
+    file: str | None,
+    choices: Choices,
+    *,
+    detailed_exitcode: bool,
+    explained: bool,
 ) -> None:
     """Say what a deploy would create, change and why, restart or remove. Changes nothing.
 
@@ -35,11 +42,12 @@ def command(
       medusa plan
       medusa plan --detailed-exitcode -o json    # for CI
       medusa plan -f other.yaml --explain
+      medusa plan --state rebuild
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
     with session.connect() as connections:
         owner = ParticipantId(session.settings.participant)
-        found = compare(document, owner, connections.servers)
+        found = compare(document, owner, connections.servers, choices)
     found.check()
     show_changes(session, found.changes, explain(found.plan) if explained else "")
     if detailed_exitcode and found.changes.pending:

@@ -15,7 +15,7 @@ from typing import Any
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import TopicReader
+from brokers.kafka.reader import LogReader, TopicReader
 from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
@@ -25,6 +25,7 @@ from pipeline.deploy.apply import Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, SchemaId, TopicName
 from pipeline.names import Znodes
+from pipeline.planner.state import NO_CHOICES, Choices
 from schemas import avro, codec, wire
 from schemas.client import RegistryClient
 from tests.conftest import WaitFor
@@ -101,7 +102,18 @@ class Installation:
 
     # --- networks -----------------------------------------------------------------------------
 
-    def deploy(self, document: str, schemas: Mapping[str, Mapping[str, Any]]) -> Deployed:
+    @property
+    def servers(self) -> Servers:
+        """As a deploy wants them."""
+        log = LogReader(self.stack.kafka_bootstrap_servers, TIMEOUT_S)
+        return Servers(self.catalog, self.admin, self.registry, SystemClock(), log)
+
+    def deploy(
+        self,
+        document: str,
+        schemas: Mapping[str, Mapping[str, Any]],
+        choices: Choices = NO_CHOICES,
+    ) -> Deployed:
         """Deploy a document as `medusa deploy` does; schemas are files beside it."""
         folder = self.folder / "documents"
         folder.mkdir(exist_ok=True)
@@ -109,8 +121,8 @@ class Installation:
             (folder / file).write_text(json.dumps(schema))
         path = folder / "network.yaml"
         path.write_text(document)
-        servers = Servers(self.catalog, self.admin, self.registry, SystemClock())
-        found = compare(read_document(path, lambda _: None), OWNER, servers)
+        servers = self.servers
+        found = compare(read_document(path, lambda _: None), OWNER, servers, choices)
         return deploy(found, servers, lambda _: None)
 
     def status(self, network: str, fragment: str) -> FragmentStatus | None:

@@ -1,6 +1,7 @@
 """The stored form of the catalog's records."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,7 @@ from pipeline.errors import BrokenInvariantError, RefusedError
 from pipeline.ids import (
     Epoch,
     FragmentName,
+    Incarnation,
     Millis,
     NetworkName,
     NetworkVersion,
@@ -33,6 +35,7 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
+from pipeline.planner.state import OnChange
 
 RECORDS = st.one_of(
     st.builds(FormatRecord),
@@ -75,9 +78,18 @@ def test_a_record_comes_back_equal(record: Record) -> None:
 def test_the_stored_form_stays_as_it_is() -> None:
     """The bytes of a record are fixed: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
-        b'{"desired":"running","digest":"d1","format":1,"fragment":"moving","network":"tolls",'
+        b'{"choice":null,"desired":"running","digest":"d1","format":1,"fragment":"moving","network":"tolls",'
         b'"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )
+
+
+def test_a_fragment_of_an_earlier_version_has_no_choice() -> None:
+    """What was stored before choices existed stays readable; a choice comes back as it was."""
+    plain = json.loads(encode(FRAGMENT))
+    del plain["choice"]
+    assert decode(FragmentRecord, json.dumps(plain).encode(), "/x") == FRAGMENT
+    chosen = replace(FRAGMENT, choice=(OnChange.EMPTY, Incarnation("3-7")))
+    assert decode(FragmentRecord, encode(chosen), "/x") == chosen
 
 
 def test_a_newer_format_is_refused_with_words() -> None:

@@ -6,22 +6,60 @@ import pytest
 from pipeline.catalog.records import DesiredState, NetworkVersionRecord
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
+from pipeline.deploy.pause import pause, resume
+from pipeline.deploy.remove import stop
+from pipeline.deploy.versions import document_of, history
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
-from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    NetworkName,
+    NetworkVersion,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.start import Wanted, first_marker
+from pipeline.planner.digest import state_digest
+from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
 CARS = NetworkName("cars")
 US = ParticipantId("us")
 
 
-def _compare(world: World, folder: Path, document: str = DOCUMENT) -> Comparison:
+LIFE = Incarnation("1-7")
+WINDOWS = """\
+network: cars
+streams:
+  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: seen_at}
+boxes:
+  counts: {aggregate: sightings, window: 10s, by: [car], compute: {n: count(*)}}
+"""
+
+
+def _has_run(world: World, folder: Path, document: str) -> None:
+    """The only fragment has a commit marker, and its input records."""
+    (fragment,) = _compare(world, folder, document).plan.fragments
+    wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
+    marker = replace(first_marker(wanted, LIFE, {}, NOW), batch=BatchId(4))
+    world.kafka.fill(fragment.names.markers)
+    world.log.values[fragment.names.markers] = encode_marker(marker)
+    world.log.oldest[TopicName("car-sightings")] = NOW
+
+
+def _compare(
+    world: World, folder: Path, document: str = DOCUMENT, choices: Choices = NO_CHOICES
+) -> Comparison:
     path = write_project(folder, document)
 
     def read_subject(subject: str) -> str | None:
         found = world.registry.latest(subject)
         return found.text if found else None
 
-    return compare(read_document(path, read_subject), US, world.servers)
+    return compare(read_document(path, read_subject), US, world.servers, choices)
 
 
 def _deploy(world: World, folder: Path, document: str = DOCUMENT) -> Deployed:
@@ -120,18 +158,92 @@ def test_one_changed_fragment_leaves_the_other_alone(tmp_path: Path) -> None:
     assert versions == {"moving": 2, "stopped": 1}
 
 
-def test_a_changed_fragment_that_has_run_is_refused(tmp_path: Path) -> None:
-    """A commit marker means state: changing such a fragment is refused, and nothing is changed."""
+def test_a_changed_fragment_without_state_goes_on(tmp_path: Path) -> None:
+    """It gets the new plan under its old name; what did not change keeps its version."""
     world = World.new()
     _deploy(world, tmp_path)
     world.kafka.fill("cars.moving.markers")
+    done = _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
+    assert {f.fragment: f.version for f in done.fragments} == {"moving": 2, "stopped": 1}
+    assert {f.choice for f in done.fragments} == {None}
+
+
+def test_a_state_that_does_not_fit_needs_a_choice_which_travels(tmp_path: Path) -> None:
+    """Refused with words; then the lane is told what was chosen, for its present life only."""
+    world = World.new()
+    before = _deploy(world, tmp_path, WINDOWS)
+    _has_run(world, tmp_path, WINDOWS)
+    changed = WINDOWS.replace("10s", "5s")
     with pytest.raises(DeployError) as caught:
-        _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
-    assert [p.box for p in caught.value.problems] == ["moving"]
+        _deploy(world, tmp_path, changed)
+    assert [p.box for p in caught.value.problems] == ["counts"]
     assert caught.value.problems[0].file.endswith("network.yaml")
-    network = world.catalog.network(CARS)
-    assert network is not None
-    assert network.version == 1
+    assert "car-sightings holds records since 2023" in caught.value.problems[0].details[1]
+    assert world.catalog.fragments(CARS) == before.fragments
+    found = _compare(world, tmp_path, changed, Choices(OnChange.REBUILD))
+    done = deploy(found, world.servers, lambda _: None)
+    (record,) = world.catalog.fragments(CARS)
+    assert (record.version, record.choice) == (2, (OnChange.REBUILD, LIFE))
+    again = _deploy(world, tmp_path, changed)
+    assert (again.changed, again.fragments) == (False, done.fragments)
+
+
+def test_a_named_choice_is_a_change_of_an_unchanged_network(tmp_path: Path) -> None:
+    """So a lane that refused to rebuild starts again, told to begin empty."""
+    world = World.new()
+    first = _deploy(world, tmp_path, WINDOWS)
+    _has_run(world, tmp_path, WINDOWS)
+    choices = Choices(named={FragmentName("counts"): OnChange.EMPTY})
+    found = _compare(world, tmp_path, WINDOWS, choices)
+    done = deploy(found, world.servers, lambda _: None)
+    assert (done.changed, done.version) == (True, 2)
+    assert done.fragments[0].choice == (OnChange.EMPTY, LIFE)
+    assert done.fragments[0].version == first.fragments[0].version
+
+
+def test_what_is_paused_stays_paused_over_a_deploy(tmp_path: Path) -> None:
+    """Its plan changes all the same; undeploying ends the pause."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    assert pause(CARS, FragmentName("moving"), world.catalog) == ("moving",)
+    assert pause(CARS, None, world.catalog) == ("stopped",)
+    assert resume(CARS, FragmentName("stopped"), world.catalog) == ("stopped",)
+    done = _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
+    assert [(f.fragment, f.desired.value, f.version) for f in done.fragments] == [
+        ("moving", "paused", 2),
+        ("stopped", "running", 1),
+    ]
+    assert resume(CARS, None, world.catalog) == ("moving",)
+    assert resume(CARS, None, world.catalog) == ()
+    pause(CARS, None, world.catalog)
+    assert stop(CARS, world.catalog)
+    with pytest.raises(RefusedError, match="stopped"):
+        resume(CARS, None, world.catalog)
+    with pytest.raises(RefusedError, match="no fragment nobody"):
+        pause(CARS, FragmentName("nobody"), world.catalog)
+
+
+def test_history_and_the_document_of_an_earlier_version(tmp_path: Path) -> None:
+    """The newest first, in words; an earlier document is deployed again as a new version."""
+    world = World.new()
+    _deploy(world, tmp_path)
+    _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
+    record = world.catalog.network(CARS)
+    assert record is not None
+    document = document_of(record, NetworkVersion(1), world.catalog)
+    done = deploy(compare(document, US, world.servers), world.servers, lambda _: None)
+    assert done.version == 3
+    now = world.catalog.network(CARS)
+    assert now is not None
+    found = history(now, world.catalog, 2)
+    assert [(v.record.version, v.changed, v.deployed) for v in found] == [
+        (3, "changed moving", True),
+        (2, "changed moving", False),
+    ]
+    assert history(now, world.catalog, 9)[-1].changed == "the first version"
+    assert found[0].record.digest == history(now, world.catalog, 9)[-1].record.digest
+    with pytest.raises(RefusedError, match="no version 9"):
+        document_of(now, NetworkVersion(9), world.catalog)
 
 
 def test_a_stopped_network_goes_on(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from brokers.memory_store import MemoryStore, MemoryTree
-from brokers.records import Ends, NewTopicSpec, TopicDescription
+from brokers.records import Ends, KafkaRecord, NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.apply import Servers
 from pipeline.errors import UnavailableError
@@ -113,6 +113,23 @@ class TwinKafka:
         }
 
 
+@dataclass
+class TwinLastRecords:
+    """The last records of topics, and how old the first ones are."""
+
+    values: dict[TopicName, bytes] = field(default_factory=dict)
+    oldest: dict[TopicName, Millis] = field(default_factory=dict)
+
+    def last(self, topic: TopicName) -> KafkaRecord | None:
+        """What was put there."""
+        value = self.values.get(topic)
+        return None if value is None else KafkaRecord(topic, 0, Offset(0), NOW, None, value)
+
+    def oldest_ms(self, topic: TopicName, _partitions: int) -> Millis | None:
+        """What was put there."""
+        return self.oldest.get(topic)
+
+
 class TwinRegistry:
     """The real registry's rules without HTTP, as its client shows them."""
 
@@ -155,6 +172,7 @@ class World:
     catalog: Catalog
     store: MemoryStore
     clock: TwinClock
+    log: TwinLastRecords
 
     @classmethod
     def new(cls) -> "World":
@@ -162,12 +180,13 @@ class World:
         store = MemoryStore(MemoryTree())
         catalog = Catalog(store, Znodes(""))
         catalog.ensure_format()
-        return cls(TwinKafka(), TwinRegistry(store), catalog, store, TwinClock())
+        last = TwinLastRecords()
+        return cls(TwinKafka(), TwinRegistry(store), catalog, store, TwinClock(), last)
 
     @property
     def servers(self) -> Servers:
         """As a deploy wants them."""
-        return Servers(self.catalog, self.kafka, self.registry, self.clock)
+        return Servers(self.catalog, self.kafka, self.registry, self.clock, self.log)
 
 
 SCHEMA = """\

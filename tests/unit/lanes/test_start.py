@@ -16,7 +16,6 @@ from pipeline.lanes.start import (
     CheckpointFacts,
     Continue,
     FirstStart,
-    OnChange,
     PlannedBatch,
     Rebuild,
     Start,
@@ -29,6 +28,7 @@ from pipeline.lanes.start import (
     reassigned,
     rebuilt,
 )
+from pipeline.planner.state import OnChange
 
 PLACE = "fragment tolls.speed"
 CARS = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
@@ -246,3 +246,11 @@ def test_nothing_is_ever_lost_or_repeated_by_a_start(
     first_run = committed + 1
     first_written = first_run + 1 if found.executed_only == first_run else first_run
     assert first_written == written + 1
+
+
+def test_a_stateless_lane_of_another_plan_begins_at_its_positions() -> None:
+    """The checkpoint of the old plan may have other inputs or a state: it is not used."""
+    found = start(marker(7), checkpoint(7, 7), replace(STATELESS, state="another digest"))
+    assert isinstance(found, BeginAt)
+    assert found.marker.end == ends(7)
+    assert "its plan has changed" in found.why

@@ -1,6 +1,14 @@
 from dataclasses import replace
 
-from pipeline.ids import BoxName, FragmentName, NetworkVersion, Subject, TopicName
+from pipeline.ids import (
+    BoxName,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkVersion,
+    Subject,
+    TopicName,
+)
 from pipeline.network.model import Box, Network
 from pipeline.planner.changes import (
     Action,
@@ -13,12 +21,15 @@ from pipeline.planner.changes import (
     RegisteredSchema,
 )
 from pipeline.planner.diff import changes, wanted_schemas
-from pipeline.planner.digest import fragment_digest, plan_digest
+from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
-from tests.unit.planner.networks import OWNER, filtered, tolls
+from pipeline.planner.state import Choices, Fate, KeptState, OnChange
+from pipeline.planner.upgrade import words
+from tests.unit.planner.networks import OWNER, external, filtered, network, tolls
 
 PLAN = plan(tolls(), OWNER)
+NOTIFICATIONS, LIFE = FragmentName("toll_notifications"), Incarnation("1-5")
 
 
 def _deployed(made: Plan = PLAN, *, ran: bool = True) -> Current:
@@ -36,6 +47,15 @@ def _deployed(made: Plan = PLAN, *, ran: bool = True) -> Current:
         topics=topics,
         schemas=tuple(RegisteredSchema(s.subject, s.schema_json) for s in wanted_schemas(made)),
     )
+
+
+def _states(made: Plan) -> dict[FragmentName, KeptState]:
+    """The states that these plans made, those of stateless fragments aside."""
+    return {
+        f.name: KeptState(state_digest(f), LIFE)
+        for f in made.fragments
+        if f.stateful_box is not None
+    }
 
 
 def _item(found: Changes, name: str) -> Item:
@@ -98,13 +118,112 @@ def test_changed_box_changes_its_fragment_alone_and_says_why() -> None:
     assert found.new_version
 
 
-def test_changed_fragment_that_has_run_is_refused() -> None:
-    """Its positions and state belong to the old plan."""
-    found = changes(plan(_faster(), OWNER), PLAN, _deployed())
+def test_a_state_that_does_not_fit_is_refused_until_somebody_chooses() -> None:
+    """The refusal names both choices, what each means, and how far back the inputs reach."""
+    new = plan(_faster(), OWNER)
+    since = {TopicName("sightings-topic"): Millis(1_700_000_000_000)}
+    current = replace(_deployed(), states=_states(PLAN), oldest=since)
+    found = changes(new, PLAN, current)
     (problem,) = found.problems
     assert problem.box == "toll_notifications"
-    assert "has run before; changing it needs state migration" in problem.message
-    assert "deploy under another network name, or destroy" in problem.hint
+    assert "its state does not fit the new plan" in problem.message
+    assert "--state toll_notifications=rebuild" in problem.hint
+    assert "sightings-topic holds records since 2023-11-14T22:13:20Z" in problem.details
+    assert found.chosen == {}
+    for choices in (Choices(OnChange.EMPTY), Choices(named={NOTIFICATIONS: OnChange.EMPTY})):
+        chosen = changes(new, PLAN, current, choices)
+        assert chosen.problems == ()
+        assert chosen.chosen == {NOTIFICATIONS: (OnChange.EMPTY, LIFE)}
+        assert chosen.restarts == 1
+        assert chosen.disturbing == (NOTIFICATIONS,)
+        assert _item(chosen, NOTIFICATIONS).fate is Fate.EMPTY
+
+
+def test_a_state_that_fits_is_kept() -> None:
+    """More patience with late records changes nothing that the state holds."""
+    wanted = tolls()
+    patient = replace(wanted, streams=(replace(wanted.streams[0], lateness_ms=60_000),))
+    new = plan(patient, OWNER)
+    current = replace(_deployed(), states=_states(PLAN))
+    found = changes(new, PLAN, current, Choices(OnChange.REBUILD))
+    assert found.problems == ()
+    assert found.chosen == {}
+    assert {item.fate for item in found.fragments if item.action is Action.CHANGE} == {Fate.KEPT}
+    assert found.restarts > 0
+
+
+def test_a_named_state_is_begun_anew_although_it_fits() -> None:
+    """So a lane gets going again whose rebuild was refused; the others are left alone."""
+    current = replace(_deployed(), states=_states(PLAN))
+    choices = Choices(named={FragmentName("tolls"): OnChange.REBUILD})
+    found = changes(PLAN, PLAN, current, choices)
+    assert _actions(found) == {
+        "tolls": Action.RESTART,
+        "toll_notifications": Action.KEEP,
+        "tow_dispatch": Action.KEEP,
+    }
+    assert found.chosen == {FragmentName("tolls"): (OnChange.REBUILD, LIFE)}
+    assert found.pending
+    assert not found.new_version
+
+
+def test_a_choice_for_nothing_is_refused() -> None:
+    """A fragment that does not exist, or that has read nothing, has no state to choose about."""
+    choices = Choices(named={FragmentName(n): OnChange.EMPTY for n in ("nobody", "tolls")})
+    first, second = changes(PLAN, PLAN, _deployed(), choices).problems
+    assert "nobody, which is no fragment" in first.message
+    assert "tolls" in first.choices
+    assert "tolls, which has read nothing yet" in second.message
+
+
+def test_stateless_fragments_go_on_at_their_positions() -> None:
+    """Without a state there is nothing to choose, and a choice that names one is refused."""
+    source = external("s")
+    old, new = (
+        plan(network((source,), (filtered("f", source, f"`at` > {n}"),), ("f",)), OWNER)
+        for n in (0, 1)
+    )
+    found = changes(new, old, _deployed(old))
+    assert found.problems == ()
+    assert _item(found, "f").fate is Fate.POSITIONS
+    assert "it goes on at its positions: nothing is lost or repeated" in _item(found, "f").reasons
+    named = Choices(named={FragmentName("f"): OnChange.EMPTY})
+    (problem,) = changes(new, old, _deployed(old), named).problems
+    assert "keeps no state" in problem.message
+
+
+def test_the_key_of_a_topic_that_holds_records_cannot_change() -> None:
+    """Records of one key would lie in two partitions; another topic is fine."""
+    fragment = PLAN.fragments[0]
+    assert fragment.output.key
+    other = replace(fragment, output=replace(fragment.output, key=()))
+    new = replace(PLAN, fragments=(other, *PLAN.fragments[1:]))
+    current = replace(_deployed(), states=_states(PLAN))
+    problems = changes(new, PLAN, current).problems
+    assert f"the key of {fragment.output.topic} cannot change" in problems[0].message
+    assert all("key" not in p.message for p in changes(new, PLAN, _deployed(ran=False)).problems)
+
+
+def test_a_paused_fragment_stays_paused() -> None:
+    """A deploy does not start it, and says so."""
+    current = _deployed()
+    paused = tuple(replace(f, running=False, paused=True) for f in current.fragments)
+    found = changes(PLAN, PLAN, replace(current, fragments=paused))
+    assert set(_actions(found).values()) == {Action.KEEP}
+    assert _item(found, "tolls").reasons == ("it is paused and stays so",)
+    assert not found.pending
+
+
+def test_what_a_version_changed_in_words() -> None:
+    """New, changed and removed fragments by name."""
+    wanted = tolls()
+    fewer = replace(wanted, boxes=wanted.boxes[:5], outputs=wanted.outputs[:1])
+    assert words(PLAN, PLAN) == "no fragment changed"
+    assert words(PLAN, plan(_faster(), OWNER)) == "changed toll_notifications"
+    assert words(PLAN, plan(fewer, OWNER)) == "removed tow_dispatch"
+    assert words(plan(fewer, OWNER), PLAN) == "new tow_dispatch"
+    assert "first" in words(None, PLAN)
+    assert "another version of Medusa" in words(PLAN, None)
 
 
 def test_change_without_the_old_plan_is_still_a_change() -> None:
@@ -142,13 +261,17 @@ def test_added_fragment_is_created_beside_the_others() -> None:
     }
 
 
-def test_fragment_that_comes_back_with_its_old_markers_is_refused() -> None:
-    """Nobody knows with which plan it ran."""
+def test_a_fragment_that_comes_back_goes_on_if_its_state_fits() -> None:
+    """Its last commit marker says which plan made the state."""
     current = _deployed()
-    forgotten = replace(current, fragments=current.fragments[:2])
-    (problem,) = changes(PLAN, PLAN, forgotten).problems
+    forgotten = replace(current, fragments=current.fragments[:2], states=_states(PLAN))
+    found = changes(PLAN, PLAN, forgotten)
+    assert found.problems == ()
+    assert _item(found, "tow_dispatch").fate is Fate.KEPT
+    strange = {name: replace(kept, digest="1:other") for name, kept in _states(PLAN).items()}
+    (problem,) = changes(PLAN, PLAN, replace(forgotten, states=strange)).problems
     assert problem.box == "tow_dispatch"
-    assert "has run before" in problem.message
+    assert "does not fit" in problem.message
 
 
 def test_stopped_fragment_is_started_again() -> None:

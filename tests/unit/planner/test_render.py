@@ -28,15 +28,12 @@ def test_text_of_a_change() -> None:
     assert render_changes(changes(NEW, OLD, ran)) == (
         "network net: version 2\n"
         "fragments (1 change)\n"
-        "  ! f  change   changed: where of f `at > 0` → `at > 1`\n"
+        "  ~ f  change   changed: where of f `at > 0` → `at > 1`\n"
+        "                it goes on at its positions: nothing is lost or repeated\n"
         "topics (8 keep)\n"
         "schemas (1 create)\n"
         "  + f-out-value  create   the first version\n"
         "restarts: 1 of 1 fragment\n"
-        "refused, 1 problem:\n"
-        "  box f: fragment f has run before; changing it needs state migration, which this "
-        "version does not do yet\n"
-        "    hint: deploy under another network name, or destroy this one first.\n"
     )
 
 
@@ -76,6 +73,7 @@ def test_data_is_json_with_stable_keys() -> None:
             "refused": None,
             "hint": None,
             "details": [],
+            "state": None,
         }
     ]
     assert data["pending"] is True

@@ -1,0 +1,27 @@
+"""`medusa resume`: paused fragments go on."""
+
+import click
+
+from pipeline.cli.options import with_session
+from pipeline.cli.session import Session
+from pipeline.deploy.pause import parse_target, resume
+from pipeline.deploy.remove import deployed
+
+
+@click.command("resume")
+@click.argument("target", metavar="NETWORK[.FRAGMENT]")
+@with_session
+def command(session: Session, target: str) -> None:
+    """Let what was paused of NETWORK, or one fragment of it, go on where it was.
+
+    \b
+    Examples:
+      medusa resume tolls
+      medusa resume tolls.tow_dispatch
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    network, fragment = parse_target(target)
+    with session.connect() as connections:
+        deployed(network, connections.catalog)
+        names = resume(network, fragment, connections.catalog)
+    text = f"{target} goes on" if names else f"{target} was not paused; nothing changed"
+    session.printer.show({"network": network, "changed": bool(names), "resumed": list(names)}, text)

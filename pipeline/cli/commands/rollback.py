@@ -1,0 +1,51 @@
+"""`medusa rollback`: deploys an earlier version again."""
+
+import click
+
+from pipeline.cli.commands.deploy import Manner, carry_out, deploying
+from pipeline.cli.options import with_session
+from pipeline.cli.session import Session
+from pipeline.deploy.remove import deployed
+from pipeline.deploy.versions import document_of
+from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.planner.state import Choices
+
+
+@click.command("rollback")
+@click.argument("network")
+@click.option(
+    "--to",
+    "version",
+    type=click.IntRange(min=1),
+    required=True,
+    metavar="VERSION",
+    help="The version whose document is deployed again.",
+)
+@deploying
+@with_session
+def command(
+    session: Session,
+    network: str,
+    version: int,
+    choices: Choices,
+    timeout: float,
+    *,
+    dry_run: bool,
+    wait: bool,
+    yes: bool,
+) -> None:
+    """Deploy the document and the schemas of an earlier version of NETWORK as a new version.
+
+    It is compared, refused and asked about exactly as `deploy` would. Records that are published
+    stay.
+
+    \b
+    Examples:
+      medusa rollback tolls --to 3 --dry-run
+      medusa rollback tolls --to 3 --state rebuild
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    with session.connect() as connections:
+        record = deployed(NetworkName(network), connections.catalog)
+        document = document_of(record, NetworkVersion(version), connections.catalog)
+        manner = Manner(choices, dry_run, wait, yes, timeout)
+        carry_out(session, connections, document, manner)

@@ -1,0 +1,71 @@
+"""Pausing single fragments, or all of a network, and letting them go on."""
+
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import DesiredState, FragmentRecord
+from pipeline.errors import RefusedError
+from pipeline.ids import FragmentName, NetworkName
+
+_SEPARATOR = "."
+
+
+def parse_target(target: str) -> tuple[NetworkName, FragmentName | None]:
+    """`NETWORK` or `NETWORK.FRAGMENT`."""
+    network, dot, fragment = target.partition(_SEPARATOR)
+    return NetworkName(network), FragmentName(fragment) if dot else None
+
+
+def pause(
+    network: NetworkName, fragment: FragmentName | None, catalog: Catalog
+) -> tuple[FragmentName, ...]:
+    """Say that fragments shall not run until they are resumed; gives those that did run.
+
+    Raises:
+        RefusedError: there is no such fragment, or the network is stopped.
+    """
+    return _move(network, fragment, catalog, DesiredState.RUNNING, DesiredState.PAUSED)
+
+
+def resume(
+    network: NetworkName, fragment: FragmentName | None, catalog: Catalog
+) -> tuple[FragmentName, ...]:
+    """Let paused fragments go on; gives those that were paused.
+
+    Raises:
+        RefusedError: there is no such fragment, or the network is stopped.
+    """
+    return _move(network, fragment, catalog, DesiredState.PAUSED, DesiredState.RUNNING)
+
+
+def _move(
+    network: NetworkName,
+    fragment: FragmentName | None,
+    catalog: Catalog,
+    before: DesiredState,
+    after: DesiredState,
+) -> tuple[FragmentName, ...]:
+    found = _meant(network, fragment, catalog)
+    if all(record.desired is DesiredState.STOPPED for record in found):
+        raise RefusedError(
+            "it is stopped",
+            place=f"network {network}",
+            hint="`medusa deploy` lets it run.",
+        )
+    names = tuple(record.fragment for record in found if record.desired is before)
+    if names:
+        catalog.set_desired(network, after, names)
+    return names
+
+
+def _meant(
+    network: NetworkName, fragment: FragmentName | None, catalog: Catalog
+) -> tuple[FragmentRecord, ...]:
+    records = catalog.fragments(network)
+    found = tuple(r for r in records if fragment is None or r.fragment == fragment)
+    if not found:
+        there = ", ".join(record.fragment for record in records)
+        raise RefusedError(
+            f"there is no fragment {fragment}",
+            place=f"network {network}",
+            hint=f"its fragments are: {there}.",
+        )
+    return found

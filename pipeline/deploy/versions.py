@@ -1,0 +1,66 @@
+"""The versions of a network: what each changed, and the document of an earlier one."""
+
+from dataclasses import dataclass
+
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
+from pipeline.deploy.documents import Document, deployed_document, replan
+from pipeline.errors import DocumentError, RefusedError
+from pipeline.ids import NetworkVersion
+from pipeline.planner.plan import Plan
+from pipeline.planner.upgrade import words
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version: its record, what it changed in words, and whether it is the deployed one."""
+
+    record: NetworkVersionRecord
+    changed: str
+    deployed: bool
+
+
+def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Version, ...]:
+    """The newest versions, the newest first.
+
+    Args:
+        network: the network as it is deployed.
+        catalog: where its versions are.
+        newest: how many.
+    """
+    found: list[Version] = []
+    first = max(1, network.version - newest + 1)
+    before = _plan(catalog.version(network.network, NetworkVersion(first - 1)), network)
+    for number in range(first, network.version + 1):
+        record = catalog.version(network.network, NetworkVersion(number))
+        if record is not None:
+            plan = _plan(record, network)
+            changed = "the first version" if number == 1 else words(before, plan)
+            found.append(Version(record, changed, number == network.version))
+            before = plan
+    return tuple(reversed(found))
+
+
+def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalog) -> Document:
+    """The document of a version, to be deployed again.
+
+    Raises:
+        RefusedError: there is no such version.
+        DocumentError: this program does not understand it.
+    """
+    record = catalog.version(network.network, version)
+    if record is None:
+        raise RefusedError(
+            f"there is no version {version}",
+            place=f"network {network.network}",
+            hint=f"it is at version {network.version}; `medusa history {network.network}` lists "
+            "all of them.",
+        )
+    return deployed_document(record)
+
+
+def _plan(record: NetworkVersionRecord | None, network: NetworkRecord) -> Plan | None:
+    try:
+        return None if record is None else replan(record, network.owner)
+    except DocumentError:
+        return None

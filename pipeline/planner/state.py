@@ -1,0 +1,97 @@
+"""What becomes of the positions and the state of a fragment that has run with another plan. Pure.
+
+Positions fit every plan. A state fits the plans with the same `state_digest`; for any other plan
+somebody has to choose, since no choice gives what an uninterrupted run would have given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pipeline.ids import FragmentName, Incarnation
+from pipeline.planner.digest import state_digest
+from pipeline.planner.plan import Fragment
+
+
+class OnChange(Enum):
+    """What becomes of a state that does not fit: its plan changed, or the log is too short."""
+
+    REBUILD = "rebuild"
+    """Compute it again from what the input topics still hold."""
+    EMPTY = "empty"
+    """Begin without any: what was read before counts in no later result."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """The state of a fragment that has run, as its last commit marker tells.
+
+    Args:
+        digest: `state_digest` of the plan that made it.
+        incarnation: the life of the lane that holds it.
+    """
+
+    digest: str
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user chose with `--state`.
+
+    Args:
+        every: for every fragment whose state does not fit; None: nothing.
+        named: for single fragments, done even where the state would fit.
+    """
+
+    every: OnChange | None = None
+    named: Mapping[FragmentName, OnChange] = field(default_factory=dict)
+
+    @property
+    def some(self) -> bool:
+        """Whether anything was chosen."""
+        return self.every is not None or bool(self.named)
+
+
+NO_CHOICES = Choices()
+
+
+class Fate(Enum):
+    """What becomes of what a fragment has done so far."""
+
+    POSITIONS = "positions"
+    """It keeps no state: it goes on where it has read to."""
+    KEPT = "kept"
+    REBUILD = "rebuild"
+    EMPTY = "empty"
+    UNDECIDED = "undecided"
+    """Its state does not fit, and nobody chose."""
+
+
+CHOSEN = frozenset({Fate.REBUILD, Fate.EMPTY})
+REBUILD_MEANS = "computed again from what the input topics still hold; published results stay"
+EMPTY_MEANS = "what was read before counts in no later result; published results stay"
+WORDS: Mapping[Fate, str] = {
+    Fate.POSITIONS: "it goes on at its positions: nothing is lost or repeated",
+    Fate.KEPT: "its state is kept: it goes on exactly where it is",
+    Fate.REBUILD: f"its state is {REBUILD_MEANS}",
+    Fate.EMPTY: f"its state begins empty: {EMPTY_MEANS}",
+    Fate.UNDECIDED: "its state was made by another plan and does not fit",
+}
+
+
+def fate(fragment: Fragment, kept: KeptState | None, choices: Choices) -> Fate:
+    """What becomes of a fragment that has run.
+
+    Args:
+        fragment: its new plan.
+        kept: its state; None when it has none worth keeping, because nothing was read.
+        choices: what the user wants.
+    """
+    if fragment.stateful_box is None or kept is None:
+        return Fate.POSITIONS
+    fits = kept.digest == state_digest(fragment)
+    chosen = choices.named.get(fragment.name, None if fits else choices.every)
+    if chosen is not None:
+        return Fate(chosen.value)
+    return Fate.KEPT if fits else Fate.UNDECIDED

@@ -1,0 +1,205 @@
+"""What a deploy would do to each fragment: only what changed restarts. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from pipeline.errors import Problem
+from pipeline.ids import FragmentName, Incarnation
+from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
+from pipeline.planner.describe import differences, key_text
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.instants import instant
+from pipeline.planner.plan import Fragment, Plan
+from pipeline.planner.state import (
+    CHOSEN,
+    EMPTY_MEANS,
+    REBUILD_MEANS,
+    WORDS,
+    Choices,
+    Fate,
+    OnChange,
+    fate,
+)
+
+START_OVER = "deploy under another network name, or destroy this one first."
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """A plan beside what is deployed.
+
+    Args:
+        new: what is wanted.
+        old: the deployed plan, if it can still be made; it says why something changed.
+        current: what is there.
+        choices: what the user wants of states that do not fit.
+    """
+
+    new: Plan
+    old: Plan | None
+    current: Current
+    choices: Choices
+
+    def items(self) -> Iterator[Item]:
+        """An item for every fragment, those that go at the end."""
+        deployed = {fragment.name: fragment for fragment in self.current.fragments}
+        before = {fragment.name: fragment for fragment in self.old.fragments} if self.old else {}
+        for fragment in self.new.fragments:
+            record = deployed.pop(fragment.name, None)
+            if record is None:
+                yield self._new(fragment)
+            elif record.digest != fragment_digest(fragment):
+                yield self._changed(fragment, before.get(fragment.name), record)
+            else:
+                yield self._same(fragment, record)
+        for name in deployed:
+            yield Item(
+                ItemKind.FRAGMENT,
+                name,
+                Action.REMOVE,
+                ("no longer in the network: it stops; its topics and records stay",),
+            )
+
+    def misdirected(self) -> Iterator[Problem]:
+        """What was chosen for a fragment that has no state to choose about."""
+        known = {fragment.name: fragment for fragment in self.new.fragments}
+        for name in self.choices.named:
+            fragment = known.get(name)
+            if fragment is None:
+                choices = tuple(known)
+                yield Problem(f"--state names {name}, which is no fragment", choices=choices)
+            elif fragment.stateful_box is None:
+                yield Problem(f"--state names {name}, which keeps no state", box=name)
+            elif name not in self.current.states:
+                yield Problem(f"--state names {name}, which has read nothing yet", box=name)
+
+    def chosen(self, items: tuple[Item, ...]) -> dict[FragmentName, tuple[OnChange, Incarnation]]:
+        """What the lanes have to be told, by fragment."""
+        states = self.current.states
+        names = ((FragmentName(item.name), item.fate) for item in items)
+        return {
+            name: (OnChange(what.value), states[name].incarnation)
+            for name, what in names
+            if what in CHOSEN and what is not None
+        }
+
+    def _new(self, fragment: Fragment) -> Item:
+        reasons = (f"writes {fragment.output.topic}",)
+        item = Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, reasons)
+        if fragment.name not in self.current.has_run:
+            return item
+        return self._with_fate(
+            replace(item, reasons=(*reasons, "it has run before, in an earlier version")), fragment
+        )
+
+    def _changed(
+        self, fragment: Fragment, before: Fragment | None, record: DeployedFragment
+    ) -> Item:
+        known = differences(before, fragment) if before else ()
+        reasons = known or ("its plan differs from the one that was deployed",)
+        if record.paused:
+            reasons = (*reasons, "it is paused and stays so")
+        item = Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons)
+        if fragment.name not in self.current.has_run:
+            return item
+        item = self._cut_off(self._with_fate(item, fragment), record)
+        if before is not None and _key_changed(before, fragment):
+            return replace(
+                item,
+                refused=f"the key of {fragment.output.topic} cannot change from "
+                f"{key_text(before.output.key)} to {key_text(fragment.output.key)}: records of "
+                "both would lie in it, each in its own partition and order",
+                hint="name another topic for it under `outputs`.",
+                details=(),
+            )
+        return item
+
+    def _same(self, fragment: Fragment, record: DeployedFragment) -> Item:
+        """An unchanged fragment: kept, started again, or cut off from the topics that it knew."""
+        item = Item(ItemKind.FRAGMENT, record.name, Action.KEEP)
+        if record.paused:
+            item = replace(item, reasons=("it is paused and stays so",))
+        elif not record.running:
+            reason = "it was stopped: it goes on where it stopped"
+            item = replace(item, action=Action.RESTART, reasons=(reason,))
+        if record.name not in self.current.has_run:
+            return item
+        if self.choices.some:
+            found = self._with_fate(item, fragment)
+            if found.fate in CHOSEN:
+                item = replace(found, action=Action.RESTART)
+        return self._cut_off(item, record)
+
+    def _with_fate(self, item: Item, fragment: Fragment) -> Item:
+        """The item with what becomes of what the fragment has done so far."""
+        found = fate(fragment, self.current.states.get(fragment.name), self.choices)
+        since = self._since(fragment) if found in {Fate.REBUILD, Fate.UNDECIDED} else ()
+        reasons = (*item.reasons, WORDS[found], *since)
+        item = replace(item, reasons=reasons, fate=found)
+        if found is not Fate.UNDECIDED:
+            return item
+        name = fragment.name
+        return replace(
+            item,
+            refused=f"fragment {name} has run, and its state does not fit the new plan",
+            hint=f"say `--state {name}=rebuild` or `--state {name}=empty`; without the name it "
+            "counts for all such fragments.",
+            details=(f"rebuild: {REBUILD_MEANS}", *since, f"empty: {EMPTY_MEANS}"),
+        )
+
+    def _since(self, fragment: Fragment) -> tuple[str, ...]:
+        """How far back the inputs reach, as far as that is known."""
+        oldest = self.current.oldest
+        topics = dict.fromkeys(stream.topic for stream in fragment.inputs)
+        return tuple(
+            f"{topic} holds records since {instant(oldest[topic])}"
+            for topic in topics
+            if topic in oldest
+        )
+
+    def _cut_off(self, item: Item, record: DeployedFragment) -> Item:
+        """Refused if a topic that it has positions in is gone or another one by now."""
+        wanted = {topic.name for topic in self.new.topics}
+        changed = item.action is Action.CHANGE
+        exist = {topic.name: topic for topic in self.current.topics}
+        for name, topic_id in record.topic_ids:
+            topic = exist.get(name)
+            if changed and name not in wanted:
+                continue
+            if topic is None:
+                what = "is gone"
+            elif topic.topic_id != topic_id:
+                what = "was deleted and made again"
+            else:
+                continue
+            return replace(
+                item,
+                refused=f"topic {name} {what} since fragment {record.name} was deployed; the "
+                "fragment's positions mean records that no longer exist",
+                hint=START_OVER,
+                details=(),
+            )
+        return item
+
+
+def _key_changed(before: Fragment, after: Fragment) -> bool:
+    """Whether one topic would get records by two keys."""
+    old, new = before.output, after.output
+    return old.topic == new.topic and old.key != new.key
+
+
+def words(old: Plan | None, new: Plan | None) -> str:
+    """What one version changed of the one before, in a few words; either may not be known."""
+    if new is None:
+        return "planned by another version of Medusa"
+    if old is None:
+        return "the first version that is known"
+    before: Mapping[FragmentName, str] = {f.name: fragment_digest(f) for f in old.fragments}
+    after = {fragment.name: fragment_digest(fragment) for fragment in new.fragments}
+    parts = {
+        "new": [name for name in after if name not in before],
+        "changed": [name for name in after if before.get(name, after[name]) != after[name]],
+        "removed": [name for name in before if name not in after],
+    }
+    told = [f"{what} {', '.join(names)}" for what, names in parts.items() if names]
+    return "; ".join(told) or "no fragment changed"

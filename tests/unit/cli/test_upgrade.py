@@ -1,0 +1,211 @@
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
+from pipeline.cli.session import Opener
+from pipeline.deploy.documents import replan
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+)
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.start import Wanted, first_marker
+from pipeline.planner.digest import state_digest
+from pipeline.planner.state import OnChange
+from tests.unit.cli.twins import opener
+from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
+
+Caller = Callable[..., Any]
+CARS, NODE, LOCAL = NetworkName("cars"), NodeId("n1"), ParticipantId("local")
+COUNTS = FragmentName("counts")
+WINDOWS = """\
+network: cars
+streams:
+  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: seen_at}
+boxes:
+  counts: {aggregate: sightings, window: 10s, by: [car], compute: {n: count(*)}}
+"""
+SHORTER = WINDOWS.replace("10s", "5s")
+
+
+def _deployed(medusa: Caller, world: World, document: str = DOCUMENT) -> Opener:
+    write_project(Path(), document)
+    connect = opener(world)
+    assert medusa("deploy", "--no-wait", opener=connect).code == 0
+    return connect
+
+
+def _has_run(world: World) -> None:
+    """The windows have a state, and a marker that tells of it."""
+    version = world.catalog.version(CARS, NetworkVersion(1))
+    assert version is not None
+    (fragment,) = replan(version, LOCAL).fragments
+    wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
+    marker = first_marker(wanted, Incarnation("1-7"), {}, NOW)
+    world.kafka.fill(fragment.names.markers)
+    world.log.values[fragment.names.markers] = encode_marker(replace(marker, batch=BatchId(4)))
+
+
+def _report(world: World, fragment: str, state: LaneState, error: str = "") -> None:
+    name = FragmentName(fragment)
+    if world.catalog.node(NODE) is None:
+        world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
+    epoch = world.catalog.claim(CARS, name, NODE, LOCAL, NOW)
+    world.catalog.report(FragmentStatus(CARS, name, NODE, epoch, state, NOW, last_error=error))
+
+
+def test_plan_and_deploy_refuse_a_state_that_does_not_fit(medusa: Caller) -> None:
+    """65 with both choices in words; nothing is changed."""
+    world = World.new()
+    connect = _deployed(medusa, world, WINDOWS)
+    _has_run(world)
+    write_project(Path(), SHORTER)
+    for verb in ("plan", "deploy"):
+        called = medusa(verb, opener=connect)
+        assert called.code == 65
+        assert "its state does not fit the new plan" in called.err
+        assert "rebuild: computed again from what the input topics still hold" in called.err
+        assert "empty: what was read before counts in no later result" in called.err
+        assert "--state counts=rebuild" in called.err
+    assert [f.version for f in world.catalog.fragments(CARS)] == [1]
+
+
+def test_a_choice_is_shown_asked_about_and_kept_for_the_lane(medusa: Caller) -> None:
+    """`plan` shows it, `deploy` asks, --yes answers, and the catalog holds it."""
+    world = World.new()
+    connect = _deployed(medusa, world, WINDOWS)
+    _has_run(world)
+    write_project(Path(), SHORTER)
+    shown = medusa("plan", "--state", "rebuild", "-o", "json", opener=connect)
+    assert shown.data["fragments"][0]["state"] == "rebuild"
+    asked = medusa("deploy", "--state", "counts=empty", opener=connect)
+    assert asked.code == 65
+    assert "its state begins empty" in asked.err
+    called = medusa("deploy", "--state", "cars.counts=empty", "--yes", "--no-wait", opener=connect)
+    assert called.out.startswith("cars@2")
+    (record,) = world.catalog.fragments(CARS)
+    assert record.choice == (OnChange.EMPTY, "1-7")
+
+
+def test_an_unknown_choice_is_a_usage_error(medusa: Caller) -> None:
+    """64, with the words that there are."""
+    write_project(Path())
+    called = medusa("plan", "--state", "keep", opener=opener(World.new()))
+    assert called.code == 64
+    assert "rebuild or empty" in called.err
+
+
+def test_deploy_does_not_take_an_old_report_for_the_new_plan(medusa: Caller) -> None:
+    """A fragment that failed with the old plan is waited for; that it ran says nothing either."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.FAILED, "boom")
+    _report(world, "stopped", LaneState.RUNNING)
+    write_project(Path(), DOCUMENT.replace("speed > 0", "speed > 9"))
+    called = medusa("deploy", "--yes", "--timeout", "0.3", opener=connect)
+    assert called.code == 75
+    assert "cars.moving: pending" in called.err
+    _report(world, "moving", LaneState.RUNNING)
+    assert medusa("deploy", opener=connect).code == 0
+
+
+def test_history_and_rollback(medusa: Caller) -> None:
+    """Versions with what each changed; a rollback is a new version of an old document."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    write_project(Path(), DOCUMENT.replace("speed > 0", "speed > 9"))
+    assert medusa("deploy", "--no-wait", "--yes", opener=connect).code == 0
+    dry = medusa("rollback", "cars", "--to", "1", "--dry-run", opener=connect)
+    assert "`speed > 9` → `speed > 0`" in dry.out
+    assert medusa("rollback", "cars", "--to", "1", "--no-wait", opener=connect).code == 65
+    back = medusa("rollback", "cars", "--to", "1", "--no-wait", "--yes", opener=connect)
+    assert back.out.startswith("cars@3 deployed")
+    found = medusa("history", "cars", "-o", "json", opener=connect).data["versions"]
+    assert [(v["version"], v["deployed"], v["changed"]) for v in found] == [
+        (3, True, "changed moving"),
+        (2, False, "changed moving"),
+        (1, False, "the first version"),
+    ]
+    assert found[0]["digest"] == found[2]["digest"]
+    shown = medusa("history", "cars", "-n", "1", opener=connect).out
+    assert "deployed" in shown
+    assert "the first version" not in shown
+    missing = medusa("rollback", "cars", "--to", "9", opener=connect)
+    assert missing.code == 65
+    assert "medusa history cars" in missing.err
+
+
+def test_rollback_needs_a_choice_as_deploy_does(medusa: Caller) -> None:
+    """The state that the newer version made does not fit the older one either."""
+    world = World.new()
+    connect = _deployed(medusa, world, SHORTER)
+    write_project(Path(), WINDOWS)
+    assert medusa("deploy", "--no-wait", "--yes", opener=connect).code == 0
+    version = world.catalog.version(CARS, NetworkVersion(2))
+    assert version is not None
+    (fragment,) = replan(version, LOCAL).fragments
+    wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
+    marker = replace(first_marker(wanted, Incarnation("1-7"), {}, NOW), batch=BatchId(4))
+    world.kafka.fill(fragment.names.markers)
+    world.log.values[fragment.names.markers] = encode_marker(marker)
+    refused = medusa("rollback", "cars", "--to", "1", "--yes", opener=connect)
+    assert refused.code == 65
+    assert "does not fit" in refused.err
+    done = medusa(
+        "rollback", "cars", "--to", "1", "--yes", "--no-wait", "--state", "rebuild", opener=connect
+    )
+    assert done.out.startswith("cars@3")
+
+
+def test_pause_and_resume(medusa: Caller) -> None:
+    """Both may be repeated; status says `paused`; a deploy does not wait for what is paused."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    assert medusa("pause", "cars.moving", opener=connect).out == "cars.moving is paused\n"
+    assert "nothing changed" in medusa("pause", "cars.moving", opener=connect).out
+    states = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert [f["state"] for f in states] == ["paused", "pending"]
+    _report(world, "stopped", LaneState.RUNNING)
+    assert "nothing changed" in medusa("deploy", opener=connect).out
+    assert "it is paused and stays so" in medusa("plan", opener=connect).out
+    assert medusa("resume", "cars", opener=connect).out == "cars goes on\n"
+    assert "nothing changed" in medusa("resume", "cars.moving", opener=connect).out
+    assert medusa("pause", "cars.nobody", opener=connect).code == 65
+    assert medusa("pause", "nobody", opener=connect).code == 65
+
+
+def test_pausing_waits_until_the_fragment_rests(medusa: Caller) -> None:
+    """75 while a node still runs it; what else runs is not waited for."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING)
+    _report(world, "stopped", LaneState.RUNNING)
+    called = medusa("pause", "cars.moving", "--timeout", "0.3", opener=connect)
+    assert called.code == 75
+    assert "cars.moving" in called.err or "moving" in called.err
+    states = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert [f["state"] for f in states] == ["stopping", "running"]
+    _report(world, "moving", LaneState.STOPPED)
+    assert medusa("pause", "cars.moving", opener=connect).code == 0
+
+
+def test_undeploy_ends_a_pause(medusa: Caller) -> None:
+    """All of a stopped network waits for the next deploy, and resume says so."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    assert medusa("pause", "cars", opener=connect).code == 0
+    assert medusa("undeploy", "cars", opener=connect).out == "cars is stopped\n"
+    refused = medusa("resume", "cars", opener=connect)
+    assert refused.code == 65
+    assert "`medusa deploy`" in refused.err
+    assert medusa("deploy", "--no-wait", opener=connect).code == 0
+    states = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert {f["desired"] for f in states} == {"running"}
