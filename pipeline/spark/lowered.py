@@ -71,9 +71,8 @@ class Source:
     """One input of the fragment: one Spark source over several topics.
 
     `missing` are schema ids that the registry is known not to have: their records go to the dead
-    letters, whereas an id that is in neither list stops the batch before it is written. A record
-    that is sent again is asked for once more, except for the `absent` ids: they were asked for just
-    now.
+    letters, whereas an id that is in neither list stops the batch before it is written. So does a
+    missing id of a record that is sent again, unless it was looked up again in vain: `absent`.
     """
 
     input: StreamName

@@ -43,12 +43,12 @@ class Surveyor:
             RefusedError: a topic is gone, or was deleted and made again.
             UnavailableError: a server does not answer.
         """
-        extra, absent = [], []
+        extra, absent, before = [], [], self.missing()
         for schema_id in new_ids:
             text = self._text(schema_id)
             if text is None:
                 self.record_missing(schema_id)
-                absent.append(schema_id)
+                absent += [schema_id] if schema_id in before else []
             else:
                 extra.append(WriterSchema(schema_id, text))
         output = fragment.output

@@ -35,8 +35,8 @@ class Registry:
         return parse(SCHEMA) if schema_id == SchemaId(5) else None
 
 
-def test_ids_that_were_asked_for_are_known_or_recorded_as_missing_and_absent() -> None:
-    """What others recorded before is missing, but not absent: it was not asked for now."""
+def test_an_id_is_absent_once_it_was_looked_up_again_in_vain() -> None:
+    """It was missing before, so a record was sent again; it is not looked up for ever."""
     missing = {SchemaId(3)}
     surveyor = Surveyor(
         cast("RegistryClient", Registry()),
@@ -46,4 +46,6 @@ def test_ids_that_were_asked_for_are_known_or_recorded_as_missing_and_absent() -
     )
     found = surveyor.survey(fragment("tolls"), {}, (SchemaId(5), SchemaId(6)))
     assert {w.id for writers in found.writers.values() for w in writers} == {5}
-    assert (found.missing, found.absent) == ((3, 6), (6,))
+    assert (found.missing, found.absent) == ((3, 6), ())
+    again = surveyor.survey(fragment("tolls"), {}, (SchemaId(6),))
+    assert (again.missing, again.absent) == ((3, 6), (6,))
