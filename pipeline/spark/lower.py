@@ -11,6 +11,7 @@ from pipeline.network.model import Box, ExternalStream
 from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.boxes import lower_stateful, lower_stateless
+from pipeline.spark.columns import read_columns
 from pipeline.spark.lowered import (
     DECODED_MARK,
     AssignedTopic,
@@ -122,11 +123,12 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
         event_time = _event_time(stream)
     else:
         event_time = EventTime(None, None, None)
+    names = read_columns(stream, fragment)
     return Source(
         input=stream.name,
         topics=tuple(topics),
-        columns=stream.columns,
-        reader_json=with_decoded_mark(stream.schema_json),
+        columns=tuple(column for column in stream.columns if column.name in names),
+        reader_json=with_decoded_mark(narrowed(stream.schema_json, names)),
         writers=tuple(_fitting(writer, stream) for writer in around.writers[stream.name]),
         missing=around.missing,
         absent=around.absent,
@@ -160,6 +162,13 @@ def with_decoded_mark(schema_json: str) -> str:
     schema = json.loads(schema_json)
     mark = {"name": DECODED_MARK, "type": "boolean", "default": True}
     return json.dumps({**schema, "fields": [*schema["fields"], mark]}, sort_keys=False)
+
+
+def narrowed(schema_json: str, names: frozenset[str]) -> str:
+    """A record's schema with some of its fields: a reader of it skips the others."""
+    schema = json.loads(schema_json)
+    fields = [field for field in schema["fields"] if field["name"] in names]
+    return json.dumps({**schema, "fields": fields}, sort_keys=False)
 
 
 def _encoding(fragment: Fragment, around: Surroundings) -> Encoding:
