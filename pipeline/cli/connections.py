@@ -6,11 +6,12 @@ from functools import cached_property
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import LogReader, TopicReader
+from brokers.kafka.transactions import TransactionalWriter
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
 from pipeline.deploy.apply import Servers
-from pipeline.names import Znodes
+from pipeline.names import FragmentNames, Znodes
 from pipeline.settings import Settings
 from schemas.client import RegistryClient
 
@@ -73,6 +74,13 @@ class Connections:
         producer = PlainProducer(self._settings.kafka_bootstrap_servers, CALL_TIMEOUT_S)
         self._undo.callback(producer.close)
         return producer
+
+    def redriver(self, names: FragmentNames) -> TransactionalWriter:
+        """What sends the dead letters of a fragment again; starting it ends every other one."""
+        bootstrap = self._settings.kafka_bootstrap_servers
+        writer = TransactionalWriter(bootstrap, names.redriver, names.group)
+        self._undo.callback(writer.close)
+        return writer
 
     def close(self) -> None:
         """End every connection."""

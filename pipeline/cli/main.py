@@ -44,6 +44,7 @@ COMMANDS: dict[str, Entry] = {
     "tail": Entry(f"{_HERE}.tail", "Print the records of a stream, decoded.", _SEE),
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
     "schema": Entry(f"{_HERE}.schema.group", "Register, check and list Avro schemas.", _DATA),
+    "dlq": Entry(f"{_HERE}.dlq.group", "Look at dead letters; send them again.", _DATA),
     "node": Entry(f"{_HERE}.node.group", "Start and list nodes.", _REST),
     "config": Entry(f"{_HERE}.config.group", "Show the settings and where they come from.", _REST),
 }

@@ -1,14 +1,15 @@
 """Connections of a command to in-memory twins."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from brokers.records import KafkaRecord
 from pipeline.cli.connections import Connections
 from pipeline.cli.session import Opener
-from pipeline.clock import Clock
+from pipeline.clock import Clock, Deadline
 from pipeline.ids import Millis, Offset, TopicName
+from pipeline.names import FragmentNames
 from pipeline.settings import Settings
 from tests.unit.deploy.twins import NOW, TwinKafka, World
 
@@ -50,6 +51,38 @@ class TwinReader:
             self.positions[record.topic][record.partition] = Offset(record.offset + 1)
         return found
 
+    def read_to(self, ends: Mapping[TopicName, Mapping[int, Offset]]) -> Iterator[KafkaRecord]:
+        """Everything below the ends."""
+        for record in self.poll(0):
+            if record.offset < ends.get(record.topic, {}).get(record.partition, 0):
+                yield record
+
+
+class TwinWriter:
+    """What it was given is in the log once it is committed."""
+
+    def __init__(self, log: TwinLog) -> None:
+        self._log = log
+        self._open: list[KafkaRecord] = []
+
+    def start(self, _deadline: Deadline) -> None:
+        """Nobody else writes."""
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        self._open = []
+
+    def send(self, topic: TopicName, key: bytes | None, value: bytes | None, **more: Any) -> None:
+        """Add a record; all of them are in partition 0."""
+        before = sum(r.topic == topic for r in (*self._log.records, *self._open))
+        time_ms = Millis(more["timestamp_ms"])
+        record = KafkaRecord(topic, 0, Offset(before), time_ms, key, value, more["headers"])
+        self._open.append(record)
+
+    def commit(self, _deadline: Deadline) -> None:
+        """Make it visible."""
+        self._log.records += self._open
+
 
 class TwinTopics:
     """The twin of Kafka with ends that follow the log."""
@@ -57,6 +90,17 @@ class TwinTopics:
     def __init__(self, kafka: TwinKafka, log: TwinLog) -> None:
         self._kafka = kafka
         self._log = log
+        self.configs: dict[str, str] = {"retention.ms": "604800000", "retention.bytes": "-1"}
+
+    def topic_configs(self, topics: list[TopicName]) -> dict[TopicName, dict[str, str]]:
+        """The same for all."""
+        return dict.fromkeys(topics, self.configs)
+
+    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
+        """What lies below the offsets is gone."""
+        self._log.records = [
+            r for r in self._log.records if r.topic != topic or r.offset >= before[r.partition]
+        ]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kafka, name)
@@ -88,6 +132,10 @@ class TwinConnections:
     def reader(self) -> TwinReader:
         """A reader of the log."""
         return TwinReader(self._log)
+
+    def redriver(self, _names: FragmentNames) -> TwinWriter:
+        """Writes into the log."""
+        return TwinWriter(self._log)
 
     def producer(self) -> TwinLog:
         """The log itself."""

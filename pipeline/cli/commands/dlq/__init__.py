@@ -1,0 +1,1 @@
+"""The verbs of `medusa dlq`, one module each."""

@@ -1,0 +1,97 @@
+"""`medusa dlq list`: how many dead letters there are, and why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from pipeline import durations
+from pipeline.cli.connections import Connections
+from pipeline.cli.letters import fragments_of, letters_of, sent_again
+from pipeline.cli.options import with_session
+from pipeline.cli.output import Table
+from pipeline.cli.session import Session
+from pipeline.clock import rfc3339
+from pipeline.dead_letters.choose import Summary, summary
+from pipeline.ids import Millis
+from pipeline.planner.plan import Fragment
+
+_COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "kept")
+
+
+@click.command("list")
+@click.argument("name", metavar="[NETWORK[.FRAGMENT]]", default="")
+@with_session
+def command(session: Session, name: str) -> None:
+    """Count the dead letters of every fragment, or of those that are named.
+
+    Oldest and newest are Kafka timestamps of the records; kept says how long and how much the topic
+    holds. Redriven letters stay in it until they are purged or expire.
+
+    \b
+    Examples:
+      medusa dlq list
+      medusa dlq list tolls.tow_dispatch -o json
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    with session.connect() as connections, session.printer.waiting("reading dead letters"):
+        found = [_row(f, connections) for f in fragments_of(name, connections)]
+    table = Table(
+        _COLUMNS,
+        tuple(_cells(row) for row in found),
+        "no network is deployed",
+        frozenset({"letters", "redriven"}),
+    )
+    session.printer.show({"fragments": found}, table)
+
+
+def _row(fragment: Fragment, connections: Connections) -> dict[str, Any]:
+    topic = fragment.names.dead_letters
+    counted = summary(letters_of(fragment, connections), sent_again(fragment, connections))
+    return {
+        "network": fragment.names.network,
+        "fragment": fragment.names.fragment,
+        "topic": topic,
+        **_counts(counted),
+        **_limits(connections.topics.topic_configs([topic]).get(topic, {})),
+    }
+
+
+def _counts(found: Summary) -> dict[str, Any]:
+    return {
+        "letters": found.count,
+        "redriven": found.redriven,
+        "reasons": dict(found.reasons),
+        "oldest": _time(found.oldest_ms),
+        "newest": _time(found.newest_ms),
+    }
+
+
+def _limits(config: Mapping[str, str]) -> dict[str, int | None]:
+    """The topic's limits; None: there is no such limit."""
+    limits = {
+        "retention_ms": config.get("retention.ms"),
+        "retention_bytes": config.get("retention.bytes"),
+        "max_message_bytes": config.get("max.message.bytes"),
+    }
+    return {name: None if v is None or int(v) < 0 else int(v) for name, v in limits.items()}
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    reasons = ", ".join(f"{reason} {count}" for reason, count in row["reasons"].items())
+    age, size = row["retention_ms"], row["retention_bytes"]
+    kept = f"{durations.format(age) if age is not None else 'for ever'}, " + (
+        f"{size} bytes a partition" if size is not None else "any size"
+    )
+    return (
+        f"{row['network']}.{row['fragment']}",
+        str(row["letters"]),
+        str(row["redriven"]),
+        reasons or "-",
+        row["oldest"] or "-",
+        row["newest"] or "-",
+        kept,
+    )
+
+
+def _time(at_ms: Millis | None) -> str | None:
+    return None if at_ms is None else rfc3339(at_ms)

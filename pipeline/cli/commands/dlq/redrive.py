@@ -1,0 +1,187 @@
+"""`medusa dlq redrive`: dead letters to their fragment again, each of them once."""
+
+from collections.abc import Iterator
+
+import click
+
+from pipeline.cli.commands.deploy import confirm
+from pipeline.cli.connections import Connections
+from pipeline.cli.letters import (
+    ends_of,
+    fragment_of,
+    label,
+    letters_of,
+    reason_option,
+    sent_again,
+)
+from pipeline.cli.options import timeout_option, with_session
+from pipeline.cli.session import Session
+from pipeline.clock import Clock, Deadline
+from pipeline.counting import counted
+from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.letter import Letter
+from pipeline.dead_letters.redrive import (
+    SCHEMA_NOT_FOUND,
+    Rules,
+    Tally,
+    chosen,
+    kept_from,
+    reads,
+)
+from pipeline.dead_letters.send import send
+from pipeline.errors import RefusedError, SchemaError
+from pipeline.ids import Millis, SchemaId
+from pipeline.planner.plan import Fragment
+
+
+@click.command("redrive")
+@click.argument("fragment")
+@reason_option("Only those with this reason.")
+@click.option("--limit", type=click.IntRange(min=1), help="Send at most so many.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
+@timeout_option(60)
+@with_session
+def command(
+    session: Session,
+    fragment: str,
+    reason: str | None,
+    limit: int | None,
+    timeout: float,
+    *,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Send the dead letters of FRAGMENT to it again, byte for byte, once.
+
+    They go into the fragment's own redrive topic, so nobody else reads them twice. A letter that
+    was sent is not sent a second time, also when a run was killed; one that fails again is a new
+    dead letter with a higher attempt. Late records and failed results cannot be sent again.
+
+    \b
+    Examples:
+      medusa dlq redrive tolls.tow_dispatch --dry-run
+      medusa dlq redrive tow_dispatch --reason schema_not_found --yes
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    wanted = Wanted(reason=reason)
+    with session.connect() as connections:
+        run = _Run(fragment_of(fragment, connections), wanted, limit, connections, session.clock)
+        rules = run.rules()
+        if dry_run or not yes:
+            with session.printer.waiting("reading dead letters"):
+                tally = run.looked_at(rules)
+        if not dry_run:
+            if not yes:
+                session.printer.note(_words(tally, "this would send"))
+                confirm(session, f"send {counted(tally.sent, 'dead letter')} again?")
+            deadline = Deadline.after(session.clock, timeout, "beginning to send again")
+            with session.printer.waiting("sending dead letters again"):
+                tally = run.sent(rules, deadline)
+        name = label(run.fragment)
+    if tally.refused and not tally.sent and not tally.already:
+        raise RefusedError(
+            f"no dead letter can be sent again: {_refusals(tally)}",
+            place=f"fragment {name}",
+            hint="a replay is a new computation: deploy the network under another name, with more "
+            "`lateness` where records came late.",
+        )
+    data = {
+        "fragment": name,
+        "dry_run": dry_run,
+        "sent": tally.sent,
+        "already_sent": tally.already,
+        "refused": [{"reason": why, "count": n} for why, n in tally.refusals.items()],
+    }
+    session.printer.show(data, _words(tally, "would send" if dry_run else "sent"))
+
+
+class _Run:
+    """One call on one fragment."""
+
+    def __init__(
+        self,
+        fragment: Fragment,
+        wanted: Wanted,
+        limit: int | None,
+        connections: Connections,
+        clock: Clock,
+    ) -> None:
+        self.fragment = fragment
+        self._wanted = wanted
+        self._limit = limit
+        self._connections = connections
+        self._clock = clock
+        self._schemas: dict[SchemaId, bool] = {}
+        self._forgotten: set[SchemaId] = set()
+
+    def rules(self) -> Rules:
+        """What decides now.
+
+        Raises:
+            RefusedError: the redrive topic is limited in size, so it may forget what was sent.
+        """
+        topic = self.fragment.names.redrive
+        config = self._connections.topics.topic_configs([topic]).get(topic, {})
+        if int(config.get("retention.bytes", -1)) >= 0:
+            raise RefusedError(
+                "the topic is limited in size, so that it may forget what was sent",
+                place=f"topic {topic}",
+                hint="set its retention.bytes to -1.",
+            )
+        retention_ms = int(config.get("retention.ms", -1))
+        kept_from_ms = kept_from(retention_ms, Millis(self._clock.now_ms()))
+        return Rules(reads(self.fragment), kept_from_ms, self._has_schema)
+
+    def looked_at(self, rules: Rules) -> Tally:
+        """What would be done."""
+        tally = Tally()
+        sent = sent_again(self.fragment, self._connections)
+        for _ in chosen(self._asked(), sent, rules, self._limit, tally):
+            pass
+        return tally
+
+    def sent(self, rules: Rules, deadline: Deadline) -> Tally:
+        """Do it. First every other run is ended, then it counts what was sent before."""
+        connections, names, tally = self._connections, self.fragment.names, Tally()
+        partitions = len(ends_of(names.redrive, connections))
+        writer = connections.redriver(names)
+        writer.start(deadline)
+        sent = sent_again(self.fragment, connections)
+        letters = chosen(self._asked(), sent, rules, self._limit, tally)
+        told = (self._told(letter) for letter in letters)
+        send(told, names.redrive, partitions, writer, self._clock)
+        return tally
+
+    def _asked(self) -> Iterator[Letter]:
+        letters = letters_of(self.fragment, self._connections)
+        return (letter for letter in letters if self._wanted.holds(letter))
+
+    def _has_schema(self, schema: SchemaId) -> bool:
+        """Whether the registry has a schema; it is asked once in a run."""
+        if schema not in self._schemas:
+            try:
+                found = self._connections.registry.schema_by_id(schema)
+            except SchemaError:  # no lane could read it either
+                found = None
+            self._schemas[schema] = found is not None
+        return self._schemas[schema]
+
+    def _told(self, letter: Letter) -> Letter:
+        """Before a letter is sent, let lanes look its schema up again."""
+        schema = letter.schema
+        if letter.reason == SCHEMA_NOT_FOUND and schema and schema not in self._forgotten:
+            self._connections.catalog.forget_missing_schema(schema)
+            self._forgotten.add(schema)
+        return letter
+
+
+def _words(tally: Tally, before: str) -> str:
+    lines = [f"{before} {counted(tally.sent, 'dead letter')} again"]
+    if tally.already:
+        lines.append(f"  {tally.already} sent before")
+    lines += [f"  {count} not sent: {why}" for why, count in tally.refusals.items()]
+    return "\n".join(lines)
+
+
+def _refusals(tally: Tally) -> str:
+    return "; ".join(f"{count} {why}" for why, count in tally.refusals.items())

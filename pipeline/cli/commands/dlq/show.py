@@ -1,0 +1,158 @@
+"""`medusa dlq show`: dead letters, decoded as far as they go."""
+
+import base64
+import heapq
+import json
+from typing import Any
+
+import click
+
+from brokers.records import Headers
+from pipeline.cli.decoding import Decoded, decoded
+from pipeline.cli.letters import fragment_of, letters_of, reason_option
+from pipeline.cli.options import with_session
+from pipeline.cli.session import Session
+from pipeline.cli.times import parse_time
+from pipeline.clock import rfc3339
+from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.letter import Letter, Place
+from pipeline.ids import Millis
+
+_HEX_BYTES = 48
+
+
+@click.command("show")
+@click.argument("fragment")
+@reason_option("Only those with this reason.")
+@click.option("--box", metavar="BOX", help="Only those that this box refused.")
+@click.option("--from", "start", metavar="TIME", help="Only from this Kafka timestamp on.")
+@click.option("--to", "end", metavar="TIME", help="Only before this Kafka timestamp.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many."
+)
+@with_session
+def command(
+    session: Session,
+    fragment: str,
+    reason: str | None,
+    box: str | None,
+    start: str | None,
+    end: str | None,
+    *,
+    limit: int,
+) -> None:
+    """Print the newest dead letters of FRAGMENT, the newest last, with what is wrong.
+
+    A TIME is 2026-01-31T12:00:00Z, or 90s, 5m, 2h, 1d for so long ago. With -o json each letter is
+    one line and complete: key, value and headers as base64 beside what could be decoded.
+
+    \b
+    Examples:
+      medusa dlq show tolls.tow_dispatch
+      medusa dlq show tow_dispatch --reason undecodable --from 1h -o json
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    now_ms = session.clock.now_ms()
+    wanted = Wanted(
+        reason,
+        box,
+        parse_time(start, now_ms) if start else None,
+        parse_time(end, now_ms) if end else None,
+    )
+    with session.connect() as connections:
+        one = fragment_of(fragment, connections)
+        with session.printer.waiting("reading dead letters"):
+            asked = (letter for letter in letters_of(one, connections) if wanted.holds(letter))
+            found = heapq.nlargest(limit, asked, key=_order)
+        for letter in reversed(found):
+            content = decoded(letter.record, connections.registry)
+            session.printer.record(_data(letter, content), _text(letter, content))
+    if not found:
+        session.printer.note("there is no such dead letter")
+
+
+def _order(letter: Letter) -> tuple[int, ...]:
+    return (letter.record.timestamp_ms, *letter.number)
+
+
+def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
+    record = letter.record
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": content.data["timestamp"],
+        "reason": letter.reason,
+        "message": letter.message,
+        "box": letter.box,
+        "field": letter.field or None,
+        "attempt": letter.attempt,
+        "version": letter.version,
+        "input": letter.input or None,
+        "port": letter.port or None,
+        "from": _place(letter.at),
+        "first_from": _place(letter.first),
+        "schema": letter.schema,
+        "event_time": _time(letter.event_time_ms),
+        "closed": _time(letter.closed_ms),
+        "key": content.data["key"],
+        "value": content.data["value"],
+        "problem": content.problem or None,
+        "key_base64": _base64(record.key),
+        "value_base64": _base64(record.value),
+        "headers": _headers(record.headers),
+    }
+
+
+def _text(letter: Letter, content: Decoded) -> str:
+    record = letter.record
+    head = [f"{record.partition}@{record.offset}", content.data["timestamp"] or "-", letter.reason]
+    head += [f"box {letter.box}"] if letter.box else []
+    head += [letter.field] if letter.field else []
+    head += [f"attempt {letter.attempt}"] if letter.attempt > 1 else []
+    lines = ["  ".join(head), f"  why    {letter.message}", f"  from   {_from(letter)}"]
+    lines.append(f"  key    {_compact(content.data['key'])}")
+    value = record.value
+    if content.problem and value is not None:
+        more = f" … {len(value)} bytes" if len(value) > _HEX_BYTES else ""
+        lines.append(f"  value  hex {value[:_HEX_BYTES].hex()}{more} ({content.problem})")
+    else:
+        lines.append(f"  value  {_compact(content.data['value'])}")
+    return "\n".join(lines)
+
+
+def _from(letter: Letter) -> str:
+    if letter.at is None:
+        return "a result, which no single record stands for"
+    told = f"{_words(letter.at)}, input {letter.input}"
+    again = letter.first is not None and letter.first != letter.at
+    return f"{told}; at first {_words(letter.first)}" if again and letter.first else told
+
+
+def _words(place: Place) -> str:
+    return f"{place.topic} {place.partition}@{place.offset}"
+
+
+def _place(place: Place | None) -> dict[str, Any] | None:
+    if place is None:
+        return None
+    return {"topic": place.topic, "partition": place.partition, "offset": place.offset}
+
+
+def _headers(headers: Headers) -> list[dict[str, str | None]]:
+    return [{"name": name, "value_base64": _base64(value)} for name, value in headers]
+
+
+def _time(at_ms: Millis | None) -> str | int | None:
+    """A time as text; one outside of the years 1 to 9999 as milliseconds."""
+    try:
+        return None if at_ms is None else rfc3339(at_ms)
+    except (OverflowError, ValueError):
+        return at_ms
+
+
+def _base64(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode("ascii")
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,96 @@
+"""What the `dlq` verbs share: the fragments that a name means, and what their topics hold."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import click
+
+from brokers.records import KafkaRecord
+from pipeline.cli.connections import Connections
+from pipeline.cli.options import F
+from pipeline.cli.streams import deployed_plans
+from pipeline.dead_letters.letter import Letter, read
+from pipeline.dead_letters.redrive import Number, sent_numbers
+from pipeline.errors import RefusedError
+from pipeline.ids import Offset, TopicName
+from pipeline.planner.plan import Fragment
+from pipeline.spark.hidden import Reason
+
+REASONS = tuple(reason.value for reason in Reason)
+
+
+def label(fragment: Fragment) -> str:
+    """The name by which a fragment is told."""
+    return f"{fragment.names.network}.{fragment.names.fragment}"
+
+
+def fragments_of(name: str, connections: Connections) -> tuple[Fragment, ...]:
+    """The deployed fragments that `NETWORK`, `NETWORK.FRAGMENT` or `FRAGMENT` means; "" is all.
+
+    Raises:
+        RefusedError: there is none of that name; says what there is.
+    """
+    every = tuple(f for plan in deployed_plans(connections) for f in plan.fragments)
+    found = tuple(f for f in every if name in {"", f.names.network, f.names.fragment, label(f)})
+    if name and not found:
+        there = ", ".join(label(f) for f in every)
+        raise RefusedError(
+            f"there is no network or fragment {name}",
+            hint=f"there is: {there}." if there else "no network is deployed.",
+        )
+    return found
+
+
+def fragment_of(name: str, connections: Connections) -> Fragment:
+    """The one fragment that a name means.
+
+    Raises:
+        RefusedError: it means none, or several.
+    """
+    found = fragments_of(name, connections)
+    exact = [f for f in found if name in {label(f), f.names.fragment}] or found
+    if len(exact) != 1:
+        several = ", ".join(label(f) for f in found)
+        raise RefusedError(f"{name} means several fragments", hint=f"write one of: {several}.")
+    return exact[0]
+
+
+def ends_of(topic: TopicName, connections: Connections) -> Mapping[int, Offset]:
+    """Where a topic ends now.
+
+    Raises:
+        RefusedError: it does not exist.
+    """
+    ends = connections.topics.end_offsets([topic]).get(topic)
+    if ends is None:
+        raise RefusedError(
+            "the topic does not exist",
+            place=f"topic {topic}",
+            hint="`medusa deploy` creates what is missing.",
+        )
+    return ends
+
+
+def records_to(
+    topic: TopicName, ends: Mapping[int, Offset], connections: Connections
+) -> Iterator[KafkaRecord]:
+    """The committed records of a topic up to these ends, in order within a partition."""
+    reader = connections.reader()
+    reader.assign(connections.topics.start_offsets([topic]))
+    yield from reader.read_to({topic: ends})
+
+
+def letters_of(fragment: Fragment, connections: Connections) -> Iterator[Letter]:
+    """All dead letters of a fragment up to now."""
+    topic = fragment.names.dead_letters
+    return map(read, records_to(topic, ends_of(topic, connections), connections))
+
+
+def sent_again(fragment: Fragment, connections: Connections) -> frozenset[Number]:
+    """Which of them were sent again."""
+    topic = fragment.names.redrive
+    return sent_numbers(records_to(topic, ends_of(topic, connections), connections))
+
+
+def reason_option(help_text: str) -> Callable[[F], F]:
+    """Add `--reason`."""
+    return click.option("--reason", type=click.Choice(REASONS), metavar="REASON", help=help_text)

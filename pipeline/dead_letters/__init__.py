@@ -1,0 +1,1 @@
+"""Dead letters as people handle them: read, counted, chosen, sent again, removed."""

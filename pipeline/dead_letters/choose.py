@@ -1,0 +1,55 @@
+"""Which letters somebody asks for, and how many of what there are. Pure."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from pipeline.dead_letters.letter import Letter
+from pipeline.ids import Millis, Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for; None: any. Times are Kafka timestamps, from (inclusive) and to (not)."""
+
+    reason: str | None = None
+    box: str | None = None
+    from_ms: Millis | None = None
+    to_ms: Millis | None = None
+
+    def holds(self, letter: Letter) -> bool:
+        """Whether a letter is asked for."""
+        time_ms = letter.record.timestamp_ms
+        return (
+            self.reason in {None, letter.reason}
+            and self.box in {None, letter.box}
+            and (self.from_ms is None or time_ms >= self.from_ms)
+            and (self.to_ms is None or time_ms < self.to_ms)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a dead-letter topic holds; the times are Kafka timestamps, None when it is empty."""
+
+    count: int
+    redriven: int
+    reasons: Mapping[str, int]
+    oldest_ms: Millis | None
+    newest_ms: Millis | None
+
+
+def summary(letters: Iterable[Letter], sent: Container[tuple[int, Offset]]) -> Summary:
+    """Count letters; `sent` are those that were sent again."""
+    reasons: Counter[str] = Counter()
+    redriven = 0
+    oldest: Millis | None = None
+    newest: Millis | None = None
+    for letter in letters:
+        reasons[letter.reason] += 1
+        redriven += letter.number in sent
+        time_ms = letter.record.timestamp_ms
+        oldest = time_ms if oldest is None else min(oldest, time_ms)
+        newest = time_ms if newest is None else max(newest, time_ms)
+    by_count = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return Summary(reasons.total(), redriven, dict(by_count), oldest, newest)

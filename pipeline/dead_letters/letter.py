@@ -1,0 +1,106 @@
+"""A dead letter read back: the record, and what the headers say of it. Pure."""
+
+from dataclasses import dataclass
+
+from brokers.records import Headers, KafkaRecord
+from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_ORIGIN, REDRIVEN_PREFIX
+
+UNKNOWN = "unknown"
+"""The reason of a record that no lane wrote."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a record stands."""
+
+    topic: TopicName
+    partition: int
+    offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One record of a dead-letter topic.
+
+    `record` is as it lies there. `at` is where the refused record stands, None for a result that
+    no single record stands for; `first` where it stood before it was sent again for the first time.
+    What a header does not say is empty, None, or attempt 1.
+    """
+
+    record: KafkaRecord
+    reason: str
+    message: str
+    box: str
+    field: str
+    input: str
+    port: str
+    at: Place | None
+    first: Place | None
+    schema: SchemaId | None
+    event_time_ms: Millis | None
+    closed_ms: Millis | None
+    version: int | None
+    attempt: int
+
+    @property
+    def number(self) -> tuple[int, Offset]:
+        """Its own partition and offset, which name it."""
+        return self.record.partition, self.record.offset
+
+    @property
+    def original_headers(self) -> Headers:
+        """The headers that the original came with."""
+        return tuple(
+            h for h in self.record.headers if not h[0].startswith((PREFIX, REDRIVEN_PREFIX))
+        )
+
+
+def read(record: KafkaRecord) -> Letter:
+    """What the headers of a record say; nothing is raised, whatever they hold."""
+    said = {
+        name: value.decode(errors="replace")
+        for name, value in record.headers
+        if value is not None and name.startswith((PREFIX, REDRIVEN_PREFIX))
+    }
+    found = {n.removeprefix(PREFIX): v for n, v in said.items() if n.startswith(PREFIX)}
+    schema, event_time, closed = (
+        _number(found.get(name)) for name in ("schema", "event_time", "closed")
+    )
+    at = _place(found.get("topic", ""), found.get("partition"), found.get("offset"))
+    return Letter(
+        record=record,
+        reason=found.get("reason", UNKNOWN),
+        message=found.get("message", ""),
+        box=found.get("box", ""),
+        field=found.get("field", ""),
+        input=found.get("input", ""),
+        port=found.get("port", ""),
+        at=at,
+        first=_told(said.get(REDRIVEN_ORIGIN, "")) or at,
+        schema=None if schema is None else SchemaId(schema),
+        event_time_ms=None if event_time is None else Millis(event_time),
+        closed_ms=None if closed is None else Millis(closed),
+        version=_number(found.get("version")),
+        attempt=_number(found.get("attempt")) or 1,
+    )
+
+
+def _told(text: str) -> Place | None:
+    """A place as `topic/partition/offset`; a topic's name holds no slash."""
+    parts = text.split("/")
+    return _place(*parts) if len(parts) == 3 else None  # noqa: PLR2004 - the three parts
+
+
+def _place(topic: str, partition: str | None, offset: str | None) -> Place | None:
+    numbers = _number(partition), _number(offset)
+    if not topic or numbers[0] is None or numbers[1] is None:
+        return None
+    return Place(TopicName(topic), numbers[0], Offset(numbers[1]))
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None

@@ -1,0 +1,141 @@
+"""Which dead letters are sent again, each of them once, and how. Pure.
+
+The redrive topic itself is what is known of that: each record in it names its dead letter, and a
+run first fences every earlier one, then reads what there is, then sends what is missing, in
+transactions. So a run that is killed leaves whole transactions behind, and the next one goes on.
+
+A record keeps its Kafka timestamp, by which Kafka counts retention. So what is about to reach the
+retention of the redrive topic is not sent: the lane might not come to see it, and nobody would
+remember that it was sent.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from brokers.records import Headers, KafkaRecord
+from pipeline.dead_letters.letter import UNKNOWN, Letter
+from pipeline.ids import Millis, Offset, SchemaId, StreamName
+from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
+from pipeline.planner.plan import Fragment
+
+LATE = "late"
+SCHEMA_NOT_FOUND = "schema_not_found"
+MARGIN_MS = 3_600_000
+"""How long before the end of its retention a record is no longer sent, at most."""
+
+Number = tuple[int, Offset]
+"""Partition and offset of a dead letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides whether a letter can be sent again.
+
+    Args:
+        reads: the inputs that the fragment has, and their ports; a record for others is ignored.
+        kept_from_ms: older records are about to be removed by retention; None: there is no limit.
+        has_schema: whether the registry has a schema now.
+    """
+
+    reads: AbstractSet[tuple[str, str]]
+    kept_from_ms: Millis | None
+    has_schema: Callable[[SchemaId], bool]
+
+    def obstacle(self, letter: Letter) -> str:
+        """Why a letter is not sent again; empty when it can be."""
+        expires = self.kept_from_ms is not None and letter.record.timestamp_ms < self.kept_from_ms
+        for holds, why in (
+            (letter.reason == UNKNOWN, "no fragment wrote it"),
+            (letter.at is None, "no single record stands for a failed result: only a replay helps"),
+            (letter.reason == LATE, "late: what they belong to is closed, only a replay helps"),
+            (
+                (letter.input, letter.port) not in self.reads,
+                "the fragment does not read that input any more",
+            ),
+            (expires, "their timestamps have reached the retention of the redrive topic"),
+        ):
+            if holds:
+                return why
+        if letter.reason == SCHEMA_NOT_FOUND:
+            there = letter.schema is not None and self.has_schema(letter.schema)
+            return "" if there else "the registry still has no such schema"
+        return ""
+
+
+def reads(fragment: Fragment) -> frozenset[tuple[str, str]]:
+    """The inputs of a fragment with the ports at which they may be refused, "" for all."""
+    stateful = fragment.stateful_box
+    ports = ("left", "right") if stateful and len(stateful.inputs) > 1 else ("only",)
+    names: list[StreamName] = [stream.name for stream in fragment.inputs]
+    return frozenset((name, port) for name in names for port in ("", *ports))
+
+
+def kept_from(retention_ms: int, now_ms: Millis) -> Millis | None:
+    """From which timestamp on a topic surely keeps records; negative retention: for ever."""
+    if retention_ms < 0:
+        return None
+    return Millis(now_ms - retention_ms + min(MARGIN_MS, retention_ms // 10))
+
+
+def sent_numbers(redriven: Iterable[KafkaRecord]) -> frozenset[Number]:
+    """Which dead letters the records of a redrive topic stand for."""
+    return frozenset(n for record in redriven if (n := _number_in(record.headers)) is not None)
+
+
+def headers_again(letter: Letter) -> Headers:
+    """The original's own headers, then what routes it and tells where it comes from."""
+    partition, offset = letter.number
+    ours: list[tuple[str, bytes]] = [
+        (f"{PREFIX}input", letter.input.encode()),
+        (f"{PREFIX}port", letter.port.encode()),
+        (f"{PREFIX}attempt", str(letter.attempt).encode()),
+        (REDRIVEN_FROM, f"{partition}/{offset}".encode()),
+    ]
+    if letter.first is not None:
+        first = letter.first
+        origin = f"{first.topic}/{first.partition}/{first.offset}"
+        ours.append((REDRIVEN_ORIGIN, origin.encode()))
+    return (*letter.original_headers, *ours)
+
+
+@dataclass
+class Tally:
+    """What became of the letters that were asked for."""
+
+    sent: int = 0
+    already: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def refusals(self) -> Mapping[str, int]:
+        """How many were refused for which reason, most first."""
+        return dict(self.refused.most_common())
+
+
+def chosen(
+    letters: Iterable[Letter],
+    sent: AbstractSet[Number],
+    rules: Rules,
+    limit: int | None,
+    tally: Tally,
+) -> Iterator[Letter]:
+    """The letters to be sent now, at most `limit`; the tally says what became of the others."""
+    for letter in letters:
+        if letter.number in sent:
+            tally.already += 1
+        elif why_not := rules.obstacle(letter):
+            tally.refused[why_not] += 1
+        elif limit is None or tally.sent < limit:
+            tally.sent += 1
+            yield letter
+
+
+def _number_in(headers: Headers) -> Number | None:
+    """The last such header counts: it was written by us, behind the original's."""
+    told = next((v for name, v in reversed(headers) if name == REDRIVEN_FROM and v), b"")
+    partition, _, offset = told.partition(b"/")
+    if not (partition.isdigit() and offset.isdigit()):
+        return None
+    return int(partition), Offset(int(offset))

@@ -1,0 +1,74 @@
+"""Sends dead letters again, in transactions of bounded size."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from pipeline.clock import Clock, Deadline
+from pipeline.dead_letters.letter import Letter
+from pipeline.dead_letters.redrive import headers_again
+from pipeline.ids import TopicName
+
+RECORDS_PER_TRANSACTION = 1_000
+BYTES_PER_TRANSACTION = 16_000_000
+TRANSACTION_WITHIN_S = 60.0
+
+
+class Transactions(Protocol):
+    """What sending needs of a transactional producer."""
+
+    def begin(self) -> None:
+        """Open a transaction."""
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: int,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int = -1,
+    ) -> None:
+        """Add a record."""
+
+    def commit(self, deadline: Deadline) -> None:
+        """Make it visible."""
+
+
+def send(
+    letters: Iterable[Letter], topic: TopicName, partitions: int, writer: Transactions, clock: Clock
+) -> None:
+    """Send letters again, each into the partition of the record that it was.
+
+    Raises:
+        FencedError: somebody else began to send since.
+        UnavailableError, RetryError: what is not committed was not sent; run it again.
+    """
+    for part in _parts(letters):
+        writer.begin()
+        for letter in part:
+            record = letter.record
+            at = letter.at.partition if letter.at else record.partition
+            writer.send(
+                topic,
+                record.key,
+                record.value,
+                timestamp_ms=record.timestamp_ms,
+                headers=headers_again(letter),
+                partition=at % partitions,
+            )
+        writer.commit(Deadline.after(clock, TRANSACTION_WITHIN_S, "sending dead letters again"))
+
+
+def _parts(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
+    """As many as go into one transaction, so that memory stays small."""
+    part: list[Letter] = []
+    size = 0
+    for letter in letters:
+        part.append(letter)
+        size += len(letter.record.value or b"")
+        if len(part) == RECORDS_PER_TRANSACTION or size >= BYTES_PER_TRANSACTION:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

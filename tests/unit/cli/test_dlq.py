@@ -1,0 +1,199 @@
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cli.session import Opener
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    Offset,
+    SchemaId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.dead_letters.support import NAMES, NOW, record
+from tests.unit.deploy.twins import World, write_project
+
+Caller = Callable[..., Any]
+OTHER = "cars.stopped"
+
+
+@pytest.fixture
+def world(medusa: Caller) -> World:
+    """A world with the small network deployed."""
+    found = World.new()
+    write_project(Path())
+    assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
+    return found
+
+
+@pytest.fixture
+def log() -> TwinLog:
+    """Three dead letters of cars.moving: undecodable, late, and of a schema that is not there."""
+    # The command line takes the time from the machine's clock; so the records must be young.
+    young = Millis(4_000_000_000_000)
+    return TwinLog(
+        [
+            record(0, (("h", b"\xff"),), time=young),
+            record(1, reason="late", time=Millis(young + 1), event_time_ms=NOW, closed_ms=NOW),
+            record(2, reason="schema_not_found", schema=SchemaId(9), time=Millis(young + 2)),
+        ]
+    )
+
+
+@pytest.fixture
+def dlq(medusa: Caller, world: World, log: TwinLog) -> Caller:
+    """Calls `medusa dlq` on that."""
+    connect: Opener = opener(world, log)
+
+    def call(*arguments: str) -> Any:
+        return medusa("dlq", *arguments, opener=connect)
+
+    return call
+
+
+def test_list_counts_by_fragment_and_reason_and_tells_the_limits(dlq: Caller) -> None:
+    """A fragment without dead letters is listed too; a name narrows it."""
+    found = dlq("list", "-o", "json").data["fragments"]
+    assert [(f["fragment"], f["letters"]) for f in found] == [("moving", 3), ("stopped", 0)]
+    assert found[0]["reasons"] == {"late": 1, "schema_not_found": 1, "undecodable": 1}
+    assert (found[0]["retention_ms"], found[0]["retention_bytes"]) == (604_800_000, None)
+    assert found[0]["oldest"] < found[0]["newest"]
+    assert found[1]["oldest"] is None
+    table = dlq("list", OTHER).out
+    assert "cars.stopped" in table
+    assert "7d, any size" in table
+    assert "cars.moving" not in table
+
+
+@pytest.mark.parametrize("verb", [("list",), ("show",), ("redrive", "--yes"), ("purge", "--all")])
+def test_an_unknown_name_is_told_with_what_there_is(dlq: Caller, verb: tuple[str, ...]) -> None:
+    """Before anything is read."""
+    called = dlq(*verb, "nothing")
+    assert called.code == 65
+    assert "there is: cars.moving, cars.stopped" in called.err
+
+
+def test_a_network_is_not_one_fragment(dlq: Caller) -> None:
+    """The fragments that it may mean are named."""
+    called = dlq("show", "cars")
+    assert called.code == 65
+    assert "cars.moving, cars.stopped" in called.err
+
+
+def test_show_says_what_is_wrong_and_is_complete_as_json(dlq: Caller) -> None:
+    """The newest come last; every byte can be had back."""
+    lines = [json.loads(line) for line in dlq("show", "moving", "-o", "json").out.splitlines()]
+    assert [one["reason"] for one in lines] == ["undecodable", "late", "schema_not_found"]
+    first = lines[0]
+    assert first["from"] == {"topic": "car-sightings", "partition": 1, "offset": 100}
+    assert base64.b64decode(first["value_base64"]) == b"value"
+    assert first["headers"][0] == {"name": "h", "value_base64": "/w=="}
+    assert (first["key"], first["input"], first["message"]) == (
+        "key", "sightings", "the bytes are no Sighting",
+    )  # fmt: skip
+    assert lines[1]["closed"] == "2023-11-14T22:13:20.000Z"
+    text = dlq("show", "moving", "--limit", "1").out
+    assert text.startswith("0@2  2096-10-02T07:06:40.002Z  schema_not_found  box moving\n")
+    assert "  value  hex 76616c7565 (" in text
+    assert dlq("show", "moving", "--reason", "late", "-o", "json").data["offset"] == 1
+    assert "no such dead letter" in dlq("show", "moving", "--to", "1h").err
+
+
+def test_redrive_sends_once_and_says_why_not(dlq: Caller, log: TwinLog) -> None:
+    """A dry run sends nothing; without --yes and a person to ask it is refused."""
+    dry = dlq("redrive", "moving", "--dry-run", "-o", "json").data
+    assert (dry["sent"], dry["already_sent"], len(dry["refused"])) == (1, 0, 2)
+    asked = dlq("redrive", "moving")
+    assert asked.code == 65
+    assert "this would send 1 dead letter again" in asked.err
+    assert len(log.records) == 3
+    assert dlq("redrive", "moving", "--yes", "-o", "json").data["sent"] == 1
+    assert dlq("redrive", "moving", "--yes", "-o", "json").data["already_sent"] == 1
+    (copy,) = [r for r in log.records if r.topic == NAMES.redrive]
+    assert (copy.value, copy.headers[0]) == (b"value", ("h", b"\xff"))
+    assert dlq("list", "moving", "-o", "json").data["fragments"][0]["redriven"] == 1
+
+
+def test_late_records_are_refused_with_the_way_out(dlq: Caller, log: TwinLog) -> None:
+    """Nothing could be sent: that is an error with words."""
+    called = dlq("redrive", "moving", "--reason", "late", "--yes")
+    assert called.code == 65
+    assert "1 late" in called.err
+    assert "another name" in called.err
+    assert len(log.records) == 3
+
+
+def test_a_schema_that_is_there_by_now_is_looked_up_again(
+    dlq: Caller, world: World, log: TwinLog
+) -> None:
+    """The catalog forgets that it was missing before its records are sent."""
+    last = SchemaId(0)
+    for number in range(20):
+        text = json.dumps({"type": "record", "name": f"R{number}", "fields": []})
+        last = world.registry.register(f"s{number}-value", text)
+        if last == SchemaId(9):
+            break
+    assert last == SchemaId(9)
+    world.catalog.record_missing_schema(SchemaId(9))
+    dlq("redrive", "moving", "--reason", "schema_not_found", "--dry-run")
+    assert world.catalog.missing_schemas() == {9}
+    done = dlq("redrive", "moving", "--reason", "schema_not_found", "--yes", "-o", "json")
+    assert done.data["sent"] == 1
+    assert world.catalog.missing_schemas() == frozenset()
+    assert len(log.records) == 4
+
+
+def marker(needed: int) -> bytes:
+    """A commit marker whose lane needs its input from an offset on."""
+    at = InputPartition(StreamName("sightings"), TopicName("car-sightings"), 1)
+    positions = {at: Offset(needed)}
+    found = CommitMarker(
+        Epoch(1), Incarnation("a"), BatchId(1), positions, positions, positions, None, None, {},
+        BatchId(1), None, Totals(), NOW, "digest",
+    )  # fmt: skip
+    return encode_marker(replace(found, end={at: Offset(200)}))
+
+
+def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
+    """From the oldest on; a dry run removes nothing."""
+    world.log.values[NAMES.markers] = marker(102)
+    dry = dlq("purge", "moving", "--all", "--dry-run", "-o", "json").data
+    assert (dry["removed"], dry["kept_for_a_rebuild"]) == (2, 1)
+    assert dlq("purge", "moving", "--all").code == 65
+    assert len(log.records) == 3
+    assert "removed 2 dead letters\n  1 stay" in dlq("purge", "moving", "--all", "--yes").out
+    assert [r.offset for r in log.records if r.topic == NAMES.dead_letters] == [2]
+
+
+def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
+    """With the words why, and when they can go."""
+    world.log.values[NAMES.markers] = marker(100)
+    called = dlq("purge", "moving", "--all", "--yes")
+    assert called.code == 65
+    assert "a rebuild of the state needs" in called.err
+    assert len(log.records) == 3
+
+
+def test_purge_before_a_time_keeps_what_is_younger(dlq: Caller, log: TwinLog) -> None:
+    """By the records' Kafka timestamps."""
+    found = dlq("purge", "moving", "--before", "2096-10-02T07:06:40.001Z", "--yes", "-o", "json")
+    assert (found.data["removed"], found.data["kept_as_younger"]) == (1, 2)
+    assert len(log.records) == 2
+
+
+@pytest.mark.parametrize("options", [(), ("--all", "--before", "1h"), ("--before", "soon")])
+def test_purge_has_to_be_told_what(dlq: Caller, options: tuple[str, ...]) -> None:
+    """Never everything by default."""
+    assert dlq("purge", "moving", "--yes", *options).code == 64

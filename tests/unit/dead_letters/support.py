@@ -1,0 +1,54 @@
+"""Dead letters as a lane writes them."""
+
+from typing import Any
+
+from brokers.records import KafkaRecord
+from pipeline.dead_letters.letter import Letter, read
+from pipeline.ids import (
+    BoxName,
+    FragmentName,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    Offset,
+    ParticipantId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.dead_letters import Context, Headers, headers
+from pipeline.names import FragmentNames
+
+NOW = Millis(1_700_000_000_000)
+NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("moving"))
+
+
+def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaRecord:
+    """A record of the dead-letter topic; `more` replaces what its context says, or its `time`."""
+    partition = more.pop("own_partition", 0)
+    facts: dict[str, Any] = {
+        "reason": "undecodable",
+        "message": "the bytes are no Sighting",
+        "box": BoxName("moving"),
+        "input": StreamName("sightings"),
+        "port": "",
+        "topic": TopicName("car-sightings"),
+        "partition": 1,
+        "offset": Offset(100 + number),
+        "timestamp_ms": more.pop("time", NOW),
+        "version": NetworkVersion(1),
+        **more,
+    }
+    return KafkaRecord(
+        NAMES.dead_letters,
+        partition,
+        Offset(number),
+        facts["timestamp_ms"],
+        b"key",
+        b"value",
+        headers(NAMES, Context(**facts), original),
+    )
+
+
+def letter(number: int = 0, original: Headers = (), /, **more: Any) -> Letter:
+    """The same, read back."""
+    return read(record(number, original, **more))

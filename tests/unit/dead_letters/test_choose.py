@@ -1,0 +1,42 @@
+import pytest
+
+from pipeline.dead_letters.choose import Wanted, summary
+from pipeline.ids import Millis, Offset
+from tests.unit.dead_letters.support import NOW, letter
+
+
+@pytest.mark.parametrize(
+    ("wanted", "held"),
+    [
+        (Wanted(), [0, 1, 2]),
+        (Wanted(reason="late"), [1]),
+        (Wanted(box="other"), [2]),
+        (Wanted(from_ms=Millis(NOW + 1)), [1, 2]),
+        (Wanted(to_ms=Millis(NOW + 1)), [0]),
+        (Wanted(reason="late", box="other"), []),
+    ],
+)
+def test_a_letter_is_asked_for_when_everything_fits(wanted: Wanted, held: list[int]) -> None:
+    """A time range holds its beginning and not its end."""
+    letters = [
+        letter(0, time=NOW),
+        letter(1, time=Millis(NOW + 1), reason="late"),
+        letter(2, time=Millis(NOW + 2), box="other"),
+    ]
+    assert [one.number[1] for one in letters if wanted.holds(one)] == held
+
+
+def test_letters_are_counted_by_reason_the_most_frequent_first() -> None:
+    """With the oldest and newest timestamp, in whatever order they come."""
+    times = (NOW, Millis(NOW - 5), Millis(NOW + 5))
+    letters = [letter(i, time=times[i], reason="late" if i else "undecodable") for i in range(3)]
+    found = summary(letters, {(0, Offset(2)), (1, Offset(0))})
+    assert (found.count, found.redriven) == (3, 1)
+    assert list(found.reasons.items()) == [("late", 2), ("undecodable", 1)]
+    assert (found.oldest_ms, found.newest_ms) == (NOW - 5, NOW + 5)
+
+
+def test_an_empty_topic_has_no_times() -> None:
+    """Nothing to count."""
+    found = summary([], frozenset())
+    assert (found.count, found.oldest_ms, found.newest_ms) == (0, None, None)

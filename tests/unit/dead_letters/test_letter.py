@@ -1,0 +1,36 @@
+from brokers.records import KafkaRecord
+from pipeline.dead_letters.letter import UNKNOWN, Place, read
+from pipeline.ids import Offset, SchemaId, TopicName
+from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
+from tests.unit.dead_letters.support import NOW, letter
+
+
+def test_what_a_lane_wrote_is_read_back() -> None:
+    """Each header has its field; what is not about the letter is None."""
+    found = letter(3, reason="schema_not_found", schema=SchemaId(9), attempt=2, field="where")
+    assert (found.number, found.reason, found.schema) == ((0, 3), "schema_not_found", 9)
+    assert (found.box, found.field, found.input, found.port) == ("moving", "where", "sightings", "")
+    assert found.at == Place(TopicName("car-sightings"), 1, Offset(103))
+    assert (found.first, found.attempt, found.version) == (found.at, 2, 1)
+    assert (found.event_time_ms, found.closed_ms) == (None, None)
+
+
+def test_the_original_keeps_its_headers_and_the_place_where_it_stood_at_first() -> None:
+    """Of a record that was sent again, the redrive topic is only where it failed last."""
+    original = (("a", b"1"), ("a", None), (REDRIVEN_ORIGIN, b"car-sightings/1/7"))
+    found = letter(0, original, topic=TopicName("cars.moving.redrive"))
+    assert found.original_headers == (("a", b"1"), ("a", None))
+    assert found.first == Place(TopicName("car-sightings"), 1, Offset(7))
+
+
+def test_a_record_that_no_lane_wrote_is_of_unknown_reason() -> None:
+    """Whatever its headers hold, reading does not fail."""
+    strange = (("medusa.error.offset", b"many"), (REDRIVEN_ORIGIN, b"x/y"), ("b", b"\xff"))
+    found = read(KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, strange))
+    assert (found.reason, found.at, found.first, found.attempt) == (UNKNOWN, None, None, 1)
+
+
+def test_a_failed_result_has_no_place() -> None:
+    """No single record stands for it."""
+    found = letter(input=None, topic=None, partition=None, offset=None)
+    assert (found.at, found.first, found.input) == (None, None, "")

@@ -1,0 +1,183 @@
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brokers.records import KafkaRecord
+from pipeline.clock import Deadline, SystemClock
+from pipeline.dead_letters import send as sending
+from pipeline.dead_letters.letter import Letter
+from pipeline.dead_letters.redrive import Rules, Tally, chosen, kept_from, reads, sent_numbers
+from pipeline.dead_letters.send import send
+from pipeline.errors import UnavailableError
+from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.lanes.dead_letters import REDRIVEN_FROM
+from tests.unit.dead_letters.support import NAMES, NOW, letter
+from tests.unit.spark.support import fragment
+
+READS = frozenset({("sightings", ""), ("sightings", "only")})
+RULES = Rules(READS, None, lambda schema: schema == SchemaId(7))
+HOUR = 3_600_000
+
+
+@dataclass
+class Topic:
+    """A redrive topic and its producer, which dies when it was called so often."""
+
+    visible: list[KafkaRecord] = field(default_factory=list)
+    calls_left: int = 1_000_000
+    _open: list[KafkaRecord] = field(default_factory=list)
+
+    def _called(self) -> None:
+        self.calls_left -= 1
+        if self.calls_left < 0:
+            raise UnavailableError("killed")
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        self._called()
+        self._open = []
+
+    def send(self, topic: TopicName, key: bytes | None, value: bytes | None, **more: Any) -> None:
+        """Add a record."""
+        self._called()
+        offset = Offset(len(self.visible) + len(self._open))
+        partition, time_ms = more["partition"], Millis(more["timestamp_ms"])
+        self._open.append(
+            KafkaRecord(topic, partition, offset, time_ms, key, value, tuple(more["headers"]))
+        )
+
+    def commit(self, _deadline: Deadline) -> None:
+        """All of it is visible."""
+        self._called()
+        self.visible += self._open
+
+    def run(self, letters: list[Letter], limit: int | None = None) -> Tally:
+        """One run over the letters."""
+        tally = Tally()
+        sent = sent_numbers(self.visible)
+        todo = chosen(letters, sent, RULES, limit, tally)
+        send(todo, NAMES.redrive, 4, self, SystemClock())
+        return tally
+
+    @property
+    def numbers(self) -> list[tuple[int, Offset]]:
+        """Whose letters' copies it holds."""
+        return [next(iter(sent_numbers([record]))) for record in self.visible]
+
+
+@given(
+    count=st.integers(0, 12),
+    size=st.integers(1, 4),
+    deaths=st.lists(st.integers(0, 12), max_size=6),
+    limits=st.lists(st.integers(1, 4), max_size=3),
+)
+def test_every_letter_is_sent_once_however_often_runs_are_killed(
+    count: int, size: int, deaths: list[int], limits: list[int]
+) -> None:
+    """A run that dies in between leaves whole transactions; the next ones send what is missing."""
+    letters = [letter(offset) for offset in range(count)]
+    topic = Topic()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sending, "RECORDS_PER_TRANSACTION", size)
+        for calls in deaths:
+            topic.calls_left = calls
+            try:
+                topic.run(letters)
+            except UnavailableError:
+                continue
+        topic.calls_left = 1_000_000
+        for limit in limits:
+            topic.run(letters, limit)
+        topic.run(letters)
+        assert topic.run(letters).already == count
+    assert sorted(topic.numbers) == [one.number for one in letters]
+
+
+def test_the_copy_is_the_original_with_what_routes_it() -> None:
+    """Key, value, time and headers as they were; ours behind them; in the original's partition."""
+    original = (("a", b"1"), ("a", None))
+    one = letter(5, original, port="only", attempt=2, partition=6)
+    topic = Topic()
+    topic.run([one])
+    (copy,) = topic.visible
+    assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (b"key", b"value", NOW, 2)
+    assert copy.headers == (
+        *original,
+        ("medusa.error.input", b"sightings"),
+        ("medusa.error.port", b"only"),
+        ("medusa.error.attempt", b"2"),
+        ("medusa.redriven.from", b"0/5"),
+        ("medusa.redriven.origin", b"car-sightings/6/105"),
+    )
+
+
+def test_a_letter_of_a_copy_names_itself_and_the_first_origin() -> None:
+    """What the first copy said of its own letter does not hide the second."""
+    topic = Topic()
+    topic.run([letter(5)])
+    again = letter(8, topic.visible[0].headers, topic=NAMES.redrive, attempt=2)
+    topic.run([letter(5), again])
+    assert topic.numbers == [(0, 5), (0, 8)]
+    assert topic.visible[1].headers[-1] == ("medusa.redriven.origin", b"car-sightings/1/105")
+    assert sum(name == REDRIVEN_FROM for name, _ in topic.visible[1].headers) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "obstacle"),
+    [
+        (letter(), ""),
+        (letter(reason="late"), "late"),
+        (letter(topic=None, partition=None, offset=None), "failed result"),
+        (letter(input="other"), "does not read"),
+        (letter(port="left"), "does not read"),
+        (letter(reason="unknown"), "no fragment wrote it"),
+        (letter(reason="schema_not_found", schema=SchemaId(7)), ""),
+        (letter(reason="schema_not_found", schema=SchemaId(8)), "still has no such schema"),
+        (letter(reason="schema_not_found"), "still has no such schema"),
+    ],
+)
+def test_what_cannot_be_taken_again_is_not_sent(one: Letter, obstacle: str) -> None:
+    """Each with the reason in words."""
+    found = RULES.obstacle(one)
+    assert obstacle in found
+    assert bool(found) is bool(obstacle)
+
+
+def test_what_the_topic_is_about_to_forget_is_not_sent() -> None:
+    """A copy that retention has removed would be sent twice, or never be seen."""
+    assert kept_from(-1, NOW) is None
+    kept_from_ms = kept_from(24 * HOUR, NOW)
+    assert kept_from_ms == NOW - 23 * HOUR
+    assert kept_from(HOUR, NOW) == NOW - HOUR + HOUR // 10
+    rules = Rules(READS, kept_from_ms, lambda _: True)
+    assert "retention" in rules.obstacle(letter(time=Millis(NOW - 23 * HOUR - 1)))
+    assert rules.obstacle(letter(time=Millis(NOW - 23 * HOUR))) == ""
+
+
+def test_a_tally_says_what_became_of_each_letter() -> None:
+    """Sent, sent before, refused by reason; what a limit leaves is in none of them."""
+    letters = [letter(0), letter(1, reason="late"), letter(2, reason="late"), letter(3), letter(4)]
+    tally = Tally()
+    taken = chosen(letters, frozenset({(0, Offset(0))}), RULES, 1, tally)
+    assert [one.number[1] for one in taken] == [3]
+    assert (tally.sent, tally.already, list(tally.refusals.values())) == (1, 1, [2])
+
+
+def test_a_fragment_reads_its_inputs_at_the_ports_of_its_stateful_box() -> None:
+    """As the lane routes what is sent again."""
+    assert reads(fragment("tow_dispatch")) == {
+        ("sightings", port) for port in ("", "left", "right")
+    }
+    assert ("sightings", "only") in reads(fragment("tolls"))
+
+
+def test_headers_that_name_no_letter_are_passed_over() -> None:
+    """Somebody may have written into the topic by hand."""
+    records = [
+        KafkaRecord(NAMES.redrive, 0, Offset(0), NOW, None, None, ((REDRIVEN_FROM, told),))
+        for told in (None, b"", b"1", b"a/1", b"1/", b"2/3")
+    ]
+    assert sent_numbers(records) == {(2, 3)}
