@@ -1,0 +1,161 @@
+"""Dead letters that are sent again on the real stack: once, byte for byte, and only here."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from brokers.kafka.transactions import TransactionalWriter
+from pipeline.catalog.records import LaneState
+from pipeline.cli.main import run
+from pipeline.clock import Deadline, SystemClock
+from pipeline.errors import FencedError
+from pipeline.ids import FragmentName, NetworkName, SchemaId
+from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
+from pipeline.names import FragmentNames
+from schemas import wire
+from tests.system.lanes.support import OWNER, READING, Installation, readings
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
+
+DOCUMENT = """
+network: {name}
+streams:
+  readings: {{topic: {name}-in, schema: reading.avsc, event_time: at, lateness: 1h, partitions: 2}}
+boxes:
+  halved:
+    map: readings
+    select: {{sensor: sensor, half: 100 / value, at: at}}
+outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
+"""
+WITHIN_S = 150.0
+Dlq = Callable[..., Any]
+
+
+@pytest.fixture
+def dlq(medusa: Installation, capsys: pytest.CaptureFixture[str]) -> Dlq:
+    """Runs `medusa dlq` on the stack; returns what it printed as JSON."""
+    addresses = {
+        "kafka.bootstrap_servers": medusa.stack.kafka_bootstrap_servers,
+        "zookeeper.connect": medusa.stack.zookeeper_connect,
+        "registry.url": medusa.stack.registry_url,
+    }
+
+    def call(*arguments: str, code: int = 0) -> Any:
+        capsys.readouterr()
+        found = run(
+            ["dlq", *arguments, "-o", "json", *(f"--set={n}={v}" for n, v in addresses.items())]
+        )
+        captured = capsys.readouterr()
+        assert found == code, captured.err
+        return json.loads(captured.out)
+
+    return call
+
+
+def _deploy(medusa: Installation, name: str) -> FragmentNames:
+    medusa.deploy(DOCUMENT.format(name=name), {"reading.avsc": READING})
+    medusa.await_state(name, "halved", LaneState.RUNNING)
+    return FragmentNames(OWNER, NetworkName(name), FragmentName("halved"))
+
+
+def _await(medusa: Installation, topic: str, count: int) -> None:
+    medusa.wait_for(
+        lambda: len(medusa.records(topic)) >= count, f"{count} in {topic}", within_s=WITHIN_S
+    )
+    assert len(medusa.records(topic)) == count
+
+
+def test_a_record_is_sent_again_once_after_its_schema_appeared(
+    medusa: Installation, dlq: Dlq
+) -> None:
+    """Before, it is refused; then the running lane looks the id up again and takes it, once."""
+    names = _deploy(medusa, "again")
+    (reading,) = readings(1)
+    value = medusa.encoded("again-in-value", READING, {**reading, "value": 4})
+    good = wire.split(value)
+    assert isinstance(good, wire.Framed)
+    later = {
+        **READING,
+        "fields": [*READING["fields"], {"name": "again", "type": "string", "default": "x"}],
+    }
+    # Ids are given in order: what is registered next is this one.
+    text = json.dumps({**later, "doc": "the one before"})
+    unknown = SchemaId(medusa.registry.register("again-other-value", text) + 1)
+    headers = (("trace", b"1"), ("trace", b"2"), ("none", None))
+    sent = wire.join(unknown, good.body + b"\x02y")
+    medusa.send(
+        "again-in", sent, key=b"k", partition=1, timestamp_ms=reading["at"], headers=headers
+    )
+    medusa.producer.flush(10)
+    _await(medusa, names.dead_letters, 1)
+    listed = dlq("list", "again")["fragments"][0]
+    assert (listed["letters"], listed["redriven"]) == (1, 0)
+    assert listed["reasons"] == {"schema_not_found": 1}
+    refused = dlq("redrive", "again.halved", "--yes", code=65)
+    assert "still has no such schema" in refused["error"]["message"]
+    assert medusa.registry.register("again-in-value", json.dumps(later)) == unknown
+    assert dlq("redrive", "again.halved", "--dry-run")["sent"] == 1
+    assert len(medusa.records(names.redrive)) == 0
+    assert dlq("redrive", "again.halved", "--yes")["sent"] == 1
+    once_more = dlq("redrive", "again.halved", "--yes")
+    assert (once_more["sent"], once_more["already_sent"]) == (0, 1)
+    _await(medusa, "again-out", 1)
+    assert medusa.decoded("again-out")[0]["half"] == 25.0
+    (copy,) = medusa.records(names.redrive)
+    assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (
+        b"k", sent, reading["at"], 1,
+    )  # fmt: skip
+    assert copy.headers[:3] == headers
+    assert dlq("list", "again")["fragments"][0]["redriven"] == 1
+
+
+def test_what_fails_again_counts_its_attempts_and_can_be_removed(
+    medusa: Installation, dlq: Dlq
+) -> None:
+    """The new letter knows the place where the record stood at first; a purge removes both."""
+    names = _deploy(medusa, "failing")
+    (reading,) = readings(1)
+    value = medusa.encoded("failing-in-value", READING, {**reading, "value": 0})
+    medusa.send("failing-in", value, key=b"k", partition=0)
+    medusa.producer.flush(10)
+    _await(medusa, names.dead_letters, 1)
+    dlq("redrive", "failing.halved", "--reason", "evaluation_failed", "--yes")
+    _await(medusa, names.dead_letters, 2)
+    assert dlq("redrive", "failing.halved", "--yes")["sent"] == 1
+    _await(medusa, names.dead_letters, 3)
+    letters = [dict(letter.headers) for letter in medusa.records(names.dead_letters)]
+    assert sorted(one[f"{PREFIX}attempt"] or b"" for one in letters) == [b"1", b"2", b"3"]
+    assert {one.get(REDRIVEN_ORIGIN) for one in letters} == {None, b"failing-in/0/0"}
+    assert medusa.records("failing-out") == []
+    assert dlq("purge", "failing.halved", "--before", "1h", "--yes")["kept_as_younger"] == 3
+    assert dlq("purge", "failing.halved", "--all", "--yes")["removed"] == 3
+    assert dlq("list", "failing")["fragments"][0]["letters"] == 0
+
+
+def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation, dlq: Dlq) -> None:
+    """What it had not committed is sent by the next run, and it cannot commit any more."""
+    names = _deploy(medusa, "killed")
+    for number in range(3):
+        medusa.send("killed-in", b"plain text", key=str(number).encode())
+    medusa.producer.flush(10)
+    _await(medusa, names.dead_letters, 3)
+    bootstrap, clock = medusa.stack.kafka_bootstrap_servers, SystemClock()
+    cut_off = TransactionalWriter(bootstrap, names.redriver, names.group)
+    try:
+        cut_off.start(Deadline.after(clock, WITHIN_S, "starting"))
+        cut_off.begin()
+        cut_off.send(
+            names.redrive, b"0", b"half", timestamp_ms=clock.now_ms(),
+            headers=((REDRIVEN_FROM, b"0/0"),), partition=0,
+        )  # fmt: skip
+        assert dlq("redrive", "killed.halved", "--limit", "2", "--yes")["sent"] == 2
+        with pytest.raises(FencedError):
+            cut_off.commit(Deadline.after(clock, WITHIN_S, "committing"))
+    finally:
+        cut_off.close()
+    assert dlq("redrive", "killed.halved", "--reason", "not_wire_format", "--yes")["sent"] == 1
+    copies = medusa.records(names.redrive)
+    assert sorted(copy.key or b"" for copy in copies) == [b"0", b"1", b"2"]
+    assert {copy.value for copy in copies} == {b"plain text"}
