@@ -102,8 +102,7 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         *check_letters(history.sent, letters, {f.name: f.reads for f in history.fragments}),
         *check_reads(history.reads),
     ]
-    for fragment in history.fragments:
-        findings += _fragment(fragment, history)
+    findings += check_lanes(history)
     wanted = case.reference(Accepted(history.sent, letters))
     topics = {fragment.name: fragment.output for fragment in history.fragments}
     count = 0
@@ -111,7 +110,7 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         topic = topics[FragmentName(box)]
         expected = list(wanted[box])
         count += len(expected)
-        seen = [_seen(columns.names, r, decode) for r in history.records(topic)]
+        seen = seen_in(topic, columns.names, history, decode)
         findings += check_values(topic, columns, expected, seen)
         findings += check_order(columns, expected, seen)
     aborted = len(history.reads.uncommitted) - len(history.reads.committed)
@@ -121,6 +120,20 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
 def row_of(names: Iterable[str], fields: Mapping[str, Any]) -> Row:
     """The values of a record in the order of some columns; instants as ms."""
     return tuple(_plain(fields[name]) for name in names)
+
+
+def check_lanes(history: History) -> tuple[Finding, ...]:
+    """What lanes, agents and markers promise, whatever the network computes."""
+    return tuple(
+        finding for fragment in history.fragments for finding in _fragment(fragment, history)
+    )
+
+
+def seen_in(
+    topic: TopicName, names: tuple[str, ...], history: History, decode: Decode
+) -> list[Seen]:
+    """The committed records of an output, decoded."""
+    return [_seen(names, record, decode) for record in history.records(topic)]
 
 
 def _inputs(history: History) -> Iterator[Finding]:

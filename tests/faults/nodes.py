@@ -2,15 +2,14 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from brokers.embedded.processes import Child, ChildSpec, start_child
 from pipeline.demo.memory import descendants
 
-ENDED_WITHIN_S = 30.0
 LAST_WORDS = 3_000
 
 
@@ -31,7 +30,7 @@ class Node:
         self.data = data
         self.checkpoints = checkpoints
         self._settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     def start(self) -> None:
         """Start the process; it is not ready yet."""
@@ -46,15 +45,13 @@ class Node:
         command = [sys.executable, "-P", "-m", "pipeline.cli.main", "node", "start"]
         command += [f"--ready-file={self._ready}", "--servers-within=60"]
         command += [f"--set={key}={value}" for key, value in settings.items()]
-        with self._out.open("ab") as out:
-            self._process = subprocess.Popen(
-                command, stdout=out, stderr=out, start_new_session=True, cwd=Path.cwd()
-            )
+        # Behind a guard, so that no node outlives us, and in a session of its own.
+        self._child = start_child(ChildSpec(self.name, tuple(command), self._out, Path.cwd()))
 
     @property
     def running(self) -> bool:
         """Whether its process lives."""
-        return self._process is not None and self._process.poll() is None
+        return self._child is not None and self._child.running
 
     @property
     def ready(self) -> bool:
@@ -68,9 +65,9 @@ class Node:
         Raises:
             RuntimeError: it has none.
         """
-        if self._process is None:
+        if self._child is None:
             raise RuntimeError(f"node {self.name} was never started")
-        return self._process.pid
+        return self._child.pid
 
     @property
     def jvm(self) -> int | None:
@@ -83,11 +80,11 @@ class Node:
 
     def kill(self) -> None:
         """End it with kill -9, Java included, and wait until it is gone. Twice does nothing."""
-        if self._process is None:
+        if self._child is None or not self._child.running:
             return
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(ENDED_WITHIN_S)
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.stop()
 
     def kill_jvm(self) -> None:
         """End only its Java process with kill -9."""

@@ -7,7 +7,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -17,7 +16,7 @@ from pipeline.errors import MedusaError
 from tests.faults.cases import CASES
 from tests.faults.scenario import run
 from tests.faults.strikes import FAULTS
-from tests.faults.world import RunFailedError, World, world
+from tests.faults.world import RunFailedError, Worlds
 
 ALL = "all"
 SEED_MAX = 2**31
@@ -42,31 +41,6 @@ class Done:
     expected: int
     stable_s: float
     wrong: str
-
-
-class Worlds:
-    """A world for run after run; a new one after a run that failed, since the old may be broken."""
-
-    def __init__(self, folder: Path, cache: Path) -> None:
-        self._folder = folder
-        self._cache = cache
-        self._count = 0
-        self._undo = ExitStack()
-        self._world: World | None = None
-
-    def get(self) -> World:
-        """A world in which nothing has failed yet."""
-        if self._world is None:
-            self._count += 1
-            place = self._folder / f"world{self._count}"
-            place.mkdir()
-            self._world = self._undo.enter_context(world(place, self._cache))
-        return self._world
-
-    def drop(self) -> None:
-        """End the world."""
-        self._undo.close()
-        self._world = None
 
 
 def main(arguments: Sequence[str]) -> int:

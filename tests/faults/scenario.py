@@ -1,11 +1,13 @@
 """One run: deploy some cases, feed them, let faults strike, wait for the rest, judge."""
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from tests.faults.case import Case
+from tests.faults.feed import Feeder, encoders
 from tests.faults.history import Finding
 from tests.faults.judge import Verdict, judge
 from tests.faults.strikes import Fault
@@ -14,6 +16,8 @@ from tests.faults.world import Running, World
 
 CALM_MIN_S, CALM_MAX_S = 0.5, 4.0
 """Between two faults, at random, so that they strike at any moment."""
+BEGINS_MS_AGO = 60_000
+"""Event time begins in the past, so that it never runs ahead of the clock."""
 Tell = Callable[[str], None]
 
 
@@ -63,20 +67,17 @@ def run(
     random = Random(seed)
     restarts = world.restarts
     now_ms = time.time_ns() // 1_000_000
-    networks = [
-        world.deploy(case, f"{case.name}_{now_ms % 10_000_000}", Random(random.random()))
-        for case in cases
-    ]
+    networks = [_begin(world, case, f"{case.name}_{now_ms % 10_000_000}", random) for case in cases]
     try:
         if not world.node.running:
             world.restart()
         world.await_stable(now_ms)
-        tell(f"{', '.join(running.network for running in networks)}: running")
+        tell(f"{', '.join(one.running.network for one in networks)}: running")
         struck = [_strike(world, fault, random, tell) for fault in faults]
-        verdicts = [_settle(world, running, tell) for running in networks]
+        verdicts = [_settle(world, fed, tell) for fed in networks]
     finally:
-        for running in networks:
-            world.remove(running)
+        for fed in networks:
+            world.remove(fed.running)
     return Report(seed, tuple(struck), tuple(verdicts), world.restarts - restarts)
 
 
@@ -91,10 +92,34 @@ def _strike(world: World, fault: Fault, random: Random, tell: Tell) -> Struck:
     return struck
 
 
-def _settle(world: World, running: Running, tell: Tell) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class _Fed:
+    """A case whose network runs."""
+
+    case: Case
+    running: Running
+    feeder: Feeder
+
+
+def _begin(world: World, case: Case, network: str, random: Random) -> _Fed:
+    schemas = {f"{stream.name}.avsc": json.dumps(stream.schema) for stream in case.streams}
+    plan = world.deploy(network, case.document.replace("{name}", network), schemas)
+    feeder = Feeder(
+        world.stack.kafka_bootstrap_servers,
+        case,
+        encoders(case, network, world.registry),
+        Random(random.random()),
+        time.time_ns() // 1_000_000 - BEGINS_MS_AGO,
+    )
+    return _Fed(case, world.run(network, plan, feeder), feeder)
+
+
+def _settle(world: World, fed: _Fed, tell: Tell) -> Verdict:
     """Let everything that was fed come out, and judge it."""
-    world.await_complete(running, running.feeder.finish())
-    verdict = judge(running.case, running.network, world.history(running), world.decoder())
+    running = fed.running
+    world.await_complete(running, fed.feeder.finish())
+    history = world.history(running, fed.feeder.sent)
+    verdict = judge(fed.case, running.network, history, world.decoder())
     tell(
         f"{verdict.network}: {verdict.sent} sent, {verdict.refused} dead letters, "
         f"{verdict.expected} results expected, {verdict.aborted} records aborted: "

@@ -1,35 +1,33 @@
 """The world that faults strike: servers, the node that runs the networks, and what is fed."""
 
-import json
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
+from typing import Protocol
 
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import Isolation, KafkaAdmin
-from brokers.kafka.reader import LogReader
 from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import LaneState
-from pipeline.clock import Deadline, SystemClock
-from pipeline.deploy import apply
+from pipeline.clock import SystemClock
 from pipeline.deploy.documents import read_document
-from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import MedusaError
 from pipeline.ids import NetworkName, ParticipantId, TopicName
 from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.markers import CommitMarker
 from pipeline.names import Znodes, boundaries_topic
 from pipeline.network.model import ExternalStream
+from pipeline.planner import planner
 from pipeline.planner.plan import Fragment, Plan
 from schemas import codec, wire
 from schemas.client import RegistryClient
-from tests.faults.case import Case
-from tests.faults.feed import Feeder, encoders
+from tests.faults.history import Sent
 from tests.faults.judge import Decode, FragmentTopics, History
 from tests.faults.nodes import Node
 from tests.faults.observe import Observer, read_all, read_logs
@@ -38,9 +36,10 @@ from tests.faults.servers import Servers
 
 ANSWERS_WITHIN_S = 15.0
 READY_WITHIN_S = 120.0
-STABLE_WITHIN_S = 150.0
+STABLE_WITHIN_S = 240.0
 COMPLETE_WITHIN_S = 180.0
 REMOVED_WITHIN_S = 40.0
+COMMAND_WITHIN_S = 120.0
 OWNER = ParticipantId("local")
 _POLL_S = 0.05
 
@@ -49,14 +48,26 @@ class RunFailedError(Exception):
     """The networks did not get where they have to get: what stood still, and the last words."""
 
 
+class Feed(Protocol):
+    """Feeds a network, whatever happens to the broker."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def finish(self) -> int:
+        """Close everything and deliver; up to which event time all results have to come (ms)."""
+
+    def stop(self) -> None:
+        """Stop without a word; twice does nothing."""
+
+
 @dataclass(slots=True)
 class Running:
     """One network that is fed and observed."""
 
-    case: Case
     network: str
     plan: Plan
-    feeder: Feeder
+    feed: Feed
     observer: Observer
 
     def marker(self, fragment: Fragment) -> CommitMarker | None:
@@ -144,47 +155,54 @@ class World:
 
     # --- networks -----------------------------------------------------------------------------
 
-    def deploy(self, case: Case, network: str, random: Random) -> Running:
-        """Deploy a case under a name, and begin to feed and to observe it."""
+    def deploy(self, network: str, document: str, schemas: Mapping[str, str]) -> Plan:
+        """Deploy a document with its schemas by file name."""
         folder = self.folder / "documents" / network
         folder.mkdir(parents=True)
-        for stream in case.streams:
-            (folder / f"{stream.name}.avsc").write_text(json.dumps(stream.schema))
+        for file, text in schemas.items():
+            (folder / file).write_text(text)
         path = folder / "network.yaml"
-        path.write_text(case.document.replace("{name}", network))
-        to = self._deploy_servers()
-        found = apply.compare(read_document(path, lambda _: None), OWNER, to)
-        apply.deploy(found, to, lambda _: None)
-        feeder = Feeder(
-            self.stack.kafka_bootstrap_servers,
-            case,
-            encoders(case, network, self.registry),
-            random,
-            time.time_ns() // 1_000_000 - 60_000,
-        )
-        topics = {topic for fragment in found.plan.fragments for topic in topics_of(fragment).all}
+        path.write_text(document)
+        self._medusa("deploy", f"--file={path}", "--yes", "--no-wait")
+        return planner.plan(read_document(path, lambda _: None).network, OWNER)
+
+    def run(self, network: str, plan: Plan, feed: Feed) -> Running:
+        """Begin to feed and to observe a network that is deployed."""
+        topics = {topic for fragment in plan.fragments for topic in topics_of(fragment).all}
         described = self.admin.describe(topics)
         partitions = {topic: one.partitions for topic, one in described.items()}
         observer = Observer(self.stack.kafka_bootstrap_servers, partitions)
-        running = Running(case, network, found.plan, feeder, observer)
+        running = Running(network, plan, feed, observer)
         self.networks.append(running)
         observer.start()
-        feeder.start()
+        feed.start()
         return running
-
-    def _deploy_servers(self) -> apply.Servers:
-        log = LogReader(self.stack.kafka_bootstrap_servers, REMOVED_WITHIN_S)
-        return apply.Servers(self.catalog, self.admin, self.registry, SystemClock(), log)
 
     def remove(self, running: Running) -> None:
         """Destroy a network with its topics, as far as that can be done now."""
-        running.feeder.stop()
+        running.feed.stop()
         running.observer.stop()
         self.networks.remove(running)
-        to = self._deploy_servers()
-        with suppress(MedusaError):
-            deadline = Deadline.after(to.clock, REMOVED_WITHIN_S, f"removing {running.network}")
-            destroy(doomed(NetworkName(running.network), to), to, deadline, lambda _: None)
+        with suppress(RunFailedError):
+            self._medusa("destroy", running.network, "--yes", f"--timeout={REMOVED_WITHIN_S:g}")
+
+    def _medusa(self, *arguments: str) -> None:
+        """Run one command, as a user would.
+
+        Raises:
+            RunFailedError: it failed, with its words, or it took too long.
+        """
+        settings = {**node_settings(self.stack), "data": str(self.node.data)}
+        command = [sys.executable, "-P", "-m", "pipeline.cli.main", *arguments]
+        command += [f"--set={key}={value}" for key, value in settings.items()]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=COMMAND_WITHIN_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RunFailedError(f"medusa {arguments[0]}: {error}") from error
+        if done.returncode:
+            raise RunFailedError(f"medusa {arguments[0]}: {done.stdout}{done.stderr}")
 
     # --- waiting ------------------------------------------------------------------------------
 
@@ -282,12 +300,14 @@ class World:
 
     # --- history ------------------------------------------------------------------------------
 
-    def history(self, running: Running) -> History:
-        """Everything that is recorded of a network, read once more."""
+    def history(self, running: Running, sent: tuple[Sent, ...]) -> History:
+        """Everything that is recorded of a network, read once more.
+
+        Of what was sent without a record of it (`sent` is empty) the input is not read.
+        """
         fragments = tuple(topics_of(fragment) for fragment in running.plan.fragments)
-        topics = tuple(
-            sorted({t for f in fragments for t in f.all} | {t for f in fragments for t in f.reads})
-        )
+        inputs = {t for f in fragments for t in f.reads} if sent else set()
+        topics = tuple(sorted({t for f in fragments for t in f.all} | inputs))
         bootstrap = self.stack.kafka_bootstrap_servers
         running.observer.stop()
         reads = Reads(
@@ -299,7 +319,7 @@ class World:
             ),
             compacted=frozenset(t for f in fragments for t in (f.boundaries, f.markers)),
         )
-        return History(running.feeder.sent, fragments, reads)
+        return History(sent, fragments, reads)
 
     def decoder(self) -> Decode:
         """Decodes values of outputs."""
@@ -366,7 +386,37 @@ def world(folder: Path, cache: Path) -> Iterator[World]:
 
 def _end(made: World) -> None:
     for running in made.networks:
-        running.feeder.stop()
+        running.feed.stop()
         running.observer.stop()
     for node in made.others:
         node.kill()
+
+
+class Worlds:
+    """A world for run after run; a new one after a run that failed, since the old may be broken.
+
+    Args:
+        folder: for all of them.
+        cache: of the jars.
+    """
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder = folder
+        self._cache = cache
+        self._count = 0
+        self._undo = ExitStack()
+        self._world: World | None = None
+
+    def get(self) -> World:
+        """A world in which nothing has failed yet."""
+        if self._world is None:
+            self._count += 1
+            place = self._folder / f"world{self._count}"
+            place.mkdir()
+            self._world = self._undo.enter_context(world(place, self._cache))
+        return self._world
+
+    def drop(self) -> None:
+        """End the world."""
+        self._world = None
+        self._undo.close()

@@ -1,0 +1,203 @@
+"""The judge over whole histories: a lane that counts readings, as a good one leaves it."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from brokers.records import Headers, KafkaRecord
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    Offset,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.codec import encode_boundary, encode_marker
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.signals import BoundaryRecord
+from tests.faults.cases import CASES
+from tests.faults.history import Fate, Kind, Place, Sent
+from tests.faults.judge import FragmentTopics, History, judge
+from tests.faults.reads import Reads
+from tests.faults.segments import Batch, Log, Outcome
+from tests.faults.values import counts
+
+IN = TopicName("net-readings")
+TOPICS = FragmentTopics(
+    name=FragmentName("counts"),
+    output=TopicName("net-counts"),
+    boundaries=TopicName("net-counts.boundaries"),
+    dead_letters=TopicName("net.counts.dlq"),
+    markers=TopicName("net.counts.markers"),
+    advances=TopicName("net.counts.advances"),
+    reads=frozenset({IN}),
+)
+AT_MS = (1_100, 1_900, 2_500)
+
+
+def decode(record: KafkaRecord) -> dict[str, Any]:
+    """Values of these tests are JSON; instants come as they do from Avro."""
+    fields: dict[str, Any] = json.loads(record.value or b"{}")
+    for name in ("window_start", "window_end"):
+        if name in fields:
+            fields[name] = datetime.fromtimestamp(fields[name] / 1_000, UTC)
+    return fields
+
+
+def kafka(
+    topic: TopicName, offset: int, value: bytes | None, at_ms: int, headers: Headers = ()
+) -> KafkaRecord:
+    """A record in partition 0."""
+    return KafkaRecord(topic, 0, Offset(offset), Millis(at_ms), b"k", value, headers)
+
+
+def sent() -> tuple[Sent, ...]:
+    """Three good readings and a bad one behind them."""
+    good = [
+        Sent(
+            place=Place(IN, 0, offset),
+            stream=StreamName("readings"),
+            fate=Fate.GOOD,
+            key=b"k",
+            value=b"%d" % offset,
+            timestamp_ms=at_ms,
+            fields={"sensor": "ash", "number": offset, "value": 10 + offset, "at": at_ms},
+        )
+        for offset, at_ms in enumerate(AT_MS)
+    ]
+    bad = replace(good[0], place=Place(IN, 0, 3), fate=Fate.BAD, value=None, fields=None)
+    return (*good, bad)
+
+
+def result(offset: int, end_ms: int, n: int, total: int) -> KafkaRecord:
+    """A row of the output."""
+    row = {"sensor": "ash", "window_start": end_ms - 1_000, "window_end": end_ms, "n": n}
+    most = {1_000 + 1_000: 11, 3_000: 12}.get(end_ms, 0)
+    value = json.dumps({**row, "total": total, "most": most}).encode()
+    return kafka(TOPICS.output, offset, value, end_ms)
+
+
+def letter() -> KafkaRecord:
+    """The dead letter of the bad reading."""
+    headers = tuple(
+        (f"medusa.error.{name}", value)
+        for name, value in (
+            ("reason", b"empty_value"),
+            ("topic", IN.encode()),
+            ("partition", b"0"),
+            ("offset", b"3"),
+        )
+    )
+    return kafka(TOPICS.dead_letters, 0, None, AT_MS[0], headers)
+
+
+def marker(offset: int, batch: int, at: int, totals: Totals, epoch: int = 1) -> KafkaRecord:
+    """A commit marker that ends at an offset of the input."""
+    place = InputPartition(StreamName("readings"), IN, 0)
+    value = CommitMarker(
+        epoch=Epoch(epoch),
+        incarnation=Incarnation("1-0"),
+        batch=BatchId(batch),
+        start={place: Offset(0)},
+        end={place: Offset(at)},
+        needed={place: Offset(0)},
+        late_ms=None,
+        eviction_ms=None,
+        progress={},
+        late_settled=BatchId(batch),
+        boundary_ms=None,
+        totals=totals,
+        written_at_ms=Millis(batch),
+        state="digest",
+    )
+    return kafka(TOPICS.markers, offset, encode_marker(value), batch)
+
+
+def boundary(offset: int, t: int, position: int) -> KafkaRecord:
+    """A boundary of the output."""
+    record = BoundaryRecord("local.net.counts", Epoch(1), Millis(t), {0: Offset(position)})
+    return kafka(TOPICS.boundaries, offset, encode_boundary(record), t)
+
+
+def log(topic: TopicName, *parts: tuple[int, int, Outcome | None], guarded: bool = True) -> Log:
+    """A log in which each part is (first, last, what it is the mark of)."""
+    return Log(topic, 0, tuple(Batch(f, t, 5, 0, guarded, o) for f, t, o in parts))
+
+
+def history(*changed: KafkaRecord, without: tuple[KafkaRecord, ...] = ()) -> History:
+    """What a good lane leaves, with some records in the place of its own or taken away."""
+    records = [
+        *(kafka(IN, one.place.offset, one.value, one.timestamp_ms) for one in sent()),
+        marker(0, -1, 0, Totals()),
+        marker(2, 0, 4, Totals(records_in=4, records_out=2, dead_letters=1)),
+        boundary(0, 2_999, 2),
+        letter(),
+        result(0, 2_000, 2, 21),
+        result(1, 3_000, 1, 12),
+    ]
+    found = {(r.topic, r.offset): r for r in (*records, *changed)}
+    for record in without:
+        del found[record.topic, record.offset]
+    committed = tuple(found.values())
+    end = Outcome.COMMIT
+    logs = (
+        log(IN, (0, 3, None), guarded=False),
+        log(TOPICS.markers, (0, 0, None), (1, 1, end), (2, 2, None), (3, 3, end)),
+        log(TOPICS.output, (0, 1, None), (2, 2, end)),
+        log(TOPICS.dead_letters, (0, 0, None), (1, 1, end)),
+        log(TOPICS.boundaries, (0, 0, None), guarded=False),
+    )
+    compacted = frozenset({TOPICS.markers, TOPICS.boundaries})
+    reads = Reads(logs, committed, committed, committed, compacted)
+    return History(sent(), (TOPICS,), reads)
+
+
+def test_a_good_history_is_exact() -> None:
+    """All checks together find nothing, and count what there was."""
+    verdict = judge(CASES["window"], "net", history(), decode)
+    assert verdict.findings == ()
+    assert (verdict.sent, verdict.refused, verdict.expected, verdict.aborted) == (4, 1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "kinds"),
+    [
+        (result(1, 3_000, 1, 99), {Kind.DIFFERENT}),
+        (result(1, 2_000, 2, 21), {Kind.LOST, Kind.DUPLICATED}),
+        (marker(2, 0, 4, Totals(4, 3, 1)), {Kind.MARKER}),
+        (marker(2, 0, 4, Totals(4, 2, 1), epoch=0), {Kind.ZOMBIE}),
+        (boundary(0, 3_000, 1), {Kind.PROMISE}),
+        (replace(letter(), value=b"?"), {Kind.DIFFERENT}),
+        (kafka(IN, 1, b"?", AT_MS[1]), {Kind.INPUT}),
+    ],
+)
+def test_each_part_of_a_history_is_looked_at(changed: KafkaRecord, kinds: set[Kind]) -> None:
+    """Values, markers, epochs, boundaries, dead letters and inputs."""
+    verdict = judge(CASES["window"], "net", history(changed), decode)
+    assert set(counts(verdict.findings)) == kinds
+
+
+def test_a_result_that_is_committed_but_not_read_is_lost_and_unseen() -> None:
+    """The reference misses it, and so does the marker's count and the broker's log."""
+    gone = history(without=(result(1, 3_000, 1, 12),))
+    verdict = judge(CASES["window"], "net", gone, decode)
+    assert set(counts(verdict.findings)) == {Kind.LOST, Kind.UNSEEN, Kind.MARKER}
+
+
+def test_a_refused_reading_counts_in_no_result() -> None:
+    """What the dead letters name is left out: the same output is then one too many."""
+    late = {"reason": b"late", "offset": b"2", "event_time": b"2500", "closed": b"2600"}
+    headers = dict(letter().headers) | {
+        f"medusa.error.{name}": value for name, value in late.items()
+    }
+    second = kafka(TOPICS.dead_letters, 1, b"2", AT_MS[2], tuple(headers.items()))
+    found = counts(judge(CASES["window"], "net", history(second), decode).findings)
+    assert found[Kind.UNEXPECTED] == 1
+    assert found[Kind.LATE] == 1
