@@ -277,8 +277,11 @@ class Catalog:
         network: NetworkName,
         desired: DesiredState,
         fragments: tuple[FragmentName, ...] | None = None,
+        before: DesiredState | None = None,
     ) -> None:
         """Say what is wanted of some fragments, or of all of a network, in one step.
+
+        With `before`, only of those of which that was wanted so far.
 
         Raises:
             RefusedError: the network or a fragment is not deployed.
@@ -294,7 +297,7 @@ class Catalog:
                     raise self._no_fragment(network, name)
                 path, found = self._znodes.fragment(network, name), stored.fragments[name].record
                 record = decode(FragmentRecord, found.value, path)
-                if record.desired is not desired:
+                if record.desired is not desired and before in {None, record.desired}:
                     changed = encode(replace(record, desired=desired))
                     operations.append(Set(path, changed, found.version))
             if operations:

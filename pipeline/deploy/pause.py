@@ -52,7 +52,7 @@ def _move(
         )
     names = tuple(record.fragment for record in found if record.desired is before)
     if names:
-        catalog.set_desired(network, after, names)
+        catalog.set_desired(network, after, names, before)
     return names
 
 

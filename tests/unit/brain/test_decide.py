@@ -1,5 +1,7 @@
 """Decisions of a node's agent: starting, stopping, trying again, reporting."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,8 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Epoch, FragmentName, Incarnation, Millis, NetworkVersion, Offset
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.lifecycle import Phase
+from pipeline.lanes.start import StateChoice
+from pipeline.planner.state import OnChange
 from tests.unit.brain.support import (
     CARS,
     LEFT,
@@ -88,6 +92,18 @@ def test_a_changed_plan_restarts_the_lane_at_once(running: Agent) -> None:
     assert running.want(wish(version=2, digest="d2")) == (StopLane(SPEED),)
     assert running.stopped(None) == (StartLane(SPEED, NetworkVersion(2)),)
     assert running.report().restarts == 0
+
+
+def test_a_choice_about_the_state_restarts_the_lane_once(running: Agent) -> None:
+    """The plan is the same; a lane that failed for good is tried again, too."""
+    chosen = replace(wish(), choice=StateChoice(OnChange.EMPTY, Incarnation("life-1")))
+    assert running.want(chosen) == (StopLane(SPEED),)
+    assert running.stopped(None) == (START,)
+    assert running.want(chosen) == ()
+    running.stopped("the log is too short", retry=False)
+    assert running.report().state is LaneState.FAILED
+    other = replace(wish(), choice=StateChoice(OnChange.REBUILD, Incarnation("life-1")))
+    assert running.want(other) == (START,)
 
 
 def test_a_new_version_with_the_same_plan_restarts_nothing(running: Agent) -> None:

@@ -36,9 +36,11 @@ from pipeline.ids import (
 )
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
+from pipeline.lanes.start import StateChoice
 from pipeline.names import Znodes
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
+from pipeline.planner.state import OnChange
 from pipeline.spark.lane import LaneSettings
 from tests.conftest import WaitFor
 from tests.unit.planner.networks import OWNER, external, filtered, network
@@ -47,7 +49,13 @@ NETWORK = NetworkName("net")
 MOVING = FragmentId(NETWORK, FragmentName("moving"))
 VERSION = NetworkVersion(1)
 FRAGMENT = FragmentRecord(
-    NETWORK, MOVING.fragment, VERSION, DesiredState.RUNNING, "digest", ((TopicName("t"), "id"),)
+    NETWORK,
+    MOVING.fragment,
+    VERSION,
+    DesiredState.RUNNING,
+    "digest",
+    ((TopicName("t"), "id"),),
+    (OnChange.EMPTY, Incarnation("1-5")),
 )
 
 
@@ -142,13 +150,14 @@ def make_node() -> Callable[[Exception | None], Node]:
 def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     make_node: Callable[[Exception | None], Node], wait_for: WaitFor
 ) -> None:
-    """The lane gets its epoch and the topic ids of the deploy; its end is told once."""
+    """The lane gets its epoch, and topic ids and choice of the deploy; its end is told once."""
     node = make_node(None)
     state = NodeState(NodeId("node1"))
     node.performer.perform(StartLane(MOVING, VERSION), state)
     wait_for(lambda: node.lanes, "the lane is made")
     settings = node.lanes[0].settings
     assert (settings.epoch, settings.topic_ids) == (1, {"t": "id"})
+    assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
     owner = node.catalog.owner(NETWORK, MOVING.fragment)
     assert owner is not None
     assert (owner.node, owner.epoch) == ("node1", 1)

@@ -238,6 +238,9 @@ def test_fragments_can_be_stopped_and_started() -> None:
     assert catalog.revision() == 3
     catalog.set_desired(TOLLS, DesiredState.STOPPED)
     assert catalog.revision() == 3
+    catalog.set_desired(TOLLS, DesiredState.RUNNING, before=DesiredState.PAUSED)
+    assert catalog.revision() == 3
+    assert {f.desired for f in catalog.fragments(TOLLS)} == {DesiredState.STOPPED}
 
 
 def test_what_is_not_there_cannot_be_stopped() -> None:
