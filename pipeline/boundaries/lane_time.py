@@ -187,6 +187,17 @@ def stream_boundary(
     return external_boundary(lane_input, seen, observed, time.stood_at.get(lane_input.stream))
 
 
+def has_grown(time: LaneTime | None, ends: Ends | None) -> bool:
+    """Whether a topic has partitions that the lane does not read: a new start takes them in."""
+    if time is None or ends is None:
+        return False
+    return any(
+        ends.by_topic.get(lane_input.topic, {}).keys()
+        - finished_in(time.positions, lane_input).keys()
+        for lane_input in time.profile.inputs
+    )
+
+
 def finished_in(positions: Positions, lane_input: LaneInput) -> dict[int, Offset]:
     """The positions in an input's own topic, by partition.
 

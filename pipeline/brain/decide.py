@@ -259,7 +259,8 @@ def _reconciled(lane: Lane, state: NodeState, now_ms: Millis) -> tuple[Lane, tup
     """Bring what is and what is wanted of a lane together, as far as one step goes."""
     wanted = lane.wanted
     if lane.phase in (Phase.STARTING, Phase.RUNNING):
-        if wanted and lane.started and lane.started.same_lane(wanted):
+        same = wanted and lane.started and lane.started.same_lane(wanted)
+        if same and not lane_time.has_grown(lane.time, state.ends):
             return lane, ()
         return lane.moved(Happening.STOP_ASKED), (StopLane(lane.fragment),)
     if wanted is None:

@@ -50,7 +50,7 @@ from pipeline.spark.emit import KafkaReader, emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import lower
-from pipeline.spark.lowered import Lowered
+from pipeline.spark.lowered import Lowered, restricted
 from pipeline.spark.planned import plan_first_batch
 from pipeline.spark.query import (
     DamagedCheckpointError,
@@ -214,9 +214,10 @@ class StableLane:
                 sink.start(begun_anew(marker, wanted, incarnation, now_ms))
                 folder = self._checkpoints.empty(epoch)
             case Continue(marker, executed_only):
-                # The partitions of a batch that is planned already are what they are.
                 if executed_only is None:
                     marker = self._reassigned(marker, lowered)
+                else:  # the partitions of a batch that is planned already are what they are
+                    lowered = restricted(lowered, marker.end)
                 sink.start(adopted(marker, epoch, now_ms))
                 source = self._checkpoints.of(marker.incarnation, epoch)
                 if source is None:

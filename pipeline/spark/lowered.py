@@ -9,10 +9,12 @@ A path leads from a source to one port of the stateful box (or to the output). A
 columns whose names begin with two underscores; `__reason` is null as long as nothing is wrong.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from pipeline.ids import SchemaId, StreamName, TopicName
+from pipeline.lanes.positions import Positions
 from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
 
@@ -204,3 +206,21 @@ class Lowered:
     def source(self, name: StreamName) -> Source:
         """The source of an input."""
         return next(source for source in self.sources if source.input == name)
+
+
+def restricted(lowered: Lowered, known: Positions) -> Lowered:
+    """The fragment as it reads the partitions of some positions, and none that came later."""
+    counts = Counter((at.input, at.topic) for at in known)
+    return replace(
+        lowered,
+        sources=tuple(
+            replace(
+                source,
+                topics=tuple(
+                    replace(topic, partitions=counts[source.input, topic.topic])
+                    for topic in source.topics
+                ),
+            )
+            for source in lowered.sources
+        ),
+    )

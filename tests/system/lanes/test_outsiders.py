@@ -45,18 +45,19 @@ def results(medusa: Installation) -> list[tuple[str, int]]:
             "isolation.level": "read_committed",
         }
     )
-    decode = AvroDeserializer(SchemaRegistryClient({"url": medusa.stack.registry_url}))
     where = SerializationContext("outsiders-out", MessageField.VALUE)
     found: list[tuple[str, int]] = []
     ends_at = time.monotonic() + 60
-    try:
-        consumer.subscribe(["outsiders-out"])
-        while len(found) < COUNT and time.monotonic() < ends_at:
-            for message in consumer.consume(100, 0.5):
-                row = decode(message.value(), where)
-                found.append((row["sensor"], row["twice"]))
-    finally:
-        consumer.close()
+    with SchemaRegistryClient({"url": medusa.stack.registry_url}) as registry:
+        decode = AvroDeserializer(registry)
+        try:
+            consumer.subscribe(["outsiders-out"])
+            while len(found) < COUNT and time.monotonic() < ends_at:
+                for message in consumer.consume(100, 0.5):
+                    row = decode(message.value(), where)
+                    found.append((row["sensor"], row["twice"]))
+        finally:
+            consumer.close()
     return found
 
 

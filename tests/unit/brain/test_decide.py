@@ -380,3 +380,11 @@ def test_whatever_happens_no_lane_runs_twice_or_against_the_catalog(script: list
             assert wanted
             assert before is None or before.phase is not Phase.FENCED
             busy = True
+
+
+def test_a_topic_that_has_grown_restarts_its_lane(running: Agent) -> None:
+    """Only a new start can read the new partition; what was read before is told no more."""
+    assert running.ends({at(CARS, 0): 0, at(CARS, 1): 0}) == ()
+    assert running.ends({at(CARS, 0): 0, at(CARS, 1): 0, at(CARS, 2): 5}) == (StopLane(SPEED),)
+    assert running.stopped(error=None) == (START,)
+    assert running.lane().restarts == 0
