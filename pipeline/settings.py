@@ -22,6 +22,10 @@ class Form:
 
 _NAME = Form(NAME_PATTERN, "lower case letters, digits and _, a letter first")
 _NODE = Form(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", "letters, digits, - . and _")
+_MASTER = Form(
+    r"local(\[(\*|[1-9][0-9]*)(,[1-9][0-9]*)?\])?|yarn|(spark|k8s)://\S+",
+    "local[2], local[*], spark://HOST:PORT, yarn or k8s://URL",
+)
 _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
 
 
@@ -47,7 +51,13 @@ SETTINGS: tuple[Setting, ...] = (
         "zookeeper.connect", "ZOOKEEPER_CONNECT", "127.0.0.1:2181/medusa", "ZooKeeper, with chroot"
     ),
     Setting("registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry"),
-    Setting("spark.master", "MEDUSA_SPARK_MASTER", "local[2]", "Spark master of a node's session"),
+    Setting(
+        "spark.master",
+        "MEDUSA_SPARK_MASTER",
+        "local[2]",
+        "Spark master of a node's session",
+        _MASTER,
+    ),
     Setting("spark.memory", "MEDUSA_SPARK_MEMORY", "1g", "heap of a node's Spark driver", _MEMORY),
     Setting("checkpoints", "MEDUSA_CHECKPOINTS", "", "checkpoint root; empty: in the data folder"),
     Setting("cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars"),

@@ -9,7 +9,7 @@ from pipeline.brain.events import Event, Tick
 from pipeline.brain.perform import Performer
 from pipeline.brain.state import NodeState
 from pipeline.clock import Clock, Deadline
-from pipeline.errors import MedusaError
+from pipeline.errors import FencedError, MedusaError
 
 TICK_S = 0.2
 QUEUE_EVENTS = 10_000
@@ -63,5 +63,7 @@ class Agent:
         for effect in effects:
             try:
                 self._performer.perform(effect, self._state)
+            except FencedError as error:
+                _log.info("%s", error)  # the catalog tells soon whose the fragment is now
             except MedusaError as error:
                 _log.warning("%s: %s", type(effect).__name__, error)

@@ -158,6 +158,7 @@ def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
         marker=event.marker,
         time=lane_time.begin(event.profile, event.marker, state.writers, now_ms),
         rebuilding=False,
+        read_at_ms=event.marker.written_at_ms,
         running_since_ms=now_ms,
         retry_at_ms=None,
         ends_log={},

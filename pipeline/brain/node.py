@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from brokers.embedded.jars import bare_local_fs_jar, spark_jars
+from brokers.embedded.java import find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.zookeeper import ZooKeeperStore
@@ -103,6 +104,7 @@ def run_node(
     """
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
+    find_java(os.environ)
     with ExitStack() as undo:
         start = _Start(settings, stop, tell, clock, undo)
         servers = None if servers_within_s else start.connect(0.0)

@@ -106,7 +106,7 @@ class Performer:
             case PublishStatus(fragment):
                 published = state.lanes[fragment].published
                 if published is not None:
-                    self._report(published)
+                    self._report(published, known=state.lanes[fragment].marker is not None)
 
     def stop_all(self, deadline: Deadline) -> None:
         """Stop every lane at a batch boundary, as far as the time allows."""
@@ -147,9 +147,22 @@ class Performer:
             timestamp_ms=self._context.clock.now_ms(),
         )
 
-    def _report(self, published: FragmentStatus) -> None:
-        """Report; a lane that has not claimed an epoch yet speaks under this node's last one."""
+    def _report(self, published: FragmentStatus, *, known: bool) -> None:
+        """Report; a lane that has not claimed an epoch yet speaks under this node's last one.
+
+        As long as this node does not know the lane's counts, those that were reported last stay.
+        """
         catalog = self._context.catalog
+        before = None if known else catalog.status(published.network, published.fragment)
+        if before is not None:
+            published = replace(
+                published,
+                records_in=before.records_in,
+                records_out=before.records_out,
+                boundary_ms=before.boundary_ms,
+                dead_letters=before.dead_letters,
+                late_dropped=before.late_dropped,
+            )
         if published.epoch == NO_EPOCH:
             owner = catalog.owner(published.network, published.fragment)
             if owner is not None and owner.node == self._context.node:

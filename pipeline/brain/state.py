@@ -37,6 +37,8 @@ class Lane:
         time: event time of the running lane.
         marker: its last known commit marker.
         rebuilding: whether the start that is under way builds the state from the log.
+        read_at_ms: when the marker that it began with was written: what it had not read then can
+            have waited since.
         running_since_ms: when it last began to run.
         retry_at_ms: when a lane that is backing off may start.
         failures: in a row, without five minutes of success in between.
@@ -56,6 +58,7 @@ class Lane:
     time: LaneTime | None = None
     marker: CommitMarker | None = None
     rebuilding: bool = False
+    read_at_ms: Millis | None = None
     running_since_ms: Millis | None = None
     retry_at_ms: Millis | None = None
     failures: int = 0

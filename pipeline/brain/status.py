@@ -23,8 +23,8 @@ class Lag:
     """How far a lane is behind one input.
 
     `age_ms` is how old its oldest unfinished record can be: the time since the topic last ended
-    where the lane has read to by now. For a lane that was behind from its start, no more is known
-    than the time since its first look at the topic's end.
+    where the lane has read to by now. For a lane that was behind from its start, it is the time
+    since its last batch before that: what it had not read then can have waited since.
     """
 
     records: int = 0
@@ -123,7 +123,8 @@ def _lag(lane: Lane, time: LaneTime, lane_input: LaneInput, now_ms: Millis) -> L
     if covers(finished, log[-1].ends):
         return Lag()
     records = sum(max(0, end - finished.get(p, 0)) for p, end in log[-1].ends.items())
-    since = max((e.at_ms for e in log if covers(finished, e.ends)), default=log[0].at_ms)
+    before = log[0].at_ms if lane.read_at_ms is None else min(log[0].at_ms, lane.read_at_ms)
+    since = max((e.at_ms for e in log if covers(finished, e.ends)), default=before)
     return Lag(records, max(0, now_ms - since))
 
 

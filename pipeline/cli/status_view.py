@@ -24,6 +24,8 @@ _COLUMNS = (
 )  # fmt: skip
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
 _ERROR_WIDTH = 60
+_PLACE_WIDTH = 40
+"""A longer place would leave no room for what happened there."""
 _UNKNOWN = "-"
 
 
@@ -143,11 +145,23 @@ def as_data(one: Seen) -> dict[str, Any]:
     }
 
 
+def _error(state: str, last_error: str) -> str:
+    """The last error on one line; one that is over is left to programs.
+
+    What happened comes first: the place in front of it is often a long path.
+    """
+    if state == LaneState.RUNNING.value:
+        return ""
+    line = " ".join(last_error.split())
+    place, colon, message = line.partition(": ")
+    return message if colon and len(place) > _PLACE_WIDTH else line
+
+
 def _row(one: Seen) -> tuple[str, ...]:
     status = one.status
     if status is None:
         return (one.name, one.state, _UNKNOWN, *(_UNKNOWN for _ in _COLUMNS[3:-1]), "")
-    lag, error = one.lag, " ".join(status.last_error.split())
+    lag, error = one.lag, _error(one.state, status.last_error)
     if one.state == LOST:
         seen = f"last seen {rfc3339(status.reported_at_ms)}"
         error = f"{seen}; {error}" if error else seen

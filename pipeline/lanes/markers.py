@@ -44,7 +44,7 @@ class CommitMarker:
         late_settled: the last batch whose late rows are in the dead letters.
         boundary_ms: what the lane has promised about its output.
         totals: counts since the first start.
-        written_at_ms: wall time.
+        written_at_ms: wall time at which the batch was written; later copies keep it.
         state: the digest of the plan that decides what the state holds.
     """
 

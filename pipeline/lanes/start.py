@@ -181,14 +181,12 @@ def first_marker(
     )
 
 
-def adopted(marker: CommitMarker, epoch: Epoch, written_at_ms: Millis) -> CommitMarker:
+def adopted(marker: CommitMarker, epoch: Epoch) -> CommitMarker:
     """A copy of the last marker under an own epoch, which a new owner commits before it starts."""
-    return replace(marker, epoch=epoch, written_at_ms=written_at_ms)
+    return replace(marker, epoch=epoch)
 
 
-def begun_anew(
-    marker: CommitMarker, wanted: Wanted, incarnation: Incarnation, written_at_ms: Millis
-) -> CommitMarker:
+def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
     """The marker of a new incarnation that goes on at the same positions without any state."""
     return replace(
         marker,
@@ -200,17 +198,12 @@ def begun_anew(
         late_ms=None,
         eviction_ms=None,
         late_settled=NO_BATCH,
-        written_at_ms=written_at_ms,
         state=wanted.state,
     )
 
 
 def rebuilt(
-    start: Rebuild,
-    begin: Positions,
-    wanted: Wanted,
-    incarnation: Incarnation,
-    written_at_ms: Millis,
+    start: Rebuild, begin: Positions, wanted: Wanted, incarnation: Incarnation
 ) -> CommitMarker:
     """The marker of a new incarnation whose state was built from the log, from `begin` on."""
     return replace(
@@ -223,7 +216,6 @@ def rebuilt(
         late_ms=None,
         eviction_ms=start.eviction_ms,
         late_settled=REBUILT,
-        written_at_ms=written_at_ms,
         state=wanted.state,
     )
 

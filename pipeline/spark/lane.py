@@ -211,24 +211,24 @@ class StableLane:
                 folder = self._checkpoints.empty(epoch)
             case BeginAt(marker):
                 marker = self._reassigned(marker, lowered)
-                sink.start(begun_anew(marker, wanted, incarnation, now_ms))
+                sink.start(begun_anew(marker, wanted, incarnation))
                 folder = self._checkpoints.empty(epoch)
             case Continue(marker, executed_only):
                 if executed_only is None:
                     marker = self._reassigned(marker, lowered)
                 else:  # the partitions of a batch that is planned already are what they are
                     lowered = restricted(lowered, marker.end)
-                sink.start(adopted(marker, epoch, now_ms))
+                sink.start(adopted(marker, epoch))
                 source = self._checkpoints.of(marker.incarnation, epoch)
                 if source is None:
                     raise RetryError("the checkpoint is gone", place=wanted.place)
                 folder = self._checkpoints.link(epoch, source)
             case Rebuild():
                 start = replace(start, marker=self._reassigned(start.marker, lowered))
-                sink.start(adopted(start.marker, epoch, now_ms))
+                sink.start(adopted(start.marker, epoch))
                 folder = self._checkpoints.empty(epoch)
                 begin, lowered = self._rebuild(start, folder, incarnation, lowered)
-                sink.start(rebuilt(start, begin, wanted, incarnation, self._clock.now_ms()))
+                sink.start(rebuilt(start, begin, wanted, incarnation))
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 

@@ -7,17 +7,21 @@ import pytest
 from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.brain.events import (
     Event,
+    PublishStatus,
     SendAdvance,
     StartLane,
     StopLane,
 )
 from pipeline.brain.perform import NodeContext, Performer
 from pipeline.brain.plans import Plans
+from pipeline.brain.state import Lane as LaneView
 from pipeline.brain.state import NodeState
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
     DesiredState,
     FragmentRecord,
+    FragmentStatus,
+    LaneState,
     NetworkRecord,
     NetworkVersionRecord,
 )
@@ -220,3 +224,22 @@ def test_stopping_everything_waits_for_the_lanes(
     assert node.lanes[0].stopped.is_set()
     assert node.told
     assert node.advances.closed
+
+
+def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """A node that starts must not tell zeros until it has read the marker."""
+    node = make_node(None)
+    old = FragmentStatus(
+        NETWORK, MOVING.fragment, NodeId("node1"), Epoch(2), LaneState.RUNNING, Millis(1), 9, 8
+    )
+    node.catalog.report(old)
+    new = FragmentStatus(
+        NETWORK, MOVING.fragment, NodeId("node1"), Epoch(3), LaneState.STARTING, Millis(2)
+    )
+    state = NodeState(NodeId("node1"), {MOVING: LaneView(MOVING, published=new)})
+    node.performer.perform(PublishStatus(MOVING), state)
+    found = node.catalog.status(NETWORK, MOVING.fragment)
+    assert found is not None
+    assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)

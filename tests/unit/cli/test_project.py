@@ -19,14 +19,16 @@ def test_layers_in_order(tmp_path: Path) -> None:
     """Flag, environment, project file, user file, default: the first that has a value counts."""
     user = tmp_path / "xdg"
     _write(user / "medusa" / "config.yaml", "participant: user\nnode: user\nspark: {memory: 2g}\n")
-    _write(tmp_path / "p" / "medusa.yaml", "participant: file\nnode: file\nspark.master: file\n")
+    _write(
+        tmp_path / "p" / "medusa.yaml", "participant: file\nnode: file\nspark.master: local[3]\n"
+    )
     project = load_project(
         {"participant": "flag"},
-        {"XDG_CONFIG_HOME": str(user), "MEDUSA_PARTICIPANT": "env", "MEDUSA_SPARK_MASTER": "env"},
+        {"XDG_CONFIG_HOME": str(user), "MEDUSA_PARTICIPANT": "env", "MEDUSA_SPARK_MASTER": "yarn"},
         tmp_path / "p",
     )
     found = project.settings
-    assert (found.participant, found.spark_master, found.node) == ("flag", "env", "file")
+    assert (found.participant, found.spark_master, found.node) == ("flag", "yarn", "file")
     assert (found.spark_memory, found.registry_url) == ("2g", "http://127.0.0.1:8081")
     assert project.source("participant") == "flag"
     assert project.source("spark.master") == "environment"

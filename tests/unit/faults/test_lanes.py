@@ -38,7 +38,7 @@ def chain(steps: Sequence[tuple[int, int, bool]]) -> list[Marker]:
     found = [marker]
     for first, second, again in steps:
         if again:
-            marker = adopted(marker, Epoch(marker.epoch + 1), Millis(len(found)))
+            marker = adopted(marker, Epoch(marker.epoch + 1))
             found.append(marker)
         end = {
             at: Offset(marker.end[at] + more)
