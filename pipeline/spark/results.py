@@ -35,6 +35,10 @@ class Results:
         """Without the rows at or below a time."""
         return Results(self.table.filter(pc.greater(self.table.column("timestamp_ms"), limit_ms)))
 
+    def by_time(self) -> "Results":
+        """In the order of their timestamps: a batch that closes many windows has them in none."""
+        return Results(self.table.sort_by("timestamp_ms"))
+
     def records(self) -> Iterator[Record]:
         """What was computed, in the order of the batch."""
         reasons = self.table.column("reason")

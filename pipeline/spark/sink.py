@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from brokers.kafka.admin import Isolation
-from pipeline.boundaries.profile import LaneProfile, Stateless
+from pipeline.boundaries.profile import Joined, LaneProfile, Stateless, Windowed
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import (
@@ -131,7 +131,7 @@ class Sink:
         writer = self._context.writer
         writer.begin()
         try:
-            sent, failed = self._send_results(self._on_time(results, late_ms))
+            sent, failed = self._send_results(self._sendable(results, late_ms))
             self._send_rejected(rejected)
             written = Written(
                 records=sent,
@@ -195,10 +195,18 @@ class Sink:
             return promised if earliest_ms is not None and earliest_ms <= promised else None
         return None
 
-    def _on_time(self, results: Results, late_ms: Millis | None) -> Results:
-        """Without late rows; a stateful query has left them out itself."""
-        stateless = isinstance(self._context.profile.shape, Stateless)
-        return results.after(late_ms) if stateless and late_ms is not None else results
+    def _sendable(self, results: Results, late_ms: Millis | None) -> Results:
+        """Without late rows, and windows in the order of event time.
+
+        A stateful query has left late rows out itself; a stateless one keeps its input's order.
+        """
+        match self._context.profile.shape:
+            case Stateless():
+                return results if late_ms is None else results.after(late_ms)
+            case Windowed():
+                return results.by_time()
+            case Joined():
+                return results
 
     def _rejected(
         self, facts: BatchFacts, late_ms: Millis | None, inspector: SecondLook

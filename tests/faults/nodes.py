@@ -33,7 +33,8 @@ class Node:
         self._child: Child | None = None
 
     def start(self) -> None:
-        """Start the process; it is not ready yet."""
+        """Start the process, after the end of an earlier one; it is not ready yet."""
+        self.kill()
         self.data.mkdir(parents=True, exist_ok=True)
         self._ready.unlink(missing_ok=True)
         settings = {
@@ -80,10 +81,11 @@ class Node:
 
     def kill(self) -> None:
         """End it with kill -9, Java included, and wait until it is gone. Twice does nothing."""
-        if self._child is None or not self._child.running:
+        if self._child is None:
             return
-        with suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        if self._child.running:
+            with suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGKILL)
         self._child.stop()
 
     def kill_jvm(self) -> None:

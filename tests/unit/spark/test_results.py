@@ -41,3 +41,9 @@ def test_times() -> None:
     assert three.earliest_ms == 3
     assert [r[1] for r in three.after(Millis(3)).records()] == [b"a", b"c"]
     assert results().earliest_ms is None
+
+
+def test_results_can_be_put_in_the_order_of_their_times() -> None:
+    """A batch that closes many windows of a group has them in no order of its own."""
+    mixed = results((b"k", b"2", 2, None), (b"k", b"1", 1, None), (b"j", b"3", 3, None))
+    assert [record[1] for record in mixed.by_time().records()] == [b"1", b"2", b"3"]
