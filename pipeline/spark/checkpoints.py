@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 from pipeline.ids import BatchId, Epoch, Incarnation
+from pipeline.lanes.positions import Positions
 from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
 from pipeline.names import FragmentNames
 from pipeline.spark.facts import positions
@@ -100,8 +101,7 @@ def read_facts(folder: Path, lowered: Lowered) -> CheckpointFacts | Unusable:
         number = _last_number(folder / "offsets")
         planned = None
         if number is not None:
-            lines = (folder / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()
-            planned = PlannedBatch(BatchId(number), positions(lines[2:], lowered))
+            planned = PlannedBatch(BatchId(number), _planned(folder, number, lowered))
     except (OSError, ValueError, BrokenInvariantError) as error:
         return Unusable(f"the checkpoint {folder.name} cannot be read: {error}")
     return CheckpointFacts(
@@ -109,6 +109,20 @@ def read_facts(folder: Path, lowered: Lowered) -> CheckpointFacts | Unusable:
         committed=None if committed is None else BatchId(committed),
         planned=planned,
     )
+
+
+def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
+    """The end positions of a planned batch: a version, Spark's metadata, a line for each path.
+
+    Raises:
+        ValueError: the file is not whole.
+    """
+    text = (folder / "offsets" / str(batch)).read_text(encoding="utf-8")
+    _, *lines = text.splitlines() or [""]
+    if len(lines) != 1 + len(lowered.paths):
+        raise ValueError(f"offsets/{batch} is not whole")
+    json.loads(lines[0])
+    return positions(lines[1:], lowered)
 
 
 def _incarnation(folder: Path) -> Incarnation | None:

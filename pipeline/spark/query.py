@@ -139,6 +139,7 @@ _DAMAGED = (
     "MALFORMED_LOG",
     "is malformed",
     "BATCH_METADATA_NOT_FOUND",
+    "Unexpected end-of-input",
 )
 
 

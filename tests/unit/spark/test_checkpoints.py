@@ -11,7 +11,9 @@ from tests.unit.spark.support import fragment, surroundings
 
 FRAGMENT = fragment("tow_dispatch")
 LOWERED = lower(FRAGMENT, surroundings(FRAGMENT))
-OFFSETS = 'v1\n{"batchWatermarkMs":0}\n{"sightings-topic":{"0":5,"1":7}}\n'
+SOURCE = '{"sightings-topic":{"0":5,"1":7}}\n'
+OFFSETS = f'v1\n{{"batchWatermarkMs":0}}\n{SOURCE}{SOURCE}'
+"""Both sides of the join read the same source: it stands twice."""
 
 
 def _spark_wrote(folder: Path, planned: int, committed: int) -> None:
@@ -79,7 +81,7 @@ def test_old_epochs_are_removed(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("damage", ["identity", "offsets", "version"])
+@pytest.mark.parametrize("damage", ["identity", "offsets", "cut", "version"])
 def test_a_damaged_folder_says_so(tmp_path: Path, damage: str) -> None:
     """A file that cannot be understood is named; nothing is guessed."""
     folder = _made(Checkpoints(tmp_path, FRAGMENT.names), 1)
@@ -89,6 +91,8 @@ def test_a_damaged_folder_says_so(tmp_path: Path, damage: str) -> None:
             (folder / "medusa.json").write_text("{")
         case "version":
             (folder / "medusa.json").write_text(json.dumps({"format": 2, "incarnation": "one"}))
+        case "cut":
+            (folder / "offsets" / "0").write_text(OFFSETS[:20])
         case _:
             (folder / "offsets" / "0").write_text("v1\n{}\nnot json\n")
     found = read_facts(folder, LOWERED)
