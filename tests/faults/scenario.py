@@ -62,22 +62,20 @@ def run(
     """Run some cases at once through some faults, one after the other.
 
     Raises:
-        RunFailedError: a network did not get where it has to get.
+        RunFailedError: a network did not get where it has to get; the world is of no more use.
     """
     random = Random(seed)
     restarts = world.restarts
     now_ms = time.time_ns() // 1_000_000
     networks = [_begin(world, case, f"{case.name}_{now_ms % 10_000_000}", random) for case in cases]
-    try:
-        if not world.node.running:
-            world.restart()
-        world.await_stable(now_ms)
-        tell(f"{', '.join(one.running.network for one in networks)}: running")
-        struck = [_strike(world, fault, random, tell) for fault in faults]
-        verdicts = [_settle(world, fed, tell) for fed in networks]
-    finally:
-        for fed in networks:
-            world.remove(fed.running)
+    if not world.node.running:
+        world.restart()
+    world.await_stable(now_ms)
+    tell(f"{', '.join(one.running.network for one in networks)}: running")
+    struck = [_strike(world, fault, random, tell) for fault in faults]
+    verdicts = [_settle(world, fed, tell) for fed in networks]
+    for fed in networks:
+        world.remove(fed.running)
     return Report(seed, tuple(struck), tuple(verdicts), world.restarts - restarts)
 
 

@@ -116,6 +116,7 @@ class Servers:
         while child.running:
             deadline.check()
             self._clock.sleep(0.01)
+        child.stop()
 
     def pause(self, server: Server) -> None:
         """Let a server hang: it keeps its connections and answers nothing."""
