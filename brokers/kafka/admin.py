@@ -9,7 +9,13 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported unmarked
     AdminClient,
     ConfigResource,
@@ -221,6 +227,24 @@ class KafkaAdmin:
         )
         for place, future in futures.items():
             self._wait(future, deadline, f"topic {topic}, partition {place.partition}")
+
+    def begin_setting_offsets(
+        self, group: GroupName, positions: Mapping[TopicName, Mapping[int, Offset]]
+    ) -> "Future[object]":
+        """Begin to set the offsets of a group without members; does not wait.
+
+        Returns:
+            A future that ends when it is done or, within the usual time, has failed.
+        """
+        offsets = [
+            TopicPartition(topic, partition, offset)
+            for topic, partitions in positions.items()
+            for partition, offset in partitions.items()
+        ]
+        futures: dict[str, Future[object]] = self._client.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, offsets)], request_timeout=self._timeout_s
+        )
+        return futures[group]
 
     def delete_group(self, group: GroupName) -> bool:
         """Delete a consumer group without members; False if there is none of this name."""

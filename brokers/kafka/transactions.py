@@ -1,18 +1,18 @@
 """One transactional producer: records of a batch become visible together, or not at all.
 
-`retry.backoff.ms` is 10: with librdkafka's default of 100, a transaction that carries offsets waits
-for a tenth of a second; with 10 it takes about as long as the broker needs.
+`retry.backoff.ms` is 10: a transaction that begins while the broker still completes the last one is
+asked to try again, and with librdkafka's default of 100 that is most of what a small one takes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import translated
 from pipeline.clock import Deadline
 from pipeline.errors import RetryError
-from pipeline.ids import GroupName, Offset, TopicName, TransactionalId
+from pipeline.ids import TopicName, TransactionalId
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -29,9 +29,7 @@ class TransactionalWriter:
     when the broker does not answer, and `RetryError` when the transaction has to be tried again.
     """
 
-    def __init__(
-        self, bootstrap_servers: str, transactional_id: TransactionalId, group: GroupName
-    ) -> None:
+    def __init__(self, bootstrap_servers: str, transactional_id: TransactionalId) -> None:
         self._producer = Producer(
             client_config(
                 bootstrap_servers,
@@ -45,8 +43,6 @@ class TransactionalWriter:
             )
         )
         self._id = transactional_id
-        # The metadata that puts offsets into a transaction comes from a consumer that never reads.
-        self._mirror = Consumer(client_config(bootstrap_servers, group_id=group))
 
     def start(self, deadline: Deadline) -> None:
         """Fence every older instance and wait until its last transaction has ended."""
@@ -109,17 +105,6 @@ class TransactionalWriter:
                 return
         raise RetryError(f"the queue to Kafka stayed full for {int(1200 * _POLL_S)} s")
 
-    def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
-        """Let the group's offsets become these positions with the transaction."""
-        offsets = [
-            TopicPartition(topic, partition, offset)
-            for topic, partitions in positions.items()
-            for partition, offset in partitions.items()
-        ]
-        with translated("mirroring positions"):
-            metadata = self._mirror.consumer_group_metadata()
-            self._producer.send_offsets_to_transaction(offsets, metadata)
-
     def commit(self, deadline: Deadline) -> None:
         """Make the transaction visible."""
         with translated(f"committing a transaction of {self._id}"):
@@ -137,5 +122,3 @@ class TransactionalWriter:
             self._producer.flush(_POLL_S)
         except (KafkaException, RuntimeError):
             return
-        finally:
-            self._mirror.close()

@@ -78,7 +78,7 @@ class Connections:
     def redriver(self, names: FragmentNames) -> TransactionalWriter:
         """What sends the dead letters of a fragment again; starting it ends every other one."""
         bootstrap = self._settings.kafka_bootstrap_servers
-        writer = TransactionalWriter(bootstrap, names.redriver, names.group)
+        writer = TransactionalWriter(bootstrap, names.redriver)
         self._undo.callback(writer.close)
         return writer
 

@@ -9,12 +9,14 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
 from brokers.kafka.transactions import TransactionalWriter
@@ -140,7 +142,7 @@ class StableLane:
         """
         names = self._settings.fragment.names
         bootstrap = self._host.bootstrap_servers
-        writer = TransactionalWriter(bootstrap, names.transactional_id, names.group)
+        writer = TransactionalWriter(bootstrap, names.transactional_id)
         boundaries = PlainProducer(bootstrap, BOUNDARY_DEADLINE_S)
         try:
             self._run(writer, boundaries)
@@ -254,16 +256,18 @@ class StableLane:
     def _sink_context(
         self, writer: TransactionalWriter, boundaries: PlainProducer, lowered: Lowered
     ) -> SinkContext:
+        fragment, admin = self._settings.fragment, self._host.surveyor.admin
         return SinkContext(
-            fragment=self._settings.fragment,
+            fragment=fragment,
             id=self._id,
             version=self._settings.version,
             epoch=self._settings.epoch,
-            profile=profile(self._settings.fragment),
+            profile=profile(fragment),
             writer=writer,
-            admin=self._host.surveyor.admin,
+            admin=admin,
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
+            mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
             clock=self._clock,
             tell=self._host.tell,
         )

@@ -63,9 +63,6 @@ class Transactions(Protocol):
     def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
         """Add many records; returns how many."""
 
-    def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
-        """Let the group's offsets become these positions with the transaction."""
-
     def commit(self, deadline: Deadline) -> None:
         """Make the transaction visible."""
 
@@ -95,3 +92,10 @@ class PartitionEnds(Protocol):
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
         """Where the partitions of a topic end."""
+
+
+class Followed(Protocol):
+    """As in `brokers/kafka/mirror.py`."""
+
+    def follow(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
+        """Let the group's offsets become these positions soon; does not wait."""

@@ -35,6 +35,7 @@ from pipeline.spark.hidden import Reason
 from pipeline.spark.ports import (
     BatchEngine,
     BatchRows,
+    Followed,
     PartitionEnds,
     Records,
     SecondLook,
@@ -44,8 +45,6 @@ from pipeline.spark.rejected import Rejected, failed_result
 from pipeline.spark.results import Results
 
 COMMIT_DEADLINE_S = 60.0
-MIRROR_INTERVAL_S = 1.0
-"""How often the group's offsets follow: they serve lag tools and cost about 10 ms a transaction."""
 MARKER_KEY = b"marker"
 
 
@@ -75,6 +74,7 @@ class SinkContext:
     admin: PartitionEnds
     output_partitions: int
     boundaries: Records
+    mirror: Followed
     clock: Clock
     tell: Callable[[LaneEvent], None]
 
@@ -87,7 +87,6 @@ class Sink:
         self._known: CommitMarker | None = None
         self._needed = NeededLog({})
         self._published_ms: Millis | None = None
-        self._mirrored_at_s = -MIRROR_INTERVAL_S
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
         )
@@ -140,7 +139,6 @@ class Sink:
             )
             marker, needed = self._next(facts, written)
             self._send_marker(marker)
-            self._mirror(marker)
             writer.commit(deadline)
         except FencedError:
             raise
@@ -148,6 +146,7 @@ class Sink:
             writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
             raise
         self._known, self._needed = marker, needed
+        self._mirror()
         self._finished(sent, started_s)
         self._publish_boundary()
 
@@ -158,6 +157,7 @@ class Sink:
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
         self._known, self._needed = marker, resume(marker)
+        self._mirror()
         self._publish_boundary()
 
     def _next(self, facts: BatchFacts, written: Written) -> tuple[CommitMarker, NeededLog]:
@@ -293,13 +293,9 @@ class Sink:
             partition=0,
         )
 
-    def _mirror(self, marker: CommitMarker) -> None:
-        now_s = self._context.clock.monotonic_s()
-        if now_s - self._mirrored_at_s < MIRROR_INTERVAL_S:
-            return
+    def _mirror(self) -> None:
         topics = {i.topic for i in self._context.fragment.inputs}
-        self._context.writer.add_offsets(by_topic(marker.end, topics))
-        self._mirrored_at_s = now_s
+        self._context.mirror.follow(by_topic(self.marker.end, topics))
 
     def _finished(self, rows_out: int, started_s: float) -> None:
         elapsed_ms = round(1000 * (self._context.clock.monotonic_s() - started_s))

@@ -107,6 +107,14 @@ def kill_broker(world: World, random: Random) -> None:
     _kill(world, random, Server.KAFKA)
 
 
+def kill_broker_in_start(world: World, random: Random) -> None:
+    """At some moment between the start of a node and its first batch."""
+    world.node.kill()
+    world.restart()
+    time.sleep(random.uniform(0, START_S))
+    _kill(world, random, Server.KAFKA)
+
+
 def kill_zookeeper(world: World, random: Random) -> None:
     """And start it again a little later."""
     _kill(world, random, Server.ZOOKEEPER)
@@ -242,6 +250,7 @@ FAULTS: Mapping[str, Fault] = {
         zombie_without_checkpoint,
         new_folder,
         kill_broker,
+        kill_broker_in_start,
         kill_zookeeper,
         kill_servers,
         kill_broker_and_node,

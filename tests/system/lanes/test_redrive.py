@@ -142,7 +142,7 @@ def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation
     medusa.producer.flush(10)
     _await(medusa, names.dead_letters, 3)
     bootstrap, clock = medusa.stack.kafka_bootstrap_servers, SystemClock()
-    cut_off = TransactionalWriter(bootstrap, names.redriver, names.group)
+    cut_off = TransactionalWriter(bootstrap, names.redriver)
     try:
         cut_off.start(Deadline.after(clock, WITHIN_S, "starting"))
         cut_off.begin()

@@ -31,7 +31,7 @@ def test_a_node_that_is_killed_and_started_again_loses_and_repeats_nothing(
     medusa: Installation,
 ) -> None:
     """With kill -9 while records flow, three times: the windows are those of a sequential run."""
-    name = "killed"
+    name = "node_killed"
     medusa.deploy(DOCUMENT.format(name=name), {"reading.avsc": READING})
     expected: Counter[tuple[str, int]] = Counter()
     totals: Counter[tuple[str, int]] = Counter()

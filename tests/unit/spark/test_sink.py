@@ -84,10 +84,6 @@ class Log:
         self._do("send", topic)
         return len(values)
 
-    def add_offsets(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
-        """Keep the topics."""
-        self._do("offsets", ",".join(positions))
-
     def commit(self, deadline: Deadline) -> None:
         """As the protocol says."""
         deadline.check()
@@ -121,6 +117,17 @@ class Plain:
             raise RetryError("not now")
         self.log.done.append(("boundary", topic))
         self.log.values.setdefault(topic, []).append(value)
+
+
+@dataclass
+class Mirror:
+    """Keeps where a group was sent."""
+
+    positions: list[Mapping[TopicName, Mapping[int, Offset]]] = field(default_factory=list)
+
+    def follow(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
+        """Keep them."""
+        self.positions.append(positions)
 
 
 class Admin:
@@ -181,7 +188,11 @@ def stateless() -> Fragment:
 
 
 def sink(
-    log: Log, events: list[Event], planned: Fragment | None = None, plain: Plain | None = None
+    log: Log,
+    events: list[Event],
+    planned: Fragment | None = None,
+    plain: Plain | None = None,
+    mirror: Mirror | None = None,
 ) -> Sink:
     """A sink right after its first marker."""
     planned = planned or stateless()
@@ -195,6 +206,7 @@ def sink(
         admin=Admin(),
         output_partitions=1,
         boundaries=plain or Plain(log),
+        mirror=mirror or Mirror(),
         clock=SystemClock(),
         tell=events.append,
     )
@@ -256,7 +268,6 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
         ("begin", ""),
         ("send", "net.moving"),
         ("send", "net.moving.markers"),
-        ("offsets", "sightings-topic"),
         ("commit", ""),
         ("boundary", "net.moving.boundaries"),
     ]
@@ -395,10 +406,12 @@ def test_a_start_publishes_what_was_promised_before() -> None:
     ]
 
 
-def test_offsets_are_mirrored_at_most_once_a_second() -> None:
-    """Two batches right after one another carry them once."""
-    log = Log()
-    written = sink(log, [])
-    write(written, Batch(facts(0, 5)))
-    write(written, Batch(facts(1, 6)))
-    assert [what for what, _ in log.done].count("offsets") == 1
+def test_the_group_follows_what_is_committed() -> None:
+    """From the start on, and not with a batch that was given up."""
+    log, mirror = Log(fails={"commit": RetryError("no")}), Mirror()
+    written = sink(log, [], mirror=mirror)
+    with pytest.raises(RetryError):
+        write(written, Batch(facts(0, 5)))
+    log.fails = {}
+    write(written, Batch(facts(0, 7)))
+    assert mirror.positions == [{AT.topic: {0: 0}}, {AT.topic: {0: 7}}]

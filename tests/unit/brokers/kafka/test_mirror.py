@@ -1,0 +1,62 @@
+"""Group offsets: one request at a time, the newest next, and nobody waits."""
+
+from concurrent.futures import Future
+
+from brokers.kafka.mirror import GroupMirror, GroupOffsets
+from pipeline.ids import Offset, TopicName
+
+
+class Broker:
+    """Keeps what it was asked, and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.open: list[Future[object]] = []
+
+    def send(self, positions: GroupOffsets) -> "Future[object]":
+        """Note the offset of partition 0."""
+        self.asked.append(positions[TOPIC][0])
+        self.open.append(Future())
+        return self.open[-1]
+
+
+TOPIC = TopicName("readings")
+
+
+def at(offset: int) -> GroupOffsets:
+    """One partition at an offset."""
+    return {TOPIC: {0: Offset(offset)}}
+
+
+def test_one_request_is_on_its_way_and_the_newest_positions_come_next() -> None:
+    """What was passed meanwhile is never sent."""
+    broker = Broker()
+    mirror = GroupMirror(broker.send)
+    for offset in (1, 2, 3):
+        mirror.follow(at(offset))
+    assert broker.asked == [1]
+    broker.open[0].set_result(None)
+    assert broker.asked == [1, 3]
+    broker.open[1].set_result(None)
+    assert broker.asked == [1, 3]
+    mirror.follow(at(4))
+    assert broker.asked == [1, 3, 4]
+
+
+def test_a_request_that_failed_is_not_sent_again_by_itself() -> None:
+    """The next positions are: a broker that refuses is not asked in a circle."""
+    broker = Broker()
+    mirror = GroupMirror(broker.send)
+    mirror.follow(at(1))
+    mirror.follow(at(2))
+    broker.open[0].set_exception(RuntimeError("no coordinator"))
+    assert broker.asked == [1]
+    mirror.follow(at(3))
+    assert broker.asked == [1, 3]
+
+
+def test_a_fragment_without_positions_asks_nothing() -> None:
+    """There is nothing to set."""
+    broker = Broker()
+    GroupMirror(broker.send).follow({})
+    assert broker.asked == []
