@@ -72,6 +72,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
                 ExistingTopic(topic, facts.partitions, facts.topic_id)
                 for topic, facts in sorted(described.items())
             ),
+            others=_others(plan, described, topics),
             schemas=_schemas(plan, registry),
             states=states,
             oldest=_oldest(plan, states, described, asked.log),
@@ -80,6 +81,12 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
         known=known,
         taken=_taken(plan.network, asked.catalog),
     )
+
+
+def _others(plan: Plan, described: Iterable[TopicName], topics: Topics) -> tuple[TopicName, ...]:
+    """All topics there are, if an input is missing: it may be one of them, written wrongly."""
+    inputs = {topic.name for topic in plan.topics if topic.external}
+    return topics.topic_names() if inputs.difference(described) else ()
 
 
 def _deployed(record: FragmentRecord) -> DeployedFragment:

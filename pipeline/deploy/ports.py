@@ -18,6 +18,9 @@ class Topics(Protocol):
     def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
         """The ones of these topics that exist."""
 
+    def topic_names(self) -> tuple[TopicName, ...]:
+        """All topics that are not Kafka's own."""
+
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
         """Create those that do not exist; returns the names of those it created."""
 

@@ -1,11 +1,11 @@
 """Finds the topic of a stream by the names that people use for it. Pure."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import RefusedError
 from pipeline.ids import NetworkName, StreamName, TopicName
+from pipeline.nearest import nearest_first
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Plan
 
@@ -59,8 +59,7 @@ def find(name: str, plans: Sequence[Plan]) -> Arrow | None:
 def choices(plans: Sequence[Plan], near: str = "") -> tuple[str, ...]:
     """The names of all streams with a topic; with `near`, the most similar first."""
     names = list(dict.fromkeys(arrow.stream for arrow in arrows(plans)))
-    close = difflib.get_close_matches(near, names, n=len(names), cutoff=0.5) if near else []
-    return tuple(dict.fromkeys([*close, *names]))
+    return nearest_first(near, names)
 
 
 def _of_plan(plan: Plan) -> Iterator[Arrow]:

@@ -13,12 +13,12 @@ from pipeline import durations
 from pipeline.errors import DocumentError, Problem
 from pipeline.ids import BoxName, NetworkName, StreamName, TopicName
 from pipeline.names import NAME_PATTERN
+from pipeline.nearest import nearest_first
 from pipeline.network import graph, topics, yaml_reader
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts
 from pipeline.network.boxes.kinds import KINDS
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, Network, Output
-from pipeline.network.scope import nearest_first
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,

@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 
 from pipeline import durations
 from pipeline.errors import Problem
-from pipeline.network.scope import nearest_first
+from pipeline.nearest import nearest_first
 from pipeline.network.term import Fault
 from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 

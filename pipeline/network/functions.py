@@ -4,10 +4,10 @@ A function is allowed when its result is a function of its arguments alone, equa
 and when it can be written so that no record makes it raise.
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pipeline.nearest import near
 from pipeline.network import (
     functions_numbers,
     functions_text,
@@ -280,9 +280,9 @@ def no_function(name: str) -> Fault | None:
             f"{lower} is an aggregate function",
             hint="it stands only in compute of an aggregate box",
         )
-    near = difflib.get_close_matches(lower, [*FUNCTIONS, *AGGREGATES], n=3, cutoff=0.6)
+    close = near(lower, (*FUNCTIONS, *AGGREGATES))
     return Fault(
         f"there is no function {lower}",
-        choices=tuple(near),
-        hint="" if near else "docs/reference/expressions.md lists every function",
+        choices=close,
+        hint="" if close else "docs/reference/expressions.md lists every function",
     )

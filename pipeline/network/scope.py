@@ -1,9 +1,9 @@
 """What the names in an expression may mean: the columns of one stream, or of two in a join."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pipeline.nearest import nearest_first
 from pipeline.network import safe, sql_text
 from pipeline.network.functions import REFUSED
 from pipeline.network.model import ColumnRef
@@ -94,13 +94,6 @@ class Scope:
             return FaultError(f"{name} is refused: it {reason}", hint=instead)
         names = self.names() if len(sources) == len(self.sources) else _names(sources)
         return FaultError(f"there is no column {name}", choices=nearest_first(name, names))
-
-
-def nearest_first(name: str, names: Sequence[str]) -> tuple[str, ...]:
-    """All names, those that look like `name` first, the rest in their order."""
-    near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=3, cutoff=0.6)
-    first = [n for wanted in near for n in names if n.lower() == wanted]
-    return tuple(dict.fromkeys([*first, *names]))
 
 
 def _names(sources: Sequence[Source]) -> tuple[str, ...]:

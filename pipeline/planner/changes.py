@@ -67,6 +67,7 @@ class Current:
         digest: `plan_digest` of the deployed version.
         has_run: the fragments, deployed or not, that have a commit marker.
         topics: those of the plan's topics, and of the deployed fragments', that exist.
+        others: all topics that exist, where one of the plan's inputs does not; else empty.
         states: what the changed or named fragments with a state have, where anything was read.
         oldest: for topics that a state which does not fit is computed from, the time of the oldest
             record.
@@ -77,6 +78,7 @@ class Current:
     fragments: tuple[DeployedFragment, ...] = ()
     has_run: frozenset[FragmentName] = frozenset()
     topics: tuple[ExistingTopic, ...] = ()
+    others: tuple[TopicName, ...] = ()
     schemas: tuple[RegisteredSchema, ...] = ()
     states: Mapping[FragmentName, KeptState] = field(default_factory=dict)
     oldest: Mapping[TopicName, Millis] = field(default_factory=dict)
@@ -137,6 +139,7 @@ class Changes:
         register: the schemas to register.
         missing_topics: what somebody else has to create, since the network may not.
         problems: why the deploy is refused; empty when it can go ahead.
+        warnings: what may well be a mistake, though it can be done; one sentence each.
         new_version: whether the plan differs at all from the deployed one.
         chosen: what was chosen for a fragment's state, and for which life of its lane.
     """
@@ -149,6 +152,7 @@ class Changes:
     missing_topics: tuple[NewTopic, ...]
     problems: tuple[Problem, ...]
     new_version: bool
+    warnings: tuple[str, ...] = ()
     chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
 
     @property

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pipeline.errors import Problem
-from pipeline.names import key_subject, value_subject
+from pipeline.names import INTERNAL_SUFFIXES, key_subject, value_subject
+from pipeline.nearest import near
 from pipeline.planner.changes import (
     Action,
     Changes,
@@ -39,6 +40,9 @@ __all__ = [
     "changes",
     "wanted_schemas",
 ]
+
+_ALIKE = 0.8
+"""How much alike two names of topics are when one may be a slip of the other."""
 
 
 def changes(
@@ -86,6 +90,11 @@ def changes(
             ),
         ),
         new_version=current.version is None or current.digest != plan_digest(new),
+        warnings=tuple(
+            f"input topic {topic.name} does not exist: {meant}"
+            for topic in absent
+            if (meant := _meant(topic, new, current))
+        ),
         chosen=upgrade.chosen(fragments),
     )
 
@@ -109,7 +118,8 @@ def _topics(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
         if existing is not None:
             yield _existing_topic(topic, before.get(topic.name), existing)
             continue
-        item = Item(ItemKind.TOPIC, topic.name, Action.CREATE, (_size(topic),))
+        reasons = (_size(topic), *(["an input that does not exist yet"] if topic.external else []))
+        item = Item(ItemKind.TOPIC, topic.name, Action.CREATE, ("; ".join(reasons),))
         if new.auto_create:
             yield item
         else:
@@ -117,8 +127,20 @@ def _topics(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
                 item,
                 refused=f"topic {topic.name} does not exist, and auto_create is false: it needs "
                 f"{needs(topic)}",
-                hint="have it created like this, or set auto_create: true.",
+                hint=_meant(topic, new, current)
+                or "have it created like this, or set auto_create: true.",
             )
+
+
+def _meant(topic: NewTopic, new: Plan, current: Current) -> str:
+    """Which topic may be meant by an input that does not exist, as a question; empty: none.
+
+    A topic that the network has another use for is not what was meant.
+    """
+    ours = {topic.name for topic in new.topics}
+    others = [t for t in current.others if t not in ours and not t.endswith(INTERNAL_SUFFIXES)]
+    close = near(topic.name, others, alike=_ALIKE) if topic.external else ()
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def needs(topic: NewTopic) -> str:

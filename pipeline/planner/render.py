@@ -49,6 +49,7 @@ def changes_as_data(changes: Changes) -> dict[str, object]:
         "create_topics": [_topic_data(topic) for topic in changes.create_topics],
         "missing_topics": [_topic_data(topic) for topic in changes.missing_topics],
         "problems": [_problem_data(problem) for problem in changes.problems],
+        "warnings": list(changes.warnings),
     }
 
 
@@ -61,6 +62,7 @@ def _lines(changes: Changes) -> Iterator[str]:
             yield f"{heading} ({_counts(items)})"
             yield from _item_lines(items)
     yield changes.summary
+    yield from (f"warning: {warning}" for warning in changes.warnings)
     if changes.problems:
         yield f"refused, {counted(len(changes.problems), 'problem')}:"
         yield from (f"  {problem}" for problem in changes.problems)

@@ -105,6 +105,8 @@ def carry_out(
     if manner.dry_run:
         show_changes(session, found.changes)
         return
+    for warning in found.changes.warnings:
+        session.printer.note(f"warning: {warning}")
     if not manner.yes:
         _confirm(session, found)
     known = found.recorded.network is not None

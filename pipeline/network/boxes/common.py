@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pipeline.ids import BoxName, StreamName
+from pipeline.nearest import nearest_first
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, ColumnRef, Computed, Origin
-from pipeline.network.scope import Scope, nearest_first
+from pipeline.network.scope import Scope
 from pipeline.network.types import Column, Columns
 from pipeline.network.yaml_reader import YamlList, YamlMap
 

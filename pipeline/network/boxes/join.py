@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.ids import BoxName, StreamName
+from pipeline.nearest import nearest_first
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
@@ -21,7 +22,7 @@ from pipeline.network.boxes.time_bound import Limits, limits_of, read_within
 from pipeline.network.coercion import is_integral, is_orderable
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import ColumnRef, Computed
-from pipeline.network.scope import Scope, Source, nearest_first
+from pipeline.network.scope import Scope, Source
 from pipeline.network.sql_text import quoted
 from pipeline.network.term import FaultError
 from pipeline.network.types import Column, Columns

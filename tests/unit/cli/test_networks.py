@@ -62,6 +62,21 @@ def test_plan_says_what_is_pending_by_exit_code(medusa: Caller) -> None:
     assert medusa("plan", "--detailed-exitcode", opener=connect).code == 0
 
 
+def test_a_mistyped_input_topic_is_told_before_it_is_created(medusa: Caller) -> None:
+    """`plan` and `deploy` name the topic that does not exist and the one that may be meant."""
+    world = World.new()
+    write_project(Path(), DOCUMENT.replace("topic: car-sightings", "topic: car-sigthings"))
+    world.kafka.add("car-sightings")
+    connect = opener(world)
+    meant = "warning: input topic car-sigthings does not exist: did you mean car-sightings?"
+    planned = medusa("plan", opener=connect)
+    assert meant in planned.out
+    assert "an input that does not exist yet" in planned.out
+    deployed = medusa("deploy", "--no-wait", opener=connect)
+    assert meant in deployed.err
+    assert "input topic car-sigthings does not exist: creating it too" in deployed.err
+
+
 def test_plan_tells_what_stands_against_a_deploy(medusa: Caller) -> None:
     """A plan that could not be deployed ends with 65 and every reason."""
     world = World.new()

@@ -74,6 +74,10 @@ class TwinKafka:
             if name in self.topics
         }
 
+    def topic_names(self) -> tuple[TopicName, ...]:
+        """All of them."""
+        return tuple(sorted(self.topics))
+
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
         """Create what is missing."""
         made: list[TopicName] = []

@@ -347,6 +347,29 @@ def test_missing_topics_are_listed_where_none_may_be_created() -> None:
     )
 
 
+def test_an_input_that_does_not_exist_is_told_with_what_may_be_meant() -> None:
+    """It is created, and a topic called almost like it is named; our own topics never are."""
+    names = ("net.tolls", "sightings-topic.dlq", "sighting-topic", "prices")
+    found = changes(PLAN, None, Current(others=tuple(map(TopicName, names))))
+    item = next(item for item in found.items if item.name == "sightings-topic")
+    assert (item.action, item.reasons) == (
+        Action.CREATE, ("4 partitions; an input that does not exist yet",)
+    )  # fmt: skip
+    assert found.warnings == (
+        "input topic sightings-topic does not exist: did you mean sighting-topic?",
+    )
+    closed = plan(replace(tolls(), auto_create=False), OWNER)
+    problems = changes(closed, None, Current(others=(TopicName("sighting-topic"),))).problems
+    assert [p.hint for p in problems if "sightings-topic does" in p.message] == [
+        "did you mean sighting-topic?"
+    ]
+
+
+def test_an_input_without_a_like_name_is_no_warning() -> None:
+    """A new producer's topic is simply not there yet."""
+    assert changes(PLAN, None, Current(others=(TopicName("prices"),))).warnings == ()
+
+
 def test_other_topic_settings_are_said_and_not_changed() -> None:
     """A new retention counts for new topics; it is a new version, and nothing restarts."""
     longer = plan(replace(tolls(), retention_ms=1), OWNER)

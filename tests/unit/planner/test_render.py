@@ -64,6 +64,7 @@ def test_data_is_json_with_stable_keys() -> None:
         "create_topics",
         "missing_topics",
         "problems",
+        "warnings",
     ]
     assert data["fragments"] == [
         {
