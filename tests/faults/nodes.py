@@ -1,6 +1,7 @@
 """Node processes that can be killed, paused, and started again, as an operator would."""
 
 import os
+import resource
 import signal
 import sys
 from collections.abc import Mapping
@@ -102,6 +103,20 @@ class Node:
     def resume(self) -> None:
         """Let it go on as if no time had passed."""
         os.killpg(self.pid, signal.SIGCONT)
+
+    def fill_disk(self) -> None:
+        """Let no file of it or of its Java process grow any more."""
+        self._limit_files(0)
+
+    def empty_disk(self) -> None:
+        """Let files grow again. Processes that have ended meanwhile are no trouble."""
+        self._limit_files(resource.RLIM_INFINITY)
+
+    def _limit_files(self, size: int) -> None:
+        for pid in (self.pid, *descendants(self.pid)):
+            with suppress(ProcessLookupError):
+                _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, most))
 
     def last_words(self) -> str:
         """The end of what it wrote."""

@@ -18,6 +18,8 @@ START_S = 12.0
 """About what a node takes to run its first batch."""
 DOWN_MAX_S = 6.0
 HANGS_MAX_S = 15.0
+CUT_S = 60.0
+FULL_MAX_S = 15.0
 BATCH_WITHIN_S = 20.0
 _LOOK_S = 0.001
 
@@ -99,6 +101,15 @@ def new_folder(world: World, _: Random) -> None:
     world.restart()
 
 
+def disk_full(world: World, random: Random) -> None:
+    """Nothing that the node writes to its disk gets there for a while."""
+    world.node.fill_disk()
+    try:
+        time.sleep(random.uniform(1, FULL_MAX_S))
+    finally:
+        world.node.empty_disk()
+
+
 # --- the servers --------------------------------------------------------------------------------
 
 
@@ -156,6 +167,16 @@ def hang_broker(world: World, random: Random) -> None:
 def hang_zookeeper(world: World, random: Random) -> None:
     """It answers nothing for a while, perhaps for longer than a session lasts."""
     _hang(world, random, Server.ZOOKEEPER)
+
+
+def cut_network(world: World, _: Random) -> None:
+    """For a minute the node reaches no server, and is not told so: nothing answers."""
+    servers = (Server.KAFKA, Server.ZOOKEEPER)
+    for server in servers:
+        world.servers.pause(server)
+    time.sleep(CUT_S)
+    for server in servers:
+        world.servers.resume(server)
 
 
 def registry_down(world: World, random: Random) -> None:
@@ -249,6 +270,7 @@ FAULTS: Mapping[str, Fault] = {
         zombie,
         zombie_without_checkpoint,
         new_folder,
+        disk_full,
         kill_broker,
         kill_broker_in_start,
         kill_zookeeper,
@@ -257,6 +279,7 @@ FAULTS: Mapping[str, Fault] = {
         kill_zookeeper_and_node,
         hang_broker,
         hang_zookeeper,
+        cut_network,
         registry_down,
         registry_down_in_start,
         checkpoint_deleted,
