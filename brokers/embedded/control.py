@@ -68,6 +68,18 @@ def control_path(data: Path) -> Path:
     return data / "stack.json"
 
 
+def folder_problem(data: Path, error: OSError) -> EnvironmentProblem:
+    """What to say of a data folder that cannot be used; names the file that is in its way."""
+    in_the_way = next((place for place in (data, *data.parents) if place.is_file()), None)
+    return EnvironmentProblem(
+        f"{in_the_way} is a file, so that the data folder cannot be there"
+        if in_the_way
+        else f"the data folder cannot be written: {error.strerror}",
+        place=str(data),
+        hint="choose another one with --data or MEDUSA_DATA",
+    )
+
+
 def write_control(data: Path, control: ControlFile) -> None:
     """Tell other processes about a stack."""
     write_file(control_path(data), json.dumps(asdict(control), indent=1))
@@ -85,12 +97,8 @@ def read_control(data: Path) -> ControlFile | None:
         control = ControlFile(**{**stored, "members": members})
     except FileNotFoundError:
         return None
-    except NotADirectoryError as error:
-        raise EnvironmentProblem(
-            "this is a file, and the data folder has to be a folder",
-            place=str(data),
-            hint="choose another one with --data or MEDUSA_DATA",
-        ) from error
+    except (NotADirectoryError, PermissionError) as error:
+        raise folder_problem(data, error) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EnvironmentProblem(
             f"stack.json cannot be read: {error}",
@@ -129,11 +137,7 @@ def take_lock(data: Path, clock: Clock) -> int:
         data.mkdir(parents=True, exist_ok=True)
         lock = os.open(data / "stack.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise EnvironmentProblem(
-            f"the data folder cannot be written: {error.strerror}",
-            place=str(data),
-            hint="choose another one with --data or MEDUSA_DATA",
-        ) from error
+        raise folder_problem(data, error) from error
     with ExitStack() as undo:
         undo.callback(os.close, lock)
         _wait_for_lock(data, lock, clock)

@@ -24,6 +24,7 @@ from pipeline.brain.plans import Plans
 from pipeline.brain.state import NodeState
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord, ParticipantRecord
+from pipeline.catalog.steps import name_taken
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
@@ -108,6 +109,9 @@ def run_node(
     with ExitStack() as undo:
         start = _Start(settings, stop, tell, clock, undo)
         servers = None if servers_within_s else start.connect(0.0)
+        if servers is not None:
+            # Spark takes seconds to open; registering decides, this only tells earlier.
+            refuse_second(NodeId(settings.node), servers.catalog)
         spark = start.open_session(_session(settings, folders))
         if servers_within_s:
             servers = start.connect(servers_within_s)
@@ -243,18 +247,34 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
     return record
 
 
+def refuse_second(node: NodeId, catalog: Catalog) -> None:
+    """Raise if a node of this name is up.
+
+    Raises:
+        RefusedError: names its process.
+    """
+    there = catalog.node(node)
+    if there is not None and not _has_ended(there):
+        raise name_taken(there)
+
+
 def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:
     """An earlier life of this node whose session still lives, although its process has ended."""
     there = catalog.node(record.node)
-    if there is None or there.host != record.host:
-        return None
+    return there if there is not None and _has_ended(there) else None
+
+
+def _has_ended(there: NodeRecord) -> bool:
+    """Whether the process of a node has ended for certain; of other machines nobody knows."""
+    if there.host != socket.gethostname():
+        return False
     try:
         os.kill(there.pid, 0)
     except ProcessLookupError:
-        return there
+        return True
     except PermissionError:
-        return None
-    return None
+        return False
+    return False
 
 
 def _session(settings: Settings, folders: Folders) -> SessionSettings:

@@ -47,6 +47,7 @@ from pipeline.catalog.steps import (
     check_expected,
     claim_step,
     deploy_step,
+    name_taken,
     next_epoch,
     put,
     remove_step,
@@ -164,12 +165,7 @@ class Catalog:
                 return
             there = decode(NodeRecord, found.value, path)
             if there not in (record, replaces):
-                raise RefusedError(
-                    f"node {there.node} is up already: process {there.pid} on {there.host}",
-                    place=f"participant {there.participant}",
-                    hint="stop it, or give this node another name. One that was killed is "
-                    "forgotten after a few seconds.",
-                )
+                raise name_taken(there)
             again = Create(path, value, ephemeral=True)
             self._store.apply((Delete(path, found.version), again))
 

@@ -19,12 +19,23 @@ from pipeline.catalog.records import (
     FragmentRecord,
     NetworkRecord,
     NetworkVersionRecord,
+    NodeRecord,
     OwnerRecord,
     RevisionRecord,
 )
-from pipeline.errors import BrokenInvariantError, RetryError
+from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion, NodeId
 from pipeline.names import Znodes
+
+
+def name_taken(there: NodeRecord) -> RefusedError:
+    """What to tell a second process that wants the name of a node that is up."""
+    return RefusedError(
+        f"node {there.node} is up already: process {there.pid} on {there.host}",
+        place=f"participant {there.participant}",
+        hint="stop it, or give this node another name. One that was killed is forgotten after a "
+        "few seconds.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

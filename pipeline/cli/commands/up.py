@@ -18,6 +18,7 @@ from brokers.embedded.progress import Step
 from brokers.embedded.stack import STOPPING, EmbeddedStack, StackSettings
 from pipeline.cli.addresses import port_of
 from pipeline.cli.detached import Teller, medusa_command, start_detached
+from pipeline.cli.node_lock import only_node
 from pipeline.cli.options import with_session
 from pipeline.cli.progress import StepPrinter
 from pipeline.cli.session import Session
@@ -153,7 +154,13 @@ def _supervisor(stack: EmbeddedStack, session: Session) -> Supervisor:
 
 
 def _begin(supervisor: Supervisor, session: Session) -> None:
-    """Start the node beside the servers: most of its time goes into its own Java."""
+    """Start the node beside the servers: most of its time goes into its own Java.
+
+    Raises:
+        RefusedError: somebody runs it already. As a child it could only end, and say so in a log.
+    """
+    with only_node(session.project.data, session.settings.node):
+        pass
     supervisor.begin(session.clock.monotonic_s())
 
 

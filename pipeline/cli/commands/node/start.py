@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import click
 
+from pipeline.cli.node_lock import only_node
 from pipeline.cli.node_log import log_to
 from pipeline.cli.options import with_session
 from pipeline.cli.project import from_assignments
@@ -47,9 +48,6 @@ def command(
       medusa node start
       medusa node start --name node2 --set spark.master=local[4]
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    # PySpark takes seconds to import; only this command needs it.
-    from pipeline.brain.node import run_node  # noqa: PLC0415
-
     if name:
         session.flags = {**session.flags, **from_assignments((f"node={name}",))}
     settings = session.settings
@@ -61,7 +59,16 @@ def command(
         if ready_file is not None:
             _write(ready_file)
 
-    with log_to(log, verbose=session.verbose), stop, session.with_way_out():
+    # The lock first: a second process must not write into the log of the one that runs.
+    with (
+        only_node(session.project.data, settings.node),
+        log_to(log, verbose=session.verbose),
+        stop,
+        session.with_way_out(),
+    ):
+        # PySpark takes seconds to import; only this command needs it.
+        from pipeline.brain.node import run_node  # noqa: PLC0415
+
         run_node(
             settings,
             stop.event,

@@ -101,7 +101,7 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
     """Nobody is advised to remove anything."""
     (tmp_path / "file").touch()
-    with pytest.raises(EnvironmentProblem, match="this is a file") as caught:
+    with pytest.raises(EnvironmentProblem, match="file is a file") as caught:
         running_stack(tmp_path / "file")
     assert "--data" in caught.value.hint
 
@@ -128,7 +128,7 @@ def test_what_a_dead_stack_left_running_is_waited_for(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_an_environment_problem(tmp_path: Path) -> None:
     """The error says how to choose another folder."""
     (tmp_path / "file").touch()
-    with pytest.raises(EnvironmentProblem, match="cannot be written") as caught:
+    with pytest.raises(EnvironmentProblem, match="file is a file") as caught:
         take_lock(tmp_path / "file" / "data", SystemClock())
     assert "MEDUSA_DATA" in caught.value.hint
 
