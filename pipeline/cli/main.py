@@ -45,6 +45,9 @@ COMMANDS: dict[str, Entry] = {
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
     "schema": Entry(f"{_HERE}.schema.group", "Register, check and list Avro schemas.", _DATA),
     "dlq": Entry(f"{_HERE}.dlq.group", "Look at dead letters; send them again.", _DATA),
+    "offsets": Entry(
+        f"{_HERE}.offsets.group", "Show and export how far fragments have read.", _DATA
+    ),
     "node": Entry(f"{_HERE}.node.group", "Start and list nodes.", _REST),
     "config": Entry(f"{_HERE}.config.group", "Show the settings and where they come from.", _REST),
 }

@@ -1,0 +1,19 @@
+"""The `medusa offsets` group."""
+
+import click
+
+from pipeline.cli.lazy import Entry, LazyGroup
+
+_HERE = "pipeline.cli.commands.offsets"
+
+
+@click.group(
+    "offsets",
+    cls=LazyGroup,
+    entries={
+        "show": Entry(f"{_HERE}.show", "Show how far fragments have read their inputs."),
+        "export": Entry(f"{_HERE}.export", "Print positions as other tools take them."),
+    },
+)
+def command() -> None:
+    """Positions: up to where the results of a fragment are committed, per input partition."""

@@ -1,0 +1,116 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.records import KafkaRecord
+from pipeline.cli.positions import by_topic
+from pipeline.deploy.documents import replan
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    Incarnation,
+    NetworkName,
+    NetworkVersion,
+    Offset,
+    ParticipantId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.dead_letters.support import NAMES, NOW
+from tests.unit.deploy.twins import World, write_project
+
+Caller = Callable[..., Any]
+TOPIC = TopicName("car-sightings")
+
+
+@pytest.fixture
+def world(medusa: Caller) -> World:
+    """The small network, whose fragment `moving` has read three of five records."""
+    found = World.new()
+    write_project(Path())
+    assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
+    at = InputPartition(StreamName("sightings"), TOPIC, 0)
+    advances = InputPartition(StreamName("sightings"), NAMES.advances, 0)
+    read = {at: Offset(3), advances: Offset(7)}
+    marker = CommitMarker(
+        Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
+        BatchId(1), None, Totals(), NOW, "digest",
+    )  # fmt: skip
+    found.log.values[NAMES.markers] = encode_marker(marker)
+    return found
+
+
+@pytest.fixture
+def offsets(medusa: Caller, world: World) -> Caller:
+    """Calls `medusa offsets` on that."""
+    records = [KafkaRecord(TOPIC, 0, Offset(n), NOW, None, b"v") for n in range(5)]
+    connect = opener(world, TwinLog(records))
+
+    def call(*arguments: str) -> Any:
+        return medusa("offsets", *arguments, opener=connect)
+
+    return call
+
+
+def test_show_tells_position_end_and_lag_of_input_streams_only(offsets: Caller) -> None:
+    """What a fragment is told by its agent is no input stream."""
+    (row,) = offsets("show", "cars.moving", "-o", "json").data["offsets"]
+    assert row == {
+        "network": "cars",
+        "fragment": "moving",
+        "group": "medusa.local.cars.moving",
+        "input": "sightings",
+        "topic": "car-sightings",
+        "partition": 0,
+        "position": 3,
+        "end": 5,
+        "lag": 2,
+        "log_start": 0,
+        "next_record": "2023-11-14T22:13:20.000Z",
+    }
+
+
+def test_a_fragment_that_never_ran_has_no_position(offsets: Caller) -> None:
+    """Unknown is null, not zero; an export of it is refused."""
+    (row,) = offsets("show", "cars.stopped", "-o", "json").data["offsets"]
+    assert (row["position"], row["lag"], row["next_record"]) == (None, None, None)
+    assert "-" in offsets("show", "cars.stopped").out
+    refused = offsets("export", "cars.stopped")
+    assert refused.code == 65
+    assert "has not run yet" in refused.err
+
+
+def test_export_gives_the_forms_of_other_tools(offsets: Caller) -> None:
+    """Spark's JSON, the CSV of Kafka's tool, and data with the group."""
+    assert json.loads(offsets("export", "cars.moving").out) == {"car-sightings": {"0": 3}}
+    assert offsets("export", "moving", "--form", "kafka").out == "car-sightings,0,3\n"
+    (found,) = offsets("export", "cars.moving", "-o", "json").data["fragments"]
+    assert found["group"] == "medusa.local.cars.moving"
+    assert found["positions"] == {"car-sightings": {"0": 3}}
+
+
+def test_plain_text_is_of_one_fragment(offsets: Caller) -> None:
+    """A network of several is refused, with their names."""
+    called = offsets("export", "cars")
+    assert called.code == 65
+    assert "cars.moving, cars.stopped" in called.err
+
+
+def test_of_two_streams_in_one_topic_the_one_further_behind_counts(world: World) -> None:
+    """Who begins there misses nothing."""
+    version = world.catalog.version(NetworkName("cars"), NetworkVersion(1))
+    assert version is not None
+    fragment = replan(version, ParticipantId("local")).fragments[0]
+    positions = {
+        InputPartition(StreamName("a"), TOPIC, 0): Offset(9),
+        InputPartition(StreamName("b"), TOPIC, 0): Offset(4),
+        InputPartition(StreamName("b"), TopicName("other"), 0): Offset(1),
+    }
+    assert by_topic(fragment, positions) == {TOPIC: {0: 4}}
