@@ -1,10 +1,11 @@
 """A finished batch → the marker that its transaction carries. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Millis
+from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
 
@@ -40,11 +41,12 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a batch writes besides its marker."""
+    """What a batch writes besides its marker; `refused` is counted with what was before it."""
 
     records: int
     dead_letters: int
     late: int
+    refused: Mapping[str, Refused] = field(default_factory=dict)
 
 
 def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
@@ -100,4 +102,5 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         totals=totals,
         written_at_ms=now_ms,
         state=last.state,
+        refused=written.refused,
     )

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from pipeline.errors import BrokenInvariantError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import FORMAT_VERSION as MARKER_FORMAT
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
@@ -47,6 +48,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             },
             "written_at_ms": marker.written_at_ms,
             "state": marker.state,
+            **({"refused": _refused(marker.refused)} if marker.refused else {}),
         },
     )
 
@@ -80,6 +82,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         ),
         written_at_ms=Millis(fields.number("written_at_ms")),
         state=fields.text("state"),
+        refused=fields.refused() if "refused" in fields.members else {},
     )
 
 
@@ -150,6 +153,16 @@ def _nested(values: Mapping[InputPartition, int]) -> dict[str, dict[str, dict[st
     return nested
 
 
+def _refused(found: Mapping[str, Refused]) -> dict[str, object]:
+    return {
+        name: {
+            "within_ms": found[name].within_ms,
+            "windows": {str(w): found[name].windows[w] for w in sorted(found[name].windows)},
+        }
+        for name in sorted(found)
+    }
+
+
 def _decode(value: bytes, newest: int, what: str, place: str) -> "_Fields":
     try:
         found = json.loads(value)
@@ -216,6 +229,14 @@ class _Fields:
             for stream in inputs.members
             for topic in inputs.inner(stream).members
             for partition, value in inputs.inner(stream).inner(topic).numbered(kind).items()
+        }
+
+    def refused(self) -> dict[str, Refused]:
+        found = self.inner("refused")
+        return {
+            name: Refused(one.instant("within_ms"), one.inner("windows").numbered(int))
+            for name in found.members
+            for one in (found.inner(name),)
         }
 
     def _member(self, name: str) -> object:

@@ -5,9 +5,10 @@ so that it is visible exactly when the output that it describes is.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, Positions
 
 FORMAT_VERSION = 1
@@ -46,6 +47,7 @@ class CommitMarker:
         totals: counts since the first start.
         written_at_ms: wall time at which the batch was written; later copies keep it.
         state: the digest of the plan that decides what the state holds.
+        refused: the dead letters of the streams and boxes that have a limit of them.
     """
 
     epoch: Epoch
@@ -62,3 +64,4 @@ class CommitMarker:
     totals: Totals
     written_at_ms: Millis
     state: str
+    refused: Mapping[str, Refused] = field(default_factory=dict)

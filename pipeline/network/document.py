@@ -18,7 +18,8 @@ from pipeline.network import graph, topics, yaml_reader
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts
 from pipeline.network.boxes.kinds import KINDS
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Box, Network, Output
+from pipeline.network.limits import read_limit
+from pipeline.network.model import Box, Limit, Network, Output
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,
@@ -102,6 +103,7 @@ class _Loader:
     ) -> None:
         self.report = report
         self.schemas = schemas
+        self.limits: list[Limit] = []
 
     def load(self, root: YamlMap) -> Network | None:
         """The network, as far as it can be made; None without a name."""
@@ -141,6 +143,7 @@ class _Loader:
             replication=replication,
             retention_ms=retention,
             auto_create=auto_create,
+            limits=tuple(self.limits),
         )
 
     def _network_name(self, fields: Fields) -> NetworkName | None:
@@ -176,11 +179,17 @@ class _Loader:
                 continue
             inner = Fields(value, what, self.report)
             inner.line = key.line
+            self._limit(key.text, inner)
             draft = read_stream(StreamName(key.text), inner, partitions)
             found[key.text] = draft if fine else None
         if node is not None and not node.entries:
             self.report.add("streams names no stream", node.line)
         return found
+
+    def _limit(self, name: str, fields: Fields) -> None:
+        found = read_limit(name, fields)
+        if found is not None:
+            self.limits.append(found)
 
     # --- boxes ----------------------------------------------------------------------------------
 
@@ -228,6 +237,7 @@ class _Loader:
             self.report.add(message, key.line, box=key.text, choices=choices)
             return None
         draft = KINDS[kinds[0]](BoxName(key.text), fields, defaults)
+        self._limit(key.text, fields)
         fields.finish()
         return draft
 

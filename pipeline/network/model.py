@@ -175,6 +175,21 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """How many dead letters of a stream or a box are borne; more of them stop the fragment.
+
+    Args:
+        of: the stream or the box.
+        most: how many are borne, in one window.
+        within_ms: the size of the windows; None: all of time is one.
+    """
+
+    of: str
+    most: int
+    within_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """A checked network. `boxes` are in topological order, ties in the document's order."""
 
@@ -188,6 +203,8 @@ class Network:
     retention_ms: int
     """Retention of the topics that Medusa creates."""
     auto_create: bool
+    limits: tuple[Limit, ...] = ()
+    """How many dead letters are borne, of the streams and boxes that say so."""
 
     def by_name(self) -> Mapping[StreamName, "ExternalStream | Box"]:
         """Every stream by its name: the external ones, and the boxes that write the others."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pipeline import durations
-from pipeline.network.model import ExternalStream, StartAt
+from pipeline.network.model import ExternalStream, Limit, StartAt
 from pipeline.planner.boxes.catalogue import facts
 from pipeline.planner.boxes.words import Facts
 from pipeline.planner.instants import instant
@@ -39,6 +39,12 @@ def key_text(key: tuple[str, ...]) -> str:
     return f"({', '.join(key)})" if key else "none declared"
 
 
+def limit_text(limit: Limit) -> str:
+    """How many dead letters are borne, for people."""
+    within = "" if limit.within_ms is None else f" within {durations.format(limit.within_ms)}"
+    return f"stop above {limit.most}{within}"
+
+
 def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
     for box in fragment.boxes:
         yield f"box {box.name}", f"{box.kind} of {', '.join(box.inputs)}"
@@ -46,6 +52,8 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
             yield f"{label} of {box.name}", text
     for stream in fragment.inputs:
         yield from _input_facts(stream)
+    for limit in fragment.limits:
+        yield f"dead_letters of {limit.of}", limit_text(limit)
     output = fragment.output
     yield "output topic", output.topic
     yield "output key", key_text(output.key)

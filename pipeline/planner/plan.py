@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pipeline.ids import FragmentName, NetworkName, ParticipantId, StreamName, TopicName
 from pipeline.names import FragmentNames
-from pipeline.network.model import Box, ExternalStream
+from pipeline.network.model import Box, ExternalStream, Limit
 from pipeline.network.types import Columns
 
 
@@ -46,6 +46,8 @@ class Fragment:
     inputs: tuple[FragmentInput, ...]
     boxes: tuple[Box, ...]
     output: DerivedStream
+    limits: tuple[Limit, ...] = ()
+    """How many dead letters are borne, of the inputs and the boxes that it computes."""
 
     @property
     def name(self) -> FragmentName:

@@ -13,6 +13,7 @@ from pipeline.planner.passes.merge_aggregates import merge_aggregates
 from pipeline.planner.passes.name_outputs import name_outputs
 from pipeline.planner.passes.push_filters import push_filters
 from pipeline.planner.passes.settle_keys import settle_keys
+from pipeline.planner.passes.share_limits import share_limits
 from pipeline.planner.plan import Plan
 
 Pass = Callable[[Draft], Draft]
@@ -24,6 +25,7 @@ PASSES: tuple[Pass, ...] = (
     push_filters,
     name_outputs,
     cut,
+    share_limits,
     list_topics,
     check_topics,
 )

@@ -6,7 +6,7 @@ the transaction: a promise may come late, and once its marker is committed no la
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from brokers.kafka.admin import Isolation
@@ -25,6 +25,7 @@ from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
+from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.positions import Positions
@@ -112,6 +113,7 @@ class Sink:
             FencedError: another epoch owns the fragment.
             RetryError, UnavailableError: nothing was written; run the batch again.
             BrokenInvariantError: a record of a derived stream was late.
+            TooManyDeadLettersError: nothing was written, and running it again will not help.
         """
         clock = self._context.clock
         started_s = clock.monotonic_s()
@@ -126,16 +128,19 @@ class Sink:
         results = Results(table)
         late_ms = self._late_limit(facts, results)
         rejected = self._rejected(facts, late_ms, inspector)
+        sendable = self._sendable(results, late_ms)
+        refused = self._refused(rejected, sendable)
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
         writer = self._context.writer
         writer.begin()
         try:
-            sent, failed = self._send_results(self._sendable(results, late_ms))
+            sent, failed = self._send_results(sendable)
             self._send_rejected(rejected)
             written = Written(
                 records=sent,
                 dead_letters=len(rejected) + failed,
                 late=sum(1 for r in rejected if r.why.reason is Reason.LATE),
+                refused=refused,
             )
             marker, needed = self._next(facts, written)
             self._send_marker(marker)
@@ -225,6 +230,16 @@ class Sink:
                     "result is published",
                 )
         return rejected
+
+    def _refused(self, rejected: list[Rejected], results: Results) -> Mapping[str, Refused]:
+        """Count what has a limit, before anything is written."""
+        fragment, version = self._context.fragment, self._context.version
+        if not fragment.limits:
+            return {}
+        letters = [record.context(fragment.names, version) for record in rejected]
+        letters += [failed_result(why, at, version) for why, _, at in results.failed()]
+        place = f"fragment {self._context.id.network}.{self._context.id.fragment}"
+        return count(fragment.limits, self.marker.refused, letters, place)
 
     def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""

@@ -18,6 +18,7 @@ from pipeline.lanes.codec import (
     encode_boundary,
     encode_marker,
 )
+from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
@@ -46,6 +47,9 @@ MARKERS = st.builds(
     totals=st.builds(Totals, COUNTS, COUNTS, COUNTS, COUNTS),
     written_at_ms=INSTANTS,
     state=st.text(),
+    refused=st.dictionaries(
+        NAMES, st.builds(Refused, st.none() | INSTANTS, st.dictionaries(COUNTS, COUNTS, max_size=3))
+    ),
 )
 BOUNDARIES = st.builds(
     BoundaryRecord,

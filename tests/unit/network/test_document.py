@@ -216,7 +216,10 @@ def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
             "boxes: {b: {filter: s, wher: speed > 0}}\n",
             [
                 "network.yaml:4, box b: box b needs where",
-                "network.yaml:4, box b: box b has no key wher (there is: where, key, filter)",
+                (
+                    "network.yaml:4, box b: box b has no key wher "
+                    "(there is: where, key, filter, dead_letters)"
+                ),
             ],
         ),
         (

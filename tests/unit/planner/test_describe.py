@@ -3,7 +3,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from pipeline.ids import Millis, TopicName
-from pipeline.network.model import Network, StartAt
+from pipeline.network.model import Limit, Network, StartAt
 from pipeline.planner.describe import describe, differences
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
@@ -41,3 +41,13 @@ def test_differences_name_what_changed_came_and_went() -> None:
     )
     assert differences(after, before)[-1] == "new: column car of sightings `STRING NOT NULL`"
     assert differences(before, before) == ()
+
+
+def test_a_limit_of_dead_letters_is_told_in_the_words_of_the_document() -> None:
+    """With its span, and without."""
+    before = _fragments(tolls())[1]
+    limited = replace(before, limits=(Limit("sightings", 5), Limit("moving", 0, 60_000)))
+    assert differences(before, limited) == (
+        "new: dead_letters of sightings `stop above 5`",
+        "new: dead_letters of moving `stop above 0 within 1m`",
+    )

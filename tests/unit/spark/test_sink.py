@@ -27,8 +27,10 @@ from pipeline.ids import (
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.events import BatchFinished, FragmentId
+from pipeline.lanes.limits import Refused, TooManyDeadLettersError
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import Wanted, first_marker
+from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.hidden import Reason
@@ -415,3 +417,44 @@ def test_the_group_follows_what_is_committed() -> None:
     log.fails = {}
     write(written, Batch(facts(0, 7)))
     assert mirror.positions == [{AT.topic: {0: 0}}, {AT.topic: {0: 7}}]
+
+
+def limited(most: int) -> Fragment:
+    """A filter that bears so many records of its input that cannot be read."""
+    return replace(stateless(), limits=(Limit("sightings", most),))
+
+
+def test_a_batch_beyond_a_limit_is_not_written_at_all() -> None:
+    """No transaction is begun, and the marker stays: whoever runs it again decides the same."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events, limited(0))
+    batch = Batch(facts(0, 6, bad=1), [(b"a", NOW, None)], wrong=[rejected(Reason.UNDECODABLE)])
+    for _ in range(2):
+        with pytest.raises(TooManyDeadLettersError, match="stream sightings has 1 dead letter"):
+            write(written, batch)
+    assert (log.done, events, written.marker.batch) == ([], [], -1)
+
+
+def test_what_is_borne_is_counted_in_the_marker() -> None:
+    """The next batch, in this life or another, goes on counting from there."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events, limited(1))
+    bad = [rejected(Reason.UNDECODABLE)]
+    write(written, Batch(facts(0, 6, bad=1), wrong=bad))
+    assert written.marker.refused == {"sightings": Refused(None, {0: 1})}
+    write(written, Batch(facts(1, 7)))
+    assert written.marker.refused == {"sightings": Refused(None, {0: 1})}
+    with pytest.raises(TooManyDeadLettersError, match="2 dead letters"):
+        write(written, Batch(facts(2, 8, bad=1), wrong=bad))
+
+
+def test_a_result_that_cannot_be_computed_counts_for_its_box() -> None:
+    """It is refused before anything is sent."""
+    planned = fragment("tolls")
+    planned = replace(planned, limits=(Limit("tolls", 0),))
+    log = Log()
+    written = sink(log, [], planned)
+    word = "evaluation_failed:tolls:select.toll:1 / 0"
+    with pytest.raises(TooManyDeadLettersError, match="box tolls has 1 dead letter"):
+        write(written, Batch(facts(0, 5), [(b"{}", NOW, word)]))
+    assert log.done == []

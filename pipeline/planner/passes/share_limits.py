@@ -1,0 +1,46 @@
+"""Pass: each fragment gets the limits of dead letters of what it reads and computes.
+
+A box of the document may be computed in a fragment under another name, where boxes were merged or
+moved, and in several fragments, where it was copied. An expression remembers the box that it was
+written in, and so does a dead letter; limits follow it there. Each fragment counts for itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+
+from pipeline.network.model import Expression, ExternalStream
+from pipeline.planner.draft import Draft
+from pipeline.planner.plan import Fragment
+
+
+def share_limits(draft: Draft) -> Draft:
+    """Fill in the limits of the fragments, in the order of the document."""
+    limits = draft.network.limits
+    if not limits:
+        return draft
+    fragments = []
+    for fragment in draft.fragments:
+        names = frozenset(_refusing(fragment))
+        own = tuple(limit for limit in limits if limit.of in names)
+        fragments.append(replace(fragment, limits=own))
+    return replace(draft, fragments=tuple(fragments))
+
+
+def _refusing(fragment: Fragment) -> Iterator[str]:
+    """Every name under which a fragment refuses records: its external inputs, and its boxes."""
+    for stream in fragment.inputs:
+        if isinstance(stream, ExternalStream):
+            yield stream.name
+    for expression in _expressions(fragment.boxes):
+        yield expression.origin.box
+
+
+def _expressions(value: object) -> Iterator[Expression]:
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _expressions(item)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _expressions(getattr(value, field.name))
