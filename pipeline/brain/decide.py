@@ -26,7 +26,7 @@ from pipeline.brain.events import (
     StopLane,
     Tick,
 )
-from pipeline.brain.state import NO_EPOCH, Lane, NodeState
+from pipeline.brain.state import NO_EPOCH, Lane, NodeState, Rebuilding
 from pipeline.brain.status import ends_noted, status
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Millis
@@ -157,7 +157,7 @@ def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
         incarnation=event.incarnation,
         marker=event.marker,
         time=lane_time.begin(event.profile, event.marker, state.writers, now_ms),
-        rebuilding=False,
+        rebuilding=None,
         read_at_ms=event.marker.written_at_ms,
         running_since_ms=now_ms,
         retry_at_ms=None,
@@ -169,7 +169,9 @@ def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
 def _heard(lane: Lane, event: LaneRebuilding | BatchFinished | LaneStopped, now_ms: Millis) -> Lane:
     match event:
         case LaneRebuilding():
-            return replace(lane, epoch=event.epoch, rebuilding=True)
+            since_ms = now_ms if lane.rebuilding is None else lane.rebuilding.since_ms
+            how_far = Rebuilding(since_ms, event.offsets, event.read)
+            return replace(lane, epoch=event.epoch, rebuilding=how_far)
         case BatchFinished():
             return _finished(lane, event, now_ms)
         case LaneStopped():
@@ -214,7 +216,7 @@ def _stopped(lane: Lane, event: LaneStopped, now_ms: Millis) -> Lane:
         epoch=max(lane.epoch, event.epoch),
         incarnation=None,
         time=None,
-        rebuilding=False,
+        rebuilding=None,
         running_since_ms=None,
         failures=failures,
         retry_at_ms=Millis(now_ms + back_off_ms(lane.fragment, failures)),

@@ -24,6 +24,15 @@ class EndsSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """How far the rebuild of a lane's state is; `offsets` and `read` as in `LaneRebuilding`."""
+
+    since_ms: Millis
+    offsets: int
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lane:
     """One fragment's stable lane, as this node sees it.
 
@@ -36,7 +45,7 @@ class Lane:
         incarnation: of the running lane.
         time: event time of the running lane.
         marker: its last known commit marker.
-        rebuilding: whether the start that is under way builds the state from the log.
+        rebuilding: how far it is, if the start that is under way builds the state from the log.
         read_at_ms: when the marker that it began with was written: what it had not read then can
             have waited since.
         running_since_ms: when it last began to run.
@@ -57,7 +66,7 @@ class Lane:
     incarnation: Incarnation | None = None
     time: LaneTime | None = None
     marker: CommitMarker | None = None
-    rebuilding: bool = False
+    rebuilding: Rebuilding | None = None
     read_at_ms: Millis | None = None
     running_since_ms: Millis | None = None
     retry_at_ms: Millis | None = None

@@ -48,6 +48,7 @@ def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentSt
     error = lane.last_error
     if shown is LaneState.WAITING and unreachable:
         error = f"cannot be reached: topic {', '.join(unreachable)}"
+    rebuild = lane.rebuilding if shown is LaneState.REBUILDING else None
     return FragmentStatus(
         network=fragment.network,
         fragment=fragment.fragment,
@@ -65,6 +66,9 @@ def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentSt
         restarts=lane.restarts,
         batch_ms=lane.batch_ms,
         last_error=error,
+        rebuild_since_ms=rebuild.since_ms if rebuild else None,
+        rebuild_offsets=rebuild.offsets if rebuild else 0,
+        rebuild_read=rebuild.read if rebuild else 0,
         inputs=tuple((topic, by_topic[topic].records) for topic in sorted(by_topic)),
     )
 

@@ -194,6 +194,9 @@ class FragmentStatus:
         boundary_ms: the boundary last published for the output.
         dead_letters: written since the lane's first start.
         late_dropped: rows that Spark dropped as late since the lane's first start.
+        rebuild_since_ms: when the rebuild of the state began that is under way; None: none is.
+        rebuild_offsets: how many offsets it has to read.
+        rebuild_read: how many records it has read.
     """
 
     network: NetworkName
@@ -214,3 +217,6 @@ class FragmentStatus:
     last_error: str = ""
     inputs: tuple[tuple[TopicName, int], ...] = field(default=())
     """Lag in records per input topic, as far as it is measured."""
+    rebuild_since_ms: Millis | None = None
+    rebuild_offsets: int = 0
+    rebuild_read: int = 0

@@ -142,16 +142,33 @@ def as_data(one: Seen) -> dict[str, Any]:
         "restarts": status.restarts,
         "batch_ms": status.batch_ms,
         "last_error": status.last_error,
+        "rebuild": _rebuild_data(one),
     }
 
 
-def _error(state: str, last_error: str) -> str:
-    """The last error on one line; one that is over is left to programs.
+def _rebuild_data(one: Seen) -> dict[str, Any] | None:
+    """How far a rebuild of the state is; None when none is under way."""
+    status = one.status
+    if status is None or status.rebuild_since_ms is None or one.state != LaneState.REBUILDING.value:
+        return None
+    return {
+        "since": rfc3339(status.rebuild_since_ms),
+        "offsets": status.rebuild_offsets,
+        "records_read": status.rebuild_read,
+    }
+
+
+def _error(state: str, status: FragmentStatus) -> str:
+    """The last error on one line, or what a rebuild does; one that is over is left to programs.
 
     What happened comes first: the place in front of it is often a long path.
     """
     if state == LaneState.RUNNING.value:
         return ""
+    last_error, since_ms = status.last_error, status.rebuild_since_ms
+    if state == LaneState.REBUILDING.value and since_ms is not None:
+        read, all_of_it = f"{status.rebuild_read:,}", f"{status.rebuild_offsets:,}"
+        return f"read {read} of {all_of_it} in {span(status.reported_at_ms - since_ms)}"
     line = " ".join(last_error.split())
     place, colon, message = line.partition(": ")
     return message if colon and len(place) > _PLACE_WIDTH else line
@@ -161,7 +178,7 @@ def _row(one: Seen) -> tuple[str, ...]:
     status = one.status
     if status is None:
         return (one.name, one.state, _UNKNOWN, *(_UNKNOWN for _ in _COLUMNS[3:-1]), "")
-    lag, error = one.lag, _error(one.state, status.last_error)
+    lag, error = one.lag, _error(one.state, status)
     if one.state == LOST:
         seen = f"last seen {rfc3339(status.reported_at_ms)}"
         error = f"{seen}; {error}" if error else seen

@@ -31,12 +31,17 @@ class LaneStarted:
 
 @dataclass(frozen=True, slots=True)
 class LaneRebuilding:
-    """A lane that is starting builds its state from the log: `why`, and from how many offsets."""
+    """A lane that is starting builds its state from the log; told again as it gets on.
+
+    Args:
+        offsets: how many it has to read; there may be fewer records.
+        read: how many records it has read, as far as that is known.
+    """
 
     fragment: FragmentId
     epoch: Epoch
-    why: str
     offsets: int
+    read: int = 0
 
 
 @dataclass(frozen=True, slots=True)

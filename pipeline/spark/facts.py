@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.errors import BrokenInvariantError
@@ -73,6 +74,22 @@ class Engine:
             late=late,
             largest=largest,
         )
+
+    def records_read(self) -> int:
+        """How many records the query's jobs have read so far; 0 when Spark cannot tell.
+
+        A task tells when it is done, and every ten seconds before.
+        """
+        context = self._stream().sparkSession().sparkContext()
+        jobs, store = context.statusTracker(), context.statusStore()
+        try:
+            return sum(
+                int(store.lastStageAttempt(stage).inputRecords())
+                for job in jobs.getJobIdsForGroup(str(self.query.runId))
+                for stage in jobs.getJobInfo(job).get().stageIds()
+            )
+        except Py4JError:  # a stage that it has forgotten, or Java is gone, which the lane notices
+            return 0
 
     def _stream(self) -> Any:
         wrapped = self.query._jsq  # noqa: SLF001 - the only way to the engine's objects

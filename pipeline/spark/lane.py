@@ -281,12 +281,16 @@ class StableLane:
         log = Log(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
         todo = log.prepare(start, lowered, self._settings.fragment.names.dead_letters)
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
-        self._host.tell(LaneRebuilding(self._id, self._settings.epoch, start.why, todo.records))
+        told = LaneRebuilding(self._id, self._settings.epoch, todo.records)
+        self._host.tell(told)
         spark, end = self._host.spark, start.marker.end
         plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
 
         def run(lowered: Lowered) -> None:
             inspector = Inspector(spark, lowered, self._options())
+
+            def watch(engine: Engine) -> None:
+                self._host.tell(replace(told, read=min(engine.records_read(), told.offsets)))
 
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
                 rows.write.format("noop").mode("overwrite").save()
@@ -297,7 +301,7 @@ class StableLane:
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
             name = f"{self._label}.{self._settings.epoch}.rebuild"
-            self._runner.run(Query(name, rows, lowered, folder, write, once=True))
+            self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
 
         lowered = self._knowing_schemas(lowered, run)
         self._log.info("the state is rebuilt")

@@ -46,6 +46,7 @@ class Query:
         folder: its checkpoint.
         write: what happens to each batch.
         once: whether it ends after the one batch that is planned in the checkpoint.
+        watch: called about once a second while it runs.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Query:
     folder: Path
     write: Write
     once: bool = False
+    watch: Callable[[Engine], None] = lambda _: None
 
 
 class QueryRunner:
@@ -85,7 +87,7 @@ class QueryRunner:
             running = (writer.trigger(once=True) if query.once else writer).start()
             holder.append(Engine(running, query.lowered))
             ready.set()
-            self._watch(running, once=query.once)
+            self._watch(running, query, holder[0])
         except PySparkException as error:
             raise self._failure(error, query) from error
 
@@ -108,12 +110,13 @@ class QueryRunner:
         finally:
             self._in_batch.release()
 
-    def _watch(self, running: StreamingQuery, *, once: bool) -> None:
+    def _watch(self, running: StreamingQuery, query: Query, engine: Engine) -> None:
         while not self._stop.is_set():
             if running.awaitTermination(POLL_S):
-                if once:
+                if query.once:
                     return
                 raise RetryError("the query ended by itself")
+            query.watch(engine)
         self._end(running)
 
     def _end(self, running: StreamingQuery) -> None:

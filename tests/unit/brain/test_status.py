@@ -6,7 +6,8 @@ from pipeline.boundaries.lane_time import ENDS_FRESH_MS
 from pipeline.brain.status import ENDS_LOG_MAX, status
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Millis
+from pipeline.ids import Epoch, Millis
+from pipeline.lanes.events import LaneRebuilding
 from tests.unit.brain.support import CARS, LEFT, SPEED, START_MS, Agent, at, wish
 
 ONE, TWO = at(CARS, 0), at(CARS, 1)
@@ -142,6 +143,24 @@ def test_a_lane_that_just_started_is_not_waiting_yet(agent: Agent) -> None:
     assert agent.report().state is LaneState.RUNNING
     later(agent, ENDS_FRESH_MS + 1)
     assert agent.report().state is LaneState.WAITING
+
+
+def test_a_rebuild_is_reported_with_how_far_it_is() -> None:
+    """Since when, how much it has to read and has read; nothing of it when the lane runs."""
+    agent = Agent()
+    agent.want(wish())
+    began = agent.now
+    agent.hear(LaneRebuilding(SPEED, Epoch(1), 1_000))
+    later(agent, 3_000)
+    agent.hear(LaneRebuilding(SPEED, Epoch(1), 1_000, 400))
+    report = agent.report()
+    assert report.state is LaneState.REBUILDING
+    assert report.rebuild_since_ms == began
+    assert (report.rebuild_offsets, report.rebuild_read) == (1_000, 400)
+    agent.started(CARS)
+    report = agent.report()
+    assert report.state is LaneState.RUNNING
+    assert (report.rebuild_since_ms, report.rebuild_offsets) == (None, 0)
 
 
 def test_counts_and_boundary_come_from_the_marker(agent: Agent) -> None:

@@ -25,7 +25,12 @@ def _deployed(medusa: Caller, world: World) -> Opener:
 
 
 def _report(
-    world: World, fragment: str, state: LaneState, error: str = "", lag: int | None = None
+    world: World,
+    fragment: str,
+    state: LaneState,
+    error: str = "",
+    lag: int | None = None,
+    rebuild: int = 0,
 ) -> None:
     name = FragmentName(fragment)
     world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
@@ -34,6 +39,8 @@ def _report(
         FragmentStatus(
             CARS, name, NODE, epoch, state, NOW,
             records_in=5, lag_records=lag, lag_ms=lag, last_error=error,
+            rebuild_since_ms=Millis(NOW - 75_000) if rebuild else None,
+            rebuild_offsets=3 * rebuild, rebuild_read=rebuild,
         )
     )  # fmt: skip
 
@@ -220,6 +227,20 @@ def test_the_lag_of_a_fragment_that_does_not_run_is_unknown(medusa: Caller) -> N
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert (found["lag_records"], found["lag_ms"]) == (None, None)
     assert "last seen" not in medusa("status", opener=connect).out
+
+
+def test_status_shows_how_far_a_rebuild_is(medusa: Caller) -> None:
+    """How much of how much and for how long, instead of the error that led to it."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.REBUILDING, "the checkpoint is damaged", rebuild=400_000)
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert row.endswith("read 400,000 of 1,200,000 in 1m15s")
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]["rebuild"]
+    assert (found["offsets"], found["records_read"]) == (1_200_000, 400_000)
+    _report(world, "moving", LaneState.RUNNING)
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["rebuild"] is None
 
 
 def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> None:
