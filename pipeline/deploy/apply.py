@@ -136,9 +136,9 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
     created = _begun_before(network, servers)
     if found.create_topics:
         tell(f"creating {counted(len(found.create_topics), 'topic')}")
-        for topic in found.create_topics:
-            if topic.external:
-                tell(f"input topic {topic.name} does not exist: creating it too")
+        for new in found.create_topics:
+            if new.external:
+                tell(f"input topic {new.name} does not exist: creating it too")
         servers.catalog.begin_deploy(network, tuple(topic.name for topic in found.create_topics))
         created += servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
     for topic in _adopted(comparison, created):

@@ -63,7 +63,7 @@ def test_a_file_is_not_a_data_folder(medusa: Caller) -> None:
     for verb in ("up", "down", "status"):
         called = medusa(verb, "--data", "file")
         assert called.code == 69
-        assert "file: this is a file, and the data folder has to be a folder" in called.err
+        assert "/file is a file, so that the data folder cannot be there" in called.err
 
 
 def test_steps_are_told_in_tenths() -> None:
