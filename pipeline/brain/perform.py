@@ -18,7 +18,7 @@ from pipeline.brain.plans import Plans
 from pipeline.brain.state import NO_EPOCH, NodeState
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
-from pipeline.clock import Clock, Deadline
+from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, Millis, NetworkVersion, NodeId, ParticipantId, TopicName
 from pipeline.lanes import codec
@@ -181,6 +181,7 @@ class Performer:
             running.lane.run()
         except FencedError as found:
             error, fenced = str(found), True
+            _log.warning("%s", self._whose(fragment, epoch), extra=_label(fragment))
         except (InputError, BrokenInvariantError) as found:
             error, retry = str(found), False
         except MedusaError as found:
@@ -191,6 +192,28 @@ class Performer:
         if error is not None:
             _log.warning("stopped: %s", error, extra=_label(fragment))
         self._tell(LaneStopped(fragment, epoch, error, retry, fenced))
+
+    def _whose(self, fragment: FragmentId, epoch: Epoch) -> str:
+        """Who owns a fragment that this node was fenced off, and what this node does about it."""
+        context = self._context
+        try:
+            owner = context.catalog.owner(fragment.network, fragment.fragment)
+        except MedusaError as error:
+            return (
+                f"fenced with epoch {epoch}, and the catalog cannot tell whose it is now "
+                f"({error.message}): not started again before it can"
+            )
+        if owner is None:
+            return f"fenced with epoch {epoch}; nobody owns it now: started again if it is wanted"
+        if owner.node == context.node:
+            return (
+                f"fenced with epoch {epoch}; the catalog says that this node owns it with epoch "
+                f"{owner.epoch}: started again after a while"
+            )
+        return (
+            f"fenced with epoch {epoch}; node {owner.node} owns it with epoch {owner.epoch} since "
+            f"{rfc3339(owner.claimed_at_ms)}: left to it as long as it is up"
+        )
 
     def _claim(self, fragment: FragmentId) -> Epoch:
         context = self._context

@@ -65,10 +65,11 @@ FRAGMENT = FragmentRecord(
 
 @dataclass
 class Lane:
-    """A lane that runs until it is stopped, or raises what a test wants."""
+    """A lane that runs until it is stopped, or raises what a test wants: at once or then."""
 
     settings: LaneSettings
     raises: Exception | None = None
+    raises_then: Exception | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
@@ -76,6 +77,8 @@ class Lane:
         if self.raises is not None:
             raise self.raises
         assert self.stopped.wait(10)
+        if self.raises_then is not None:
+            raise self.raises_then
 
     def request_stop(self) -> None:
         """End the wait."""
@@ -197,6 +200,34 @@ def test_what_ends_a_lane_tells_whether_to_try_again(
     assert (told.retry, told.fenced) == (retry, fenced)
     assert told.error is not None
     assert str(error) in told.error
+
+
+@pytest.mark.parametrize(
+    ("owner", "said"),
+    [
+        ("node2", "fenced with epoch 1; node node2 owns it with epoch 2 since 1970-01-01T00:00:05"),
+        ("node1", "this node owns it with epoch 2: started again after a while"),
+        ("", "this node owns it with epoch 1: started again after a while"),
+    ],
+)
+def test_a_fenced_lane_says_in_the_log_whose_the_fragment_is(
+    make_node: Callable[[Exception | None], Node],
+    wait_for: WaitFor,
+    caplog: pytest.LogCaptureFixture,
+    owner: str,
+    said: str,
+) -> None:
+    """Who owns it, with which epoch, and what this node does about it."""
+    node = make_node(None)
+    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    wait_for(lambda: node.lanes, "the lane is made")
+    if owner:
+        node.catalog.claim(NETWORK, MOVING.fragment, NodeId(owner), OWNER, Millis(5_000))
+    node.lanes[0].raises_then = FencedError("another instance has taken over")
+    node.lanes[0].request_stop()
+    wait_for(lambda: node.told, "the end is told")
+    assert said in caplog.text
+    assert "stopped: another instance has taken over" in caplog.text
 
 
 def test_an_advance_goes_to_the_fragments_own_topic(
