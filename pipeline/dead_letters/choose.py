@@ -10,7 +10,7 @@ from pipeline.ids import Millis, Offset
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for; None: any. Times are Kafka timestamps, from (inclusive) and to (not)."""
+    """What is asked for; None: any. Times are when letters came, from (inclusive) and to (not)."""
 
     reason: str | None = None
     box: str | None = None
@@ -19,7 +19,7 @@ class Wanted:
 
     def holds(self, letter: Letter) -> bool:
         """Whether a letter is asked for."""
-        time_ms = letter.record.timestamp_ms
+        time_ms = letter.came_ms
         return (
             self.reason in {None, letter.reason}
             and self.box in {None, letter.box}
@@ -30,7 +30,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a dead-letter topic holds; the times are Kafka timestamps, None when it is empty."""
+    """What a dead-letter topic holds; the times are when letters came, None when it is empty."""
 
     count: int
     redriven: int
@@ -48,7 +48,7 @@ def summary(letters: Iterable[Letter], sent: Container[tuple[int, Offset]]) -> S
     for letter in letters:
         reasons[letter.reason] += 1
         redriven += letter.number in sent
-        time_ms = letter.record.timestamp_ms
+        time_ms = letter.came_ms
         oldest = time_ms if oldest is None else min(oldest, time_ms)
         newest = time_ms if newest is None else max(newest, time_ms)
     by_count = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))

@@ -23,12 +23,14 @@ class Place:
 class Letter:
     """One record of a dead-letter topic.
 
-    `record` is as it lies there. `at` is where the refused record stands, None for a result that
+    `record` is as it lies there; `timestamp_ms` is the Kafka timestamp that the refused record had.
+    `at` is where the refused record stands, None for a result that
     no single record stands for; `first` where it stood before it was sent again for the first time.
     What a header does not say is empty, None, or attempt 1.
     """
 
     record: KafkaRecord
+    timestamp_ms: Millis
     reason: str
     message: str
     box: str
@@ -49,6 +51,11 @@ class Letter:
         return self.record.partition, self.record.offset
 
     @property
+    def came_ms(self) -> Millis:
+        """When the broker took it; in topics of an earlier version the original's timestamp."""
+        return self.record.timestamp_ms
+
+    @property
     def original_headers(self) -> Headers:
         """The headers that the original came with."""
         return tuple(
@@ -64,12 +71,13 @@ def read(record: KafkaRecord) -> Letter:
         if value is not None and name.startswith((PREFIX, REDRIVEN_PREFIX))
     }
     found = {n.removeprefix(PREFIX): v for n, v in said.items() if n.startswith(PREFIX)}
-    schema, event_time, closed = (
-        _number(found.get(name)) for name in ("schema", "event_time", "closed")
+    schema, event_time, closed, timestamp = (
+        _number(found.get(name)) for name in ("schema", "event_time", "closed", "timestamp")
     )
     at = _place(found.get("topic", ""), found.get("partition"), found.get("offset"))
     return Letter(
         record=record,
+        timestamp_ms=record.timestamp_ms if timestamp is None else Millis(timestamp),
         reason=found.get("reason", UNKNOWN),
         message=found.get("message", ""),
         box=found.get("box", ""),

@@ -37,7 +37,7 @@ def purge(
     Args:
         letters: all that there are.
         ends: the end of each partition when they were read.
-        before_ms: only what has an older Kafka timestamp; None: whatever its age.
+        before_ms: only what came before; None: whatever its age.
         needed: from where on a rebuild reads each input; None: the fragment never ran.
     """
     until: dict[int, Offset] = {}
@@ -57,7 +57,7 @@ def purge(
 
 
 def _stays(letter: Letter, before_ms: Millis | None, needed: Positions | None) -> str:
-    if before_ms is not None and letter.record.timestamp_ms >= before_ms:
+    if before_ms is not None and letter.came_ms >= before_ms:
         return "younger"
     if letter.at is None or needed is None:
         return ""

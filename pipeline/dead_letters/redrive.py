@@ -45,7 +45,7 @@ class Rules:
 
     def obstacle(self, letter: Letter) -> str:
         """Why a letter is not sent again; empty when it can be."""
-        expires = self.kept_from_ms is not None and letter.record.timestamp_ms < self.kept_from_ms
+        expires = self.kept_from_ms is not None and letter.timestamp_ms < self.kept_from_ms
         for holds, why in (
             (letter.reason == UNKNOWN, "no fragment wrote it"),
             (letter.at is None, "no single record stands for a failed result: only a replay helps"),

@@ -53,7 +53,7 @@ def send(
                 topic,
                 record.key,
                 record.value,
-                timestamp_ms=record.timestamp_ms,
+                timestamp_ms=letter.timestamp_ms,
                 headers=headers_again(letter),
                 partition=at % partitions,
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from brokers.records import KafkaRecord
-from pipeline.ids import FragmentName, TopicName
+from pipeline.ids import FragmentName, Millis, TopicName
 from pipeline.lanes.dead_letters import PREFIX
 from tests.faults.history import Fate, Finding, Kind, Letter, Place, Sent, place_of
 
@@ -58,7 +58,8 @@ def letter_of(fragment: FragmentName, record: KafkaRecord) -> Letter:
         origin=origin,
         key=record.key,
         value=record.value,
-        timestamp_ms=record.timestamp_ms,
+        # The topic's own timestamps say when letters came.
+        timestamp_ms=Millis(int(context.get("timestamp", record.timestamp_ms))),
         context=context,
     )
 

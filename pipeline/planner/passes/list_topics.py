@@ -8,6 +8,8 @@ How the settings were chosen:
 - Kafka counts retention of a derived topic from its records' timestamps, which are event times.
 - Since Kafka 4 a broker refuses timestamps more than an hour ahead of its clock. Event time may be
   ahead (`ahead` of a stream says how far), so derived topics allow any timestamp.
+- A dead letter is kept from when it came, however old its record is: the broker stamps it, and the
+  record's own timestamp is in a header.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
 - With three or more replicas two must have a record before it counts as written.
@@ -31,6 +33,8 @@ Config = tuple[tuple[str, str], ...]
 
 _COMPACTED: Config = (("cleanup.policy", "compact"), ("segment.bytes", str(SEGMENT_BYTES)))
 _ANY_TIME: Config = (("message.timestamp.after.max.ms", str(ANY_TIMESTAMP)),)
+
+_STAMPED: Config = (("message.timestamp.type", "LogAppendTime"),)
 
 
 def list_topics(draft: Draft) -> Draft:
@@ -63,7 +67,7 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     yield replace(tentative, follows=(output.topic,))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
-    yield replace(_kept(network, names.dead_letters, widest), follows=inputs)
+    yield replace(_kept(network, names.dead_letters, widest, _STAMPED), follows=inputs)
     yield replace(_kept(network, names.redrive, widest), follows=inputs)
     advances = _kept(network, names.advances, 1, (("segment.bytes", str(SEGMENT_BYTES)),))
     yield replace(advances, single_partition=True)

@@ -85,11 +85,13 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     unknown = SchemaId(medusa.registry.register("again-other-value", text) + 1)
     headers = (("trace", b"1"), ("trace", b"2"), ("none", None))
     sent = wire.join(unknown, good.body + b"\x02y")
-    medusa.send(
-        "again-in", sent, key=b"k", partition=1, timestamp_ms=reading["at"], headers=headers
-    )
+    old = reading["at"] - 1_800_000
+    medusa.send("again-in", sent, key=b"k", partition=1, timestamp_ms=old, headers=headers)
     medusa.producer.flush(10)
     _await(medusa, names.dead_letters, 1)
+    (letter,) = medusa.records(names.dead_letters)
+    assert dict(letter.headers)[f"{PREFIX}timestamp"] == str(old).encode()
+    assert letter.timestamp_ms > reading["at"] - 1_000, "the broker stamps it when it comes"
     listed = dlq("list", "again")["fragments"][0]
     assert (listed["letters"], listed["redriven"]) == (1, 0)
     assert listed["reasons"] == {"schema_not_found": 1}
@@ -105,7 +107,7 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     assert medusa.decoded("again-out")[0]["half"] == 25.0
     (copy,) = medusa.records(names.redrive)
     assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (
-        b"k", sent, reading["at"], 1,
+        b"k", sent, old, 1,
     )  # fmt: skip
     assert copy.headers[:3] == headers
     assert dlq("list", "again")["fragments"][0]["redriven"] == 1

@@ -45,9 +45,15 @@ def log() -> TwinLog:
     young = Millis(4_000_000_000_000)
     return TwinLog(
         [
-            record(0, (("h", b"\xff"),), time=young),
-            record(1, reason="late", time=Millis(young + 1), event_time_ms=NOW, closed_ms=NOW),
-            record(2, reason="schema_not_found", schema=SchemaId(9), time=Millis(young + 2)),
+            record(0, (("h", b"\xff"),), time=Millis(young - 9), came=young),
+            record(1, reason="late", came=Millis(young + 1), event_time_ms=NOW, closed_ms=NOW),
+            record(
+                2,
+                reason="schema_not_found",
+                schema=SchemaId(9),
+                time=young,
+                came=Millis(young + 2),
+            ),
         ]
     )
 
@@ -103,9 +109,13 @@ def test_show_says_what_is_wrong_and_is_complete_as_json(dlq: Caller) -> None:
     assert (first["key"], first["input"], first["message"]) == (
         "key", "sightings", "the bytes are no Sighting",
     )  # fmt: skip
+    assert (first["timestamp"], first["came"]) == (
+        "2096-10-02T07:06:39.991Z", "2096-10-02T07:06:40.000Z",
+    )  # fmt: skip
     assert lines[1]["closed"] == "2023-11-14T22:13:20.000Z"
     text = dlq("show", "moving", "--limit", "1").out
     assert text.startswith("0@2  2096-10-02T07:06:40.002Z  schema_not_found  box moving\n")
+    assert "  from   car-sightings 1@102 of 2096-10-02T07:06:40.000Z, input sightings\n" in text
     assert "  value  hex 76616c7565 (" in text
     assert dlq("show", "moving", "--reason", "late", "-o", "json").data["offset"] == 1
     assert "no such dead letter" in dlq("show", "moving", "--to", "1h").err
@@ -187,7 +197,7 @@ def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World, log: Twin
 
 
 def test_purge_before_a_time_keeps_what_is_younger(dlq: Caller, log: TwinLog) -> None:
-    """By the records' Kafka timestamps."""
+    """By when they came."""
     found = dlq("purge", "moving", "--before", "2096-10-02T07:06:40.001Z", "--yes", "-o", "json")
     assert (found.data["removed"], found.data["kept_as_younger"]) == (1, 2)
     assert len(log.records) == 2

@@ -23,7 +23,10 @@ NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName(
 
 
 def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaRecord:
-    """A record of the dead-letter topic; `more` replaces what its context says, or its `time`."""
+    """A record of the dead-letter topic; `more` replaces what its context says.
+
+    `time` is the original's timestamp, `came` that of the topic: the same unless said otherwise.
+    """
     partition = more.pop("own_partition", 0)
     facts: dict[str, Any] = {
         "reason": "undecodable",
@@ -38,11 +41,12 @@ def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaReco
         "version": NetworkVersion(1),
         **more,
     }
+    came = facts.pop("came", facts["timestamp_ms"])
     return KafkaRecord(
         NAMES.dead_letters,
         partition,
         Offset(number),
-        facts["timestamp_ms"],
+        came,
         b"key",
         b"value",
         headers(NAMES, Context(**facts), original),

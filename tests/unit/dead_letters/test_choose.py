@@ -19,17 +19,17 @@ from tests.unit.dead_letters.support import NOW, letter
 def test_a_letter_is_asked_for_when_everything_fits(wanted: Wanted, held: list[int]) -> None:
     """A time range holds its beginning and not its end."""
     letters = [
-        letter(0, time=NOW),
-        letter(1, time=Millis(NOW + 1), reason="late"),
-        letter(2, time=Millis(NOW + 2), box="other"),
+        letter(0, came=NOW),
+        letter(1, came=Millis(NOW + 1), reason="late"),
+        letter(2, came=Millis(NOW + 2), box="other"),
     ]
     assert [one.number[1] for one in letters if wanted.holds(one)] == held
 
 
 def test_letters_are_counted_by_reason_the_most_frequent_first() -> None:
-    """With the oldest and newest timestamp, in whatever order they come."""
+    """With when the oldest and the newest came, in whatever order they are read."""
     times = (NOW, Millis(NOW - 5), Millis(NOW + 5))
-    letters = [letter(i, time=times[i], reason="late" if i else "undecodable") for i in range(3)]
+    letters = [letter(i, came=times[i], reason="late" if i else "undecodable") for i in range(3)]
     found = summary(letters, {(0, Offset(2)), (1, Offset(0))})
     assert (found.count, found.redriven) == (3, 1)
     assert list(found.reasons.items()) == [("late", 2), ("undecodable", 1)]

@@ -1,6 +1,6 @@
 from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Place, read
-from pipeline.ids import Offset, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
 from tests.unit.dead_letters.support import NOW, letter
 
@@ -34,3 +34,11 @@ def test_a_failed_result_has_no_place() -> None:
     """No single record stands for it."""
     found = letter(input=None, topic=None, partition=None, offset=None)
     assert (found.at, found.first, found.input) == (None, None, "")
+
+
+def test_the_originals_timestamp_is_in_a_header() -> None:
+    """The topic's own says when the letter came; a topic of an earlier version says it twice."""
+    found = letter(time=NOW, came=Millis(NOW + 86_400_000))
+    assert (found.timestamp_ms, found.came_ms) == (NOW, NOW + 86_400_000)
+    strange = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, ())
+    assert (read(strange).timestamp_ms, read(strange).came_ms) == (NOW, NOW)

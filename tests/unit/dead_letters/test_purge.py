@@ -26,10 +26,10 @@ def test_a_needed_letter_stays_with_all_behind_it() -> None:
 def test_the_first_young_letter_ends_what_goes() -> None:
     """Each partition by itself."""
     letters = [
-        letter(0, time=Millis(NOW - 2)),
-        letter(1, time=NOW),
-        letter(2, time=Millis(NOW - 2)),
-        letter(7, own_partition=1, time=Millis(NOW - 2)),
+        letter(0, came=Millis(NOW - 2)),
+        letter(1, came=NOW),
+        letter(2, came=Millis(NOW - 2)),
+        letter(7, own_partition=1, came=Millis(NOW - 2)),
     ]
     found = purge(letters, {0: Offset(3), 1: Offset(8)}, NOW, None)
     assert (found.until, found.removed, found.younger) == ({0: 1, 1: 8}, 2, 2)

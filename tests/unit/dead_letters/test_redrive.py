@@ -99,7 +99,7 @@ def test_every_letter_is_sent_once_however_often_runs_are_killed(
 def test_the_copy_is_the_original_with_what_routes_it() -> None:
     """Key, value, time and headers as they were; ours behind them; in the original's partition."""
     original = (("a", b"1"), ("a", None))
-    one = letter(5, original, port="only", attempt=2, partition=6)
+    one = letter(5, original, port="only", attempt=2, partition=6, came=Millis(NOW + HOUR))
     topic = Topic()
     topic.run([one])
     (copy,) = topic.visible
@@ -153,8 +153,8 @@ def test_what_the_topic_is_about_to_forget_is_not_sent() -> None:
     assert kept_from_ms == NOW - 23 * HOUR
     assert kept_from(HOUR, NOW) == NOW - HOUR + HOUR // 10
     rules = Rules(READS, kept_from_ms, lambda _: True)
-    assert "retention" in rules.obstacle(letter(time=Millis(NOW - 23 * HOUR - 1)))
-    assert rules.obstacle(letter(time=Millis(NOW - 23 * HOUR))) == ""
+    assert "retention" in rules.obstacle(letter(time=Millis(NOW - 23 * HOUR - 1), came=NOW))
+    assert rules.obstacle(letter(time=Millis(NOW - 23 * HOUR), came=Millis(0))) == ""
 
 
 def test_a_tally_says_what_became_of_each_letter() -> None:

@@ -140,7 +140,10 @@ def test_headers_tell_origin_and_reason() -> None:
     record = KafkaRecord(DLQ, 1, Offset(5), Millis(9), b"k", b"v", headers)
     found = letter_of(BOX, record)
     assert (found.reason, found.port, found.origin) == ("late", "left", Place(IN, 2, 17))
+    assert found.timestamp_ms == 9
     assert letter_of(BOX, replace(record, headers=headers[:2])).origin is None
+    told = replace(record, headers=(*headers, ("medusa.error.timestamp", b"3")))
+    assert letter_of(BOX, told).timestamp_ms == 3
 
 
 def test_a_fragment_computes_with_what_it_did_not_refuse() -> None:

@@ -25,8 +25,8 @@ _COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "k
 def command(session: Session, name: str) -> None:
     """Count the dead letters of every fragment, or of those that are named.
 
-    Oldest and newest are Kafka timestamps of the records; kept says how long and how much the topic
-    holds. Redriven letters stay in it until they are purged or expire.
+    Oldest and newest are when they came; kept says how long and how much the topic holds. Redriven
+    letters stay in it until they are purged or expire.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ from pipeline.planner.plan import Fragment
 
 @click.command("purge")
 @click.argument("fragment")
-@click.option("--before", metavar="TIME", help="Those with an older Kafka timestamp.")
+@click.option("--before", metavar="TIME", help="Those that came before.")
 @click.option("--all", "everything", is_flag=True, help="Those of any age.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")

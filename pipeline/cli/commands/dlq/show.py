@@ -25,8 +25,8 @@ _HEX_BYTES = 48
 @click.argument("fragment")
 @reason_option("Only those with this reason.")
 @click.option("--box", metavar="BOX", help="Only those that this box refused.")
-@click.option("--from", "start", metavar="TIME", help="Only from this Kafka timestamp on.")
-@click.option("--to", "end", metavar="TIME", help="Only before this Kafka timestamp.")
+@click.option("--from", "start", metavar="TIME", help="Only those that came from then on.")
+@click.option("--to", "end", metavar="TIME", help="Only those that came before.")
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many."
 )
@@ -71,7 +71,7 @@ def command(
 
 
 def _order(letter: Letter) -> tuple[int, ...]:
-    return (letter.record.timestamp_ms, *letter.number)
+    return (letter.came_ms, *letter.number)
 
 
 def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
@@ -80,7 +80,8 @@ def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
-        "timestamp": content.data["timestamp"],
+        "timestamp": _time(letter.timestamp_ms),
+        "came": _time(letter.came_ms),
         "reason": letter.reason,
         "message": letter.message,
         "box": letter.box,
@@ -105,7 +106,8 @@ def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
 
 def _text(letter: Letter, content: Decoded) -> str:
     record = letter.record
-    head = [f"{record.partition}@{record.offset}", content.data["timestamp"] or "-", letter.reason]
+    head = [f"{record.partition}@{record.offset}", content.data["timestamp"] or "-"]
+    head.append(letter.reason)
     head += [f"box {letter.box}"] if letter.box else []
     head += [letter.field] if letter.field else []
     head += [f"attempt {letter.attempt}"] if letter.attempt > 1 else []
@@ -123,7 +125,7 @@ def _text(letter: Letter, content: Decoded) -> str:
 def _from(letter: Letter) -> str:
     if letter.at is None:
         return "a result, which no single record stands for"
-    told = f"{_words(letter.at)}, input {letter.input}"
+    told = f"{_words(letter.at)} of {_time(letter.timestamp_ms)}, input {letter.input}"
     again = letter.first is not None and letter.first != letter.at
     return f"{told}; at first {_words(letter.first)}" if again and letter.first else told
 

@@ -39,6 +39,17 @@ def test_what_lanes_read_is_kept_equally_long() -> None:
     assert dict(topics["net.tolls.advances"].config)["retention.ms"] == "1234"
 
 
+def test_dead_letters_are_kept_from_when_they_came() -> None:
+    """An old record's letter is not removed with the record; the broker stamps only these."""
+    stamped = {
+        name
+        for name, topic in _topics().items()
+        if dict(topic.config).get("message.timestamp.type") == "LogAppendTime"
+    }
+    assert stamped == {name for name in _topics() if name.endswith(".dlq")}
+    assert len(stamped) == 3
+
+
 def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
     """Their records count in one order, and only the newest per key."""
     topics = _topics()
