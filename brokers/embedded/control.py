@@ -8,6 +8,7 @@ be left over from a process that was killed.
 import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -205,7 +206,8 @@ def _wait_for_lock(data: Path, lock: int, clock: Clock) -> None:
             raise RefusedError(
                 f"a stack runs here already: process {other.pid}",
                 place=str(data),
-                hint="stop it with medusa down, or choose another data folder",
+                hint=f"`{shlex.join(('medusa', 'down', '--data', str(data)))}` stops it; or choose "
+                "another data folder",
             )
         deadline.check(f"something still holds {data / 'stack.lock'}")
         clock.sleep(_POLL_S)

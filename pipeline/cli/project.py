@@ -18,7 +18,8 @@ from pipeline.settings import SETTINGS, Settings, combine, problem_with
 
 PROJECT_FILE = "medusa.yaml"
 DOCUMENT_FILE = "network.yaml"
-_FLAG = "flag"
+FLAG = "flag"
+"""Where a value came from that was given on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def load_project(
     """
     file = find_project_file(folder)
     base = file.parent if file else folder
-    above = ((_FLAG, flags), ("environment", from_environment(environment)))
+    above = ((FLAG, flags), ("environment", from_environment(environment)))
     below = (
         (f"project file {file}", read_settings_file(file) if file else {}),
         _user_layer(environment),

@@ -1,6 +1,7 @@
 """`medusa up`: Kafka, ZooKeeper, a schema registry and one node on this machine."""
 
 import os
+import shlex
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from pipeline.cli.detached import Teller, medusa_command, start_detached
 from pipeline.cli.node_lock import only_node
 from pipeline.cli.options import with_session
 from pipeline.cli.progress import StepPrinter
+from pipeline.cli.project import FLAG, PROJECT_FILE, Project
 from pipeline.cli.session import Session
 from pipeline.cli.supervise import Supervisor
 from pipeline.clock import Deadline
@@ -59,7 +61,8 @@ def command(
     """Start Kafka, ZooKeeper, a schema registry and one node on this machine.
 
     Stays until Ctrl-C, or returns when ready with --detach. Data are kept in the data folder across
-    restarts. The first start fetches jars into a cache; later ones need no network.
+    restarts: .medusa in the project, or what --data says; without either nothing is started. The
+    first start fetches jars into a cache; later ones need no network.
 
     Ports that are chosen here hold for this run: commands of this project use them as long as it
     lasts, other programs have to be told. To keep them, write them into medusa.yaml.
@@ -79,6 +82,7 @@ def command(
         registry_port or port_of("registry.url", settings.registry_url),
     )
     _refuse_shared_ports(wanted)
+    _require_place(session.project)
     if detach:
         arguments = [
             *(f"--set={name}={value}" for name, value in session.flags.items()),
@@ -88,7 +92,7 @@ def command(
             *(["--no-node"] if no_node else []),
         ]
         start_detached(arguments, session.project, StepPrinter(session.printer), session.clock)
-        _show(session, wanted, node=not no_node)
+        _show(session, wanted, node=not no_node, end=down_command(session.project))
         return
     with Teller(tell_fd, StepPrinter(session.printer)) as teller:
         _run(session, wanted, teller, node=not no_node)
@@ -106,6 +110,28 @@ def _refuse_shared_ports(wanted: StackSettings) -> None:
                 f"{one} and {other} cannot both have port {port}",
                 hint="give each of them its own; `medusa up --help` names the options.",
             )
+
+
+def _require_place(project: Project) -> None:
+    """Refuse to leave a data folder in whatever folder somebody happens to stand in.
+
+    Raises:
+        RefusedError: there is no project, and nobody said where data go.
+    """
+    if project.file is None and project.source("data") == "default":
+        raise RefusedError(
+            f"there is no project here: no {PROJECT_FILE} in this folder or above it",
+            place=str(project.folder),
+            hint="`medusa init` makes one; or say where data go, with --data FOLDER.",
+        )
+
+
+def down_command(project: Project) -> str:
+    """What ends the stack of this project's data folder."""
+    words = ["medusa", "down"]
+    if project.source("data") == FLAG:
+        words += ["--data", str(project.data)]
+    return shlex.join(words)
 
 
 def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool) -> None:
@@ -216,7 +242,7 @@ def _sigterm_interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(session: Session, wanted: StackSettings, *, node: bool) -> None:
+def _show(session: Session, wanted: StackSettings, *, node: bool, end: str = "Ctrl-C") -> None:
     addresses = stack_addresses(wanted)
     logs = str(session.project.logs)
     lines = [
@@ -227,6 +253,7 @@ def _show(session: Session, wanted: StackSettings, *, node: bool) -> None:
         f"  Node             {session.settings.node if node else 'none'}",
         f"  Data             {session.settings.data}",
         f"  Logs             {logs}",
+        f"  To end it        {end}",
         *other_programs(addresses, os.environ),
     ]
     session.printer.show(

@@ -10,11 +10,12 @@ import pytest
 
 from brokers.embedded.progress import Step
 from pipeline.cli.addresses import port_of
-from pipeline.cli.commands.up import other_programs
+from pipeline.cli.commands.up import down_command, other_programs
 from pipeline.cli.detached import Teller
 from pipeline.cli.node_log import LineFormatter, log_to
 from pipeline.cli.output import Format, Printer, Table
 from pipeline.cli.progress import words
+from pipeline.cli.project import load_project
 from pipeline.cli.supervise import HEALTHY_AFTER_S, WAITS_S, Supervisor, after_end
 from pipeline.errors import RefusedError
 
@@ -55,6 +56,26 @@ def test_one_port_is_not_given_to_two_servers(medusa: Caller) -> None:
     assert called.code == 65
     assert "Kafka and the schema registry cannot both have port 7001" in called.err
     assert not Path(".medusa").exists()
+
+
+def test_up_outside_of_a_project_needs_to_be_told_where_data_go(medusa: Caller) -> None:
+    """Nothing is left behind, and nothing said of `down` where nothing runs is wrong."""
+    called = medusa("up")
+    assert called.code == 65
+    assert "there is no project here: no medusa.yaml in this folder or above it" in called.err
+    assert "--data FOLDER" in called.err
+    assert not Path(".medusa").exists()
+    down = medusa("down", "--data", "elsewhere")
+    assert down.code == 0
+    assert f"nothing runs in {Path.cwd()}/elsewhere;" in down.out
+
+
+def test_the_command_that_ends_a_stack_names_the_folder_where_it_has_to(tmp_path: Path) -> None:
+    """A folder that only the command line names has to be named again."""
+    (tmp_path / "medusa.yaml").write_text("participant: us\n", encoding="utf-8")
+    assert down_command(load_project({}, {}, tmp_path)) == "medusa down"
+    there = load_project({"data": "/my data"}, {}, tmp_path)
+    assert down_command(there) == "medusa down --data '/my data'"
 
 
 def test_a_file_is_not_a_data_folder(medusa: Caller) -> None:
