@@ -1,8 +1,9 @@
 """`medusa logs`: what the nodes of this machine logged, all of it or about one fragment."""
 
+import heapq
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -27,11 +28,11 @@ _POLL_S = 0.3
     type=click.IntRange(min=0),
     default=100,
     show_default=True,
-    help="How many of the last entries to begin with.",
+    help="How many of the last entries to begin with, over all nodes.",
 )
 @with_session
 def command(session: Session, fragment: str | None, *, follow: bool, lines: int) -> None:
-    """Show what the nodes on this machine logged; with FRAGMENT, only about that one.
+    """Show what the nodes on this machine logged, by time; with FRAGMENT, only about that one.
 
     FRAGMENT is the name of a fragment, or network.fragment.
 
@@ -48,15 +49,15 @@ def command(session: Session, fragment: str | None, *, follow: bool, lines: int)
             place=str(session.project.logs),
             hint="logs are on the machine where the node runs; is it up? try `medusa up`.",
         )
-    shown = [entry for file in files for entry in _last(file, fragment, lines)]
+    last = merged([_last(file, fragment, lines) for file in files])
+    shown = deque(last, maxlen=lines)
     for entry in shown:
         session.printer.line(entry)
     if fragment is not None and not shown and lines:
         _say_nothing_found(session, files, fragment, follow=follow)
     if follow:
-        for line in _follow(files, session.clock):
-            if fragment is None or about(line, fragment):
-                session.printer.line(line)
+        for entry in select(_follow(files, session.clock), fragment):
+            session.printer.line(entry)
 
 
 def _last(file: Path, fragment: str | None, lines: int) -> Iterable[str]:
@@ -99,6 +100,16 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(held)
 
 
+def merged(files: Sequence[Iterable[str]]) -> Iterator[str]:
+    """The entries of several logs by their times; those of one log stay in their order."""
+    return heapq.merge(*files, key=_time)
+
+
+def _time(entry: str) -> str:
+    """When an entry was written; they all have one form and zone, so that texts compare as times."""
+    return entry.partition(" ")[0] if _BEGINS.match(entry) else ""
+
+
 def select(found: Iterable[str], fragment: str | None) -> Iterator[str]:
     """The entries about one fragment; all of them if none is named."""
     return (entry for entry in found if fragment is None or about(entry, fragment))
@@ -111,9 +122,13 @@ def about(entry: str, fragment: str) -> bool:
 
 
 def _follow(files: tuple[Path, ...], clock: Clock) -> Iterator[str]:
-    """Lines that are added, until Ctrl-C. A file that was made anew is read from its beginning."""
+    """Entries that are added, until Ctrl-C; a file that was made anew is read from its beginning.
+
+    What is found in one look is in the order of its times.
+    """
     read = {file: file.stat().st_size for file in files}
     while True:
+        new: list[list[str]] = []
         for file in files:
             size = file.stat().st_size if file.exists() else 0
             if size < read[file]:
@@ -125,5 +140,6 @@ def _follow(files: tuple[Path, ...], clock: Clock) -> Iterator[str]:
                 added = stream.read(size - read[file])
             whole = added.rfind(b"\n") + 1
             read[file] += whole
-            yield from added[:whole].decode("utf-8", "replace").splitlines()
+            new.append(list(entries(added[:whole].decode("utf-8", "replace").splitlines())))
+        yield from merged(new)
         clock.sleep(_POLL_S)

@@ -39,6 +39,22 @@ def test_only_the_last_entries(medusa: Caller) -> None:
     assert medusa("logs", "-n", "2").out.splitlines() == LOG.splitlines()[2:]
 
 
+def test_the_logs_of_several_nodes_are_one_by_time(medusa: Caller) -> None:
+    """-n counts over all of them; lines that belong together stay so."""
+    _log()
+    other = Path(".medusa/logs/node-a.log")
+    other.write_text(
+        "2026-01-01T00:00:01.500Z INFO a is up\n2026-01-01T00:00:02.500Z INFO [tolls.moving] b\n",
+        encoding="utf-8",
+    )
+    lines, ours = medusa("logs").out.splitlines(), LOG.splitlines()
+    a, b = other.read_text(encoding="utf-8").splitlines()
+    assert lines == [*ours[:2], a, *ours[2:4], b, ours[4]]
+    assert medusa("logs", "-n", "3").out.splitlines() == [*ours[2:4], b, ours[4]]
+    assert medusa("logs", "-n", "0").out == ""
+    assert medusa("logs", "tolls.moving", "-n", "1").out == f"{b}\n"
+
+
 def test_no_logs_is_told_with_the_place(medusa: Caller) -> None:
     """Without a node's log the command says where it looked."""
     called = medusa("logs")
