@@ -106,7 +106,7 @@ def merged(files: Sequence[Iterable[str]]) -> Iterator[str]:
 
 
 def _time(entry: str) -> str:
-    """When an entry was written; they all have one form and zone, so that texts compare as times."""
+    """When an entry was written; all times have one form and zone, so texts compare as times."""
     return entry.partition(" ")[0] if _BEGINS.match(entry) else ""
 
 
