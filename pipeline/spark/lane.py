@@ -22,7 +22,7 @@ from brokers.kafka.reader import read_last
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Clock, Deadline
-from pipeline.errors import RetryError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, StreamName, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
@@ -47,6 +47,7 @@ from pipeline.lanes.start import (
 )
 from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
+from pipeline.spark.beside import Beside
 from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import KafkaReader, emit
 from pipeline.spark.facts import Engine
@@ -68,6 +69,7 @@ from pipeline.spark.surroundings import Surveyor
 
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
+SETTLE_DEADLINE_S = 60.0
 RECORDS_PER_BATCH = 400_000
 """Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
 FETCH_WAIT_MS = 5
@@ -126,6 +128,7 @@ class StableLane:
         self._runner = QueryRunner(self._stop)
         self._checkpoints = Checkpoints(host.checkpoints, fragment.names)
         self._label = f"{self._id.network}.{self._id.fragment}"
+        self._beside = Beside(f"write {self._label}")
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
     def request_stop(self) -> None:
@@ -153,6 +156,7 @@ class StableLane:
         except (Py4JError, ConnectionError) as error:
             raise RetryError(f"Java does not answer: {first_line(error)}") from error
         finally:
+            self._beside.close()
             writer.close()
             boundaries.close()
 
@@ -268,6 +272,7 @@ class StableLane:
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
+            beside=self._beside,
             clock=self._clock,
             tell=self._host.tell,
         )
@@ -316,11 +321,24 @@ class StableLane:
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
                 sink.write(rows, batch, engine, inspector)
 
+            def watch(_: Engine) -> None:
+                self._beside.check()
+
             rows = emit(lowered, self._reader(sink.marker.end), sink.marker.incarnation)
             name = f"{self._label}.{self._settings.epoch}"
-            self._runner.run(Query(name, rows, lowered, folder, write))
+            self._runner.run(Query(name, rows, lowered, folder, write, watch=watch))
 
-        self._knowing_schemas(lowered, run)
+        try:
+            self._knowing_schemas(lowered, run)
+        finally:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Let the last batch be written; if it cannot be, the next start does it again."""
+        try:
+            self._beside.wait(SETTLE_DEADLINE_S)
+        except MedusaError as error:
+            self._log.info("the last batch was not written: %s", error)
 
     def _knowing_schemas(self, lowered: Lowered, run: Callable[[Lowered], None]) -> Lowered:
         """Run, and run again with what was looked up whenever a batch meets new schema ids."""

@@ -3,7 +3,7 @@
 `facts.py`, `inspect.py` and `brokers/kafka/` are the real ones; tests hand in twins.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from pyarrow import Table
@@ -99,3 +99,13 @@ class Followed(Protocol):
 
     def follow(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
         """Let the group's offsets become these positions soon; does not wait."""
+
+
+class Jobs(Protocol):
+    """As in `beside.py`."""
+
+    def start(self, job: Callable[[], None]) -> None:
+        """Run a job when the one before it has ended well."""
+
+    def wait(self) -> None:
+        """Wait until the last job has ended; raises what it raised."""

@@ -46,7 +46,7 @@ class Query:
         folder: its checkpoint.
         write: what happens to each batch.
         once: whether it ends after the one batch that is planned in the checkpoint.
-        watch: called about once a second while it runs.
+        watch: called about once a second while it runs; a MedusaError from it ends the query.
     """
 
     name: str
@@ -64,6 +64,7 @@ class QueryRunner:
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
         self._in_batch = threading.Lock()
+        self._ending = threading.Event()
         self._raised: MedusaError | None = None
 
     def run(self, query: Query) -> None:
@@ -74,6 +75,7 @@ class QueryRunner:
             MedusaError: what its `write` raised, or what Spark said in our words.
         """
         self._raised = None
+        self._ending.clear()
         holder: list[Engine] = []
         ready = threading.Event()
 
@@ -98,11 +100,9 @@ class QueryRunner:
     def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
         # Whoever ends the query holds the lock and waits for this call, so never wait for long.
         while not self._in_batch.acquire(timeout=LOCK_S):
-            if self._stop.is_set():
-                raise StoppingError
+            self._no_more()
         try:
-            if self._stop.is_set():
-                raise StoppingError
+            self._no_more()
             query.write(rows, batch, engine)
         except MedusaError as error:
             self._raised = error
@@ -110,17 +110,27 @@ class QueryRunner:
         finally:
             self._in_batch.release()
 
+    def _no_more(self) -> None:
+        if self._stop.is_set() or self._ending.is_set():
+            raise StoppingError
+
     def _watch(self, running: StreamingQuery, query: Query, engine: Engine) -> None:
         while not self._stop.is_set():
             if running.awaitTermination(POLL_S):
                 if query.once:
                     return
                 raise RetryError("the query ended by itself")
-            query.watch(engine)
+            try:
+                query.watch(engine)
+            except MedusaError:
+                self._end(running)
+                raise
         self._end(running)
+        raise StoppingError
 
     def _end(self, running: StreamingQuery) -> None:
         """Stop between two batches: inside one, Spark's own error handling would fail."""
+        self._ending.set()
         if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
             raise RetryError("the last batch did not finish in time")
         try:
@@ -129,7 +139,6 @@ class QueryRunner:
             _log.debug("the query ended while it was stopped: %s", first_line(error))
         finally:
             self._in_batch.release()
-        raise StoppingError
 
 
 _DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")

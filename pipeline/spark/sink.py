@@ -3,11 +3,16 @@
 In this order: rows (the batch is executed by taking them), facts, dead letters, records, marker,
 commit. Nothing is visible before the commit, everything after it. The boundary follows, outside of
 the transaction: a promise may come late, and once its marker is committed no later owner breaks it.
+
+A batch of a stateless lane is written while Spark computes the next one. Spark then counts it as
+done before its marker is committed; should the marker never be, the next start finds a checkpoint
+that is ahead, and begins at the marker: positions are all that such a lane has.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from brokers.kafka.admin import Isolation
 from pipeline.boundaries.profile import Joined, LaneProfile, Stateless, Windowed
@@ -37,6 +42,7 @@ from pipeline.spark.ports import (
     BatchEngine,
     BatchRows,
     Followed,
+    Jobs,
     PartitionEnds,
     Records,
     SecondLook,
@@ -76,8 +82,19 @@ class SinkContext:
     output_partitions: int
     boundaries: Records
     mirror: Followed
+    beside: Jobs
     clock: Clock
     tell: Callable[[LaneEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A computed batch of which everything is decided: it only has to be written."""
+
+    facts: BatchFacts
+    results: Results
+    rejected: list[Rejected]
+    refused: Mapping[str, Refused]
 
 
 class Sink:
@@ -108,6 +125,8 @@ class Sink:
     ) -> None:
         """Execute and write one batch.
 
+        What goes wrong with a batch that is written beside the query is raised with the next one.
+
         Raises:
             UnknownSchemasError: look them up and run the batch again.
             FencedError: another epoch owns the fragment.
@@ -119,6 +138,7 @@ class Sink:
         started_s = clock.monotonic_s()
         table = rows.toArrow()
         facts = engine.batch_facts(batch)
+        self._context.beside.wait()
         if facts.unknown:
             raise UnknownSchemasError(inspector.unknown_ids(self.marker.end, facts.end))
         if is_repeat(self.marker, facts):
@@ -130,19 +150,27 @@ class Sink:
         rejected = self._rejected(facts, late_ms, inspector)
         sendable = self._sendable(results, late_ms)
         refused = self._refused(rejected, sendable)
+        commit = partial(self._commit, _Judged(facts, sendable, rejected, refused), started_s)
+        if isinstance(self._context.profile.shape, Stateless):
+            self._context.beside.start(commit)
+        else:
+            commit()
+
+    def _commit(self, judged: _Judged, started_s: float) -> None:
+        """Write a batch in one transaction; it is the truth from its commit on."""
+        clock, writer = self._context.clock, self._context.writer
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
-        writer = self._context.writer
         writer.begin()
         try:
-            sent, failed = self._send_results(sendable)
-            self._send_rejected(rejected)
+            sent, failed = self._send_results(judged.results)
+            self._send_rejected(judged.rejected)
             written = Written(
                 records=sent,
-                dead_letters=len(rejected) + failed,
-                late=sum(1 for r in rejected if r.why.reason is Reason.LATE),
-                refused=refused,
+                dead_letters=len(judged.rejected) + failed,
+                late=sum(1 for r in judged.rejected if r.why.reason is Reason.LATE),
+                refused=judged.refused,
             )
-            marker, needed = self._next(facts, written)
+            marker, needed = self._next(judged.facts, written)
             self._send_marker(marker)
             writer.commit(deadline)
         except FencedError:

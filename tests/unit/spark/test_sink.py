@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from brokers.kafka.transactions import Headers
 from pipeline.boundaries.profile import profile
 from pipeline.brain.events import Event
 from pipeline.clock import Deadline, SystemClock
-from pipeline.errors import BrokenInvariantError, FencedError, RetryError
+from pipeline.errors import BrokenInvariantError, FencedError, MedusaError, RetryError
 from pipeline.ids import (
     BatchId,
     Epoch,
@@ -132,6 +132,26 @@ class Mirror:
         self.positions.append(positions)
 
 
+@dataclass
+class AtOnce:
+    """Runs jobs at once; what one raised is raised by the next call."""
+
+    failed: Exception | None = None
+
+    def start(self, job: Callable[[], None]) -> None:
+        """Run it."""
+        self.wait()
+        try:
+            job()
+        except MedusaError as error:
+            self.failed = error
+
+    def wait(self) -> None:
+        """Raise what went wrong."""
+        if self.failed is not None:
+            raise self.failed
+
+
 class Admin:
     """Every topic has one partition that ends at 42."""
 
@@ -195,6 +215,7 @@ def sink(
     planned: Fragment | None = None,
     plain: Plain | None = None,
     mirror: Mirror | None = None,
+    beside: AtOnce | None = None,
 ) -> Sink:
     """A sink right after its first marker."""
     planned = planned or stateless()
@@ -209,6 +230,7 @@ def sink(
         output_partitions=1,
         boundaries=plain or Plain(log),
         mirror=mirror or Mirror(),
+        beside=beside or AtOnce(),
         clock=SystemClock(),
         tell=events.append,
     )
@@ -372,14 +394,17 @@ def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
     [(RetryError("later"), "abort"), (FencedError("another"), "commit")],
 )
 def test_a_transaction_that_fails_leaves_the_last_marker(error: Exception, last: str) -> None:
-    """It is aborted, unless somebody else owns the transactional id; the batch can run again."""
+    """It is aborted, unless somebody else owns the transactional id; no later batch is written."""
     log = Log(fails={"commit": error})
     written = sink(log, [])
     before = written.marker
-    with pytest.raises(type(error)):
-        write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
-    assert written.marker is before
+    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
     assert log.done[-1] == (last, "")
+    log.fails, done = {}, [*log.done]
+    with pytest.raises(type(error)):
+        write(written, Batch(facts(1, 6)))
+    assert written.marker is before
+    assert log.done == done
 
 
 def test_a_boundary_that_could_not_be_published_is_published_with_the_next_batch() -> None:
@@ -410,13 +435,12 @@ def test_a_start_publishes_what_was_promised_before() -> None:
 
 def test_the_group_follows_what_is_committed() -> None:
     """From the start on, and not with a batch that was given up."""
-    log, mirror = Log(fails={"commit": RetryError("no")}), Mirror()
+    log, mirror = Log(), Mirror()
     written = sink(log, [], mirror=mirror)
-    with pytest.raises(RetryError):
-        write(written, Batch(facts(0, 5)))
-    log.fails = {}
-    write(written, Batch(facts(0, 7)))
-    assert mirror.positions == [{AT.topic: {0: 0}}, {AT.topic: {0: 7}}]
+    write(written, Batch(facts(0, 5)))
+    log.fails = {"commit": RetryError("no")}
+    write(written, Batch(facts(1, 7)))
+    assert mirror.positions == [{AT.topic: {0: 0}}, {AT.topic: {0: 5}}]
 
 
 def limited(most: int) -> Fragment:
