@@ -6,16 +6,16 @@ something broken stays silent, so that each mistake is told once.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline import durations
 from pipeline.errors import DocumentError, Problem
 from pipeline.ids import BoxName, NetworkName, StreamName, TopicName
 from pipeline.names import NAME_PATTERN
-from pipeline.nearest import nearest_first
+from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
-from pipeline.network.boxes.common import Defaults, Draft, StreamFacts
+from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_syntax
 from pipeline.network.boxes.kinds import KINDS
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
@@ -227,13 +227,11 @@ class _Loader:
         kinds = [kind for kind in KINDS if fields.has(kind)]
         if len(kinds) != 1:
             written = [word.text for word, _ in value.entries]
-            message = (
-                f"box {key.text} is both {' and '.join(kinds)}"
+            message, choices = (
+                (f"box {key.text} is both {' and '.join(kinds)}", ())
                 if kinds
-                else f"box {key.text} does not say what it is"
+                else _no_kind(key.text, written)
             )
-            near = nearest_first(written[0] if written else "", tuple(KINDS))
-            choices = () if kinds else near
             self.report.add(message, key.line, box=key.text, choices=choices)
             return None
         draft = KINDS[kinds[0]](BoxName(key.text), fields, defaults)
@@ -257,12 +255,14 @@ class _Loader:
             self.report.add(f"a loop: {way}", drafts[loop[0]].line, box=loop[0])
         facts = dict(streams)
         boxes: list[Box] = []
+        built: set[str] = set()
         for name in order:
             draft = drafts[name]
             inputs = [facts.get(text.value) for text in draft.inputs]
             given = [f for f in inputs if f is not None]
             if name not in known or len(given) != len(inputs):
                 continue
+            built.add(name)
             box = draft.build(given, self.report)
             if box is not None:
                 boxes.append(box)
@@ -270,6 +270,9 @@ class _Loader:
                 facts[name] = StreamFacts(
                     StreamName(name), box.columns, box.event_time_column, sound=sound
                 )
+        for name, draft in drafts.items():
+            if name not in built:
+                check_syntax(draft, self.report)
         return tuple(boxes)
 
     def _known_inputs(self, drafts: Mapping[str, Draft], names: set[str]) -> set[str]:
@@ -337,3 +340,13 @@ class _Loader:
         }
         if network is not None:
             topics.check_collisions(network, external, chosen, boxes, self.report)
+
+
+def _no_kind(box: str, written: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What to say of a box without a kind, and the kinds: those first that may be meant."""
+    message, kinds = f"box {box} does not say what it is", tuple(KINDS)
+    # The kind is written first, unless another word looks more like one.
+    meant = next((word for word in written if near(word, kinds)), written[0] if written else "")
+    if meant:
+        message += f": there is no kind of box called {meant}"
+    return message, nearest_first(meant, kinds)

@@ -96,6 +96,15 @@ def check_with(
     return Checked(None, tuple(dict.fromkeys(walk.faults)))
 
 
+def syntax(text: str) -> tuple[Fault, ...]:
+    """What keeps an expression from being parsed, whatever its names mean."""
+    try:
+        parsing.parse(text)
+    except FaultError as error:
+        return (error.fault,)
+    return ()
+
+
 def finished(text: str, term: Term, origin: Origin) -> Expression:
     """A checked term as the expression that others read."""
     return Expression(

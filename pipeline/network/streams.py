@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -12,10 +12,11 @@ from pipeline.ids import Millis, StreamName, Subject, TopicName
 from pipeline.names import value_subject
 from pipeline.network import avro_types
 from pipeline.network.boxes.common import StreamFacts
-from pipeline.network.expressions import check
+from pipeline.network.expressions import check, syntax
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Expression, ExternalStream, Origin, Silence, StartAt
 from pipeline.network.scope import Scope, Source
+from pipeline.network.term import Fault
 from pipeline.network.types import Scalar
 
 LATENESS_MS = durations.parse("5s")
@@ -151,6 +152,8 @@ def build_stream(
     """Check a stream against its schema; what is wrong is reported."""
     schema = _schema(draft, schemas, report)
     if schema is None:
+        if draft.event_time is not None:
+            _event_time_faults(draft.name, draft.event_time, syntax(draft.event_time.value), report)
         return BuiltStream(None, None)
     event_time = _event_time(draft, schema, report)
     facts = StreamFacts(
@@ -190,14 +193,20 @@ def _event_time(
     scope = Scope((Source(schema.columns, unreadable=dict(schema.unreadable)),))
     origin = Origin(field="event_time")
     checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP, origin=origin)
-    for fault in checked.faults:
+    _event_time_faults(draft.name, draft.event_time, checked.faults, report)
+    return checked.expression
+
+
+def _event_time_faults(
+    stream: StreamName, text: Text, faults: Iterable[Fault], report: Report
+) -> None:
+    for fault in faults:
         report.add(
-            f"event_time of stream {draft.name}: {fault.message}",
-            draft.event_time.line,
+            f"event_time of stream {stream}: {fault.message}",
+            text.line,
             choices=fault.choices,
             hint=fault.hint,
         )
-    return checked.expression
 
 
 def _schema(

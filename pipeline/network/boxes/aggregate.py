@@ -97,6 +97,11 @@ class AggregateDraft(OneInput):
     by: tuple[Entry, ...]
     compute: tuple[Entry, ...]
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The groups and the computed columns."""
+        return (*self.by, *self.compute)
+
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Aggregate | None:
         """Check groups and computed columns, and work out what comes out."""
         (facts,) = inputs

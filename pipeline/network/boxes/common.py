@@ -13,7 +13,7 @@ from typing import Protocol
 from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network.coercion import is_orderable
-from pipeline.network.expressions import check
+from pipeline.network.expressions import check, syntax
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, ColumnRef, Computed, Origin
 from pipeline.network.scope import Scope
@@ -63,6 +63,10 @@ class Draft(Protocol):
     def inputs(self) -> tuple[Text, ...]:
         """The streams that it names, in the order of its ports."""
 
+    @property
+    def entries(self) -> tuple["Entry", ...]:
+        """Every expression that is written in it, with the name that a mistake is told under."""
+
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Box | None:
         """The checked box; None when something is wrong with it (reported)."""
 
@@ -111,6 +115,13 @@ class OneInput(Headed):
     def inputs(self) -> tuple[Text, ...]:
         """The one stream it reads."""
         return (self.input,)
+
+
+def check_syntax(draft: Draft, report: Report) -> None:
+    """Report what does not parse in a box that cannot be built, since it lacks an input."""
+    for entry in draft.entries:
+        faults = syntax(entry.text.value)
+        report.faults(faults, entry.text.line, box=draft.name, column=entry.name.value)
 
 
 WINDOW_WORD = "window"

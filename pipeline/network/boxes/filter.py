@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pipeline.ids import BoxName, StreamName
 from pipeline.network.boxes.common import (
     Defaults,
+    Entry,
     OneInput,
     StreamFacts,
     key_or,
@@ -44,6 +45,11 @@ class FilterDraft(OneInput):
     """A filter as written."""
 
     where: Text
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The condition."""
+        return (Entry(Text("where", self.where.line), self.where),)
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Filter | None:
         """Check the condition; columns and event time are the input's."""

@@ -81,6 +81,13 @@ class JoinDraft(Headed):
         """Left, then right."""
         return (self.left, self.right)
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The bound, where it is an expression, and the columns."""
+        within = self.within
+        bound = [Entry(Text("within", within.line), within)] if isinstance(within, Text) else []
+        return (*bound, *(self.select or ()))
+
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Join | None:
         """Check `on`, `within` and `select`, and work out columns, event time and key."""
         left, right = inputs

@@ -48,6 +48,11 @@ class MapDraft(OneInput):
 
     select: tuple[Entry, ...]
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The columns."""
+        return self.select
+
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Map | None:
         """Check the expressions; the event time goes on, under its new name if it is selected."""
         (facts,) = inputs

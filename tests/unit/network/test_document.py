@@ -163,6 +163,42 @@ def test_schema_references_come_with_their_lines(tolls_text: str) -> None:
     assert schema_references("streams: 5", "f") == ()
 
 
+def test_what_does_not_parse_is_told_also_behind_an_unknown_input(problems_of: ProblemsOf) -> None:
+    """In every kind of box and on a loop; what names mean stays silent there."""
+    found = problems_of(
+        HEAD
+        + """\
+boxes:
+  f: {filter: sss, where: speed >}
+  m: {map: f, select: {a: 1 +, b: whatever}}
+  g: {aggregate: m, window: 1m, by: {c: (1}, compute: {d: sum(}}
+  j: {join: {left: g, right: s, on: [car], within: left.a BETWEEN}, select: {e: "'x"}}
+  l: {filter: l, where: 1 2}
+"""
+    )
+    assert [text.partition(":")[2][:22] for text in found if "does not parse" in text] == [
+        "5, box f, column where",
+        "6, box m, column a: th",
+        "7, box g, column c: th",
+        "7, box g, column d: th",
+        "8, box j, column withi",
+        "8, box j, column e: th",
+        "9, box l, column where",
+    ]
+    assert len(found) == len("fmcdjel") + len(["no stream sss", "a loop"])
+
+
+def test_an_event_time_that_does_not_parse_is_told_also_without_a_schema() -> None:
+    """Both mistakes are told at once."""
+    text = HEAD.replace("seen_at", "seen_at +") + "boxes: {b: {filter: s, where: speed > 0}}\n"
+    with pytest.raises(DocumentError) as caught:
+        load(text, "network.yaml", {})
+    messages = [problem.message for problem in caught.value.problems]
+    assert messages[0] == "schema of stream s is missing: s.avsc"
+    assert messages[1].startswith("event_time of stream s: the expression does not parse")
+    assert len(messages) == 2
+
+
 def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
     """Each with file, line, box, column and what exists instead; the text is a golden file."""
     found = problems_of((DATA / "ten-mistakes.yaml").read_text())
@@ -205,6 +241,33 @@ def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
         ),
         (
             "boxes: {b: {fliter: s, where: speed > 0}}\n",
+            [
+                (
+                    "network.yaml:4, box b: box b does not say what it is: there is no kind of box "
+                    "called fliter (there is: filter, map, aggregate, join)"
+                )
+            ],
+        ),
+        (
+            "boxes: {b: {explode: s}}\n",
+            [
+                (
+                    "network.yaml:4, box b: box b does not say what it is: there is no kind of box "
+                    "called explode (there is: filter, map, aggregate, join)"
+                )
+            ],
+        ),
+        (
+            "boxes: {b: {where: speed > 0, joined: s}}\n",
+            [
+                (
+                    "network.yaml:4, box b: box b does not say what it is: there is no kind of box "
+                    "called joined (there is: join, filter, map, aggregate)"
+                )
+            ],
+        ),
+        (
+            "boxes: {b: {}}\n",
             [
                 (
                     "network.yaml:4, box b: box b does not say what it is "
