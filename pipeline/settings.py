@@ -26,6 +26,20 @@ _MASTER = Form(
     r"local(\[(\*|[1-9][0-9]*)(,[1-9][0-9]*)?\])?|yarn|(spark|k8s)://\S+",
     "local[2], local[*], spark://HOST:PORT, yarn or k8s://URL",
 )
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
+_PORT = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+_ADDRESS = rf"{_HOST}(:{_PORT})?"
+_ADDRESSES = rf"{_ADDRESS}(\s*,\s*{_ADDRESS})*"
+_BROKERS = Form(
+    rf"([A-Za-z_]+://)?{_ADDRESS}(\s*,\s*([A-Za-z_]+://)?{_ADDRESS})*",
+    "HOST:PORT, or several of them with commas between",
+)
+_ZOOKEEPER = Form(
+    rf"{_ADDRESSES}(/[^\s,]*)?",
+    "HOST:PORT, or several of them with commas between, and perhaps a path: HOST:PORT/medusa",
+)
+_URL = Form(rf"https?://([^\s/@]+@)?{_ADDRESS}(/\S*)?", "http://HOST:PORT or https://HOST:PORT")
+_PASSWORD = re.compile(r"//[^/\s]*@")
 _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
 
 
@@ -45,12 +59,22 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("node", "MEDUSA_NODE", "node1", "the name of the node this machine runs", _NODE),
     Setting("data", "MEDUSA_DATA", ".medusa", "folder for logs, checkpoints, embedded servers"),
     Setting(
-        "kafka.bootstrap_servers", "KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:9092", "Kafka brokers"
+        "kafka.bootstrap_servers",
+        "KAFKA_BOOTSTRAP_SERVERS",
+        "127.0.0.1:9092",
+        "Kafka brokers",
+        _BROKERS,
     ),
     Setting(
-        "zookeeper.connect", "ZOOKEEPER_CONNECT", "127.0.0.1:2181/medusa", "ZooKeeper, with chroot"
+        "zookeeper.connect",
+        "ZOOKEEPER_CONNECT",
+        "127.0.0.1:2181/medusa",
+        "ZooKeeper, with chroot",
+        _ZOOKEEPER,
     ),
-    Setting("registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry"),
+    Setting(
+        "registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry", _URL
+    ),
     Setting(
         "spark.master",
         "MEDUSA_SPARK_MASTER",
@@ -107,5 +131,6 @@ def problem_with(name: str, value: str) -> Problem | None:
             f"{name} is not a setting", choices=tuple(sorted(one.name for one in SETTINGS))
         )
     if not re.fullmatch(setting.form.pattern, value):
-        return Problem(f"{name} cannot be {value!r}: it is {setting.form.words}")
+        shown = _PASSWORD.sub("//…@", value)
+        return Problem(f"{name} cannot be {shown!r}: it is {setting.form.words}")
     return None

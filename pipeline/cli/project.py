@@ -135,7 +135,7 @@ def from_assignments(assignments: tuple[str, ...]) -> Mapping[str, str]:
         problem = problem_with(name, value)
         if problem is not None:
             raise UsageError(
-                f"--set {assignment}: {problem.message}",
+                f"--set {name}: {problem.message}",
                 hint=f"there is: {', '.join(problem.choices)}." if problem.choices else "",
             )
         found[name] = value

@@ -102,6 +102,53 @@ def test_a_value_that_a_setting_cannot_have_is_told_where_it_is(
     assert f"medusa.yaml:2: {setting} cannot be '{value}'" in in_file.err
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("kafka.bootstrap_servers", "a:b:c"),
+        ("kafka.bootstrap_servers", "a:9092,"),
+        ("kafka.bootstrap_servers", "a:9092 b:9092"),
+        ("kafka.bootstrap_servers", "a:65536"),
+        ("kafka.bootstrap_servers", "a:0"),
+        ("zookeeper.connect", "a:2181:/medusa"),
+        ("zookeeper.connect", "/medusa"),
+        ("zookeeper.connect", "a:2181/x,b:2181/x"),
+        ("registry.url", "127.0.0.1:8081"),
+        ("registry.url", "http://a:b:c"),
+    ],
+)
+def test_what_is_no_address_is_told_when_settings_are_read(
+    medusa: Caller, setting: str, value: str
+) -> None:
+    """With what an address looks like; not by a driver that cannot reach it."""
+    called = medusa("config", "show", "--set", f"{setting}={value}")
+    assert called.code == 64
+    assert f"{setting} cannot be '{value}': it is " in called.err
+    assert "HOST:PORT" in called.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("kafka.bootstrap_servers", "broker_1.example:65535, b-2:1,PLAINTEXT://[::1]:9092,plain"),
+        ("zookeeper.connect", "a:2181,b:2181/medusa/eu"),
+        ("zookeeper.connect", "127.0.0.1"),
+        ("registry.url", "https://user:secret@registry.example/path"),
+    ],
+)
+def test_every_form_of_an_address_is_taken(medusa: Caller, setting: str, value: str) -> None:
+    """Several with commas, names with and without a port, IPv6, a scheme, a path."""
+    assert medusa("config", "show", "--set", f"{setting}={value}").code == 0
+
+
+def test_a_password_in_a_wrong_address_is_not_repeated(medusa: Caller) -> None:
+    """Messages end up in logs."""
+    called = medusa("config", "show", "--set", "registry.url=ftp://me:secret@host")
+    assert called.code == 64
+    assert "//…@host" in called.err
+    assert "secret" not in called.err
+
+
 def test_config_show_says_where_values_come_from(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
