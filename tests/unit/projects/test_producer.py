@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -113,3 +116,28 @@ def test_a_registry_that_does_not_answer_is_told_in_two_lines(
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("producer: schema registry http://127.0.0.1:1: ")
     assert "SCHEMA_REGISTRY_URL" in told[1]
+
+
+_WARNS = """\
+import importlib.abc, sys, warnings
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "confluent_kafka.schema_registry":
+            warnings.warn("another library", FutureWarning)
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_only_the_known_warning_of_a_library_is_kept_from_the_user(tmp_path: Path) -> None:
+    """What Authlib says of its own future is not for whoever runs the producer; the rest is."""
+    (tmp_path / "sitecustomize.py").write_text(_WARNS, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "default", producer.__file__, "--help"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "FutureWarning: another library" in done.stderr
+    assert "authlib" not in done.stderr.lower()
