@@ -9,6 +9,7 @@ from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.deploy.documents import replan
 from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Log, Registry, Topics
+from pipeline.deploy.readers import unreadable
 from pipeline.deploy.review import Surroundings, inputs_of
 from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicName
@@ -26,7 +27,6 @@ from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import Choices, KeptState
 from schemas.avro import parse
-from schemas.compatibility import differences
 from schemas.meaning import other_meanings
 
 
@@ -174,13 +174,15 @@ def _schemas(plan: Plan, registry: Registry) -> tuple[RegisteredSchema, ...]:
     for stream in inputs_of(plan):
         latest = registry.latest(stream.subject)
         if latest is not None and stream.subject not in found:
-            reader, writer = parse(stream.schema_json), parse(latest.text)
-            reasons = tuple(
+            writer = parse(latest.text)
+            reasons = dict.fromkeys(
                 f"stream {stream.name} cannot read version {latest.version} of {stream.subject}, "
-                f"which producers write: {difference}"
-                for difference in (*differences(reader, writer), *other_meanings(reader, writer))
+                f"which producers write: {reason}"
+                for fragment in plan.fragments
+                if stream in fragment.inputs
+                for _, reason in unreadable(writer, stream, fragment)
             )
-            found[stream.subject] = RegisteredSchema(stream.subject, latest.text, reasons)
+            found[stream.subject] = RegisteredSchema(stream.subject, latest.text, tuple(reasons))
     return tuple(found.values())
 
 

@@ -9,9 +9,9 @@ from pipeline.ids import SchemaId, StreamName, TopicName
 from pipeline.names import tentative_topic
 from pipeline.network.model import Box, ExternalStream
 from pipeline.planner.boxes.words import on_one_line
+from pipeline.planner.columns import narrowed, read_columns
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.boxes import lower_stateful, lower_stateless
-from pipeline.spark.columns import read_columns
 from pipeline.spark.lowered import (
     DECODED_MARK,
     AssignedTopic,
@@ -124,12 +124,13 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
     else:
         event_time = EventTime(None, None, None)
     names = read_columns(stream, fragment)
+    reader_json = narrowed(stream.schema_json, names)
     return Source(
         input=stream.name,
         topics=tuple(topics),
         columns=tuple(column for column in stream.columns if column.name in names),
-        reader_json=with_decoded_mark(narrowed(stream.schema_json, names)),
-        writers=tuple(_fitting(writer, stream) for writer in around.writers[stream.name]),
+        reader_json=with_decoded_mark(reader_json),
+        writers=tuple(_fitting(writer, reader_json) for writer in around.writers[stream.name]),
         missing=around.missing,
         absent=around.absent,
         event_time=event_time,
@@ -137,10 +138,10 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
     )
 
 
-def _fitting(writer: WriterSchema, stream: FragmentInput) -> WriterSchema:
+def _fitting(writer: WriterSchema, reader_json: str) -> WriterSchema:
     """A schema, marked as unfit if decoding its values would give other ones than were meant."""
     try:
-        wrong = other_meanings(parse(stream.schema_json), parse(writer.json))
+        wrong = other_meanings(parse(reader_json), parse(writer.json))
     except SchemaError:
         return writer  # a foreign registry may be less strict than our parser: Spark will judge it
     return replace(writer, unfit=f"schema {writer.id}: {wrong[0]}") if wrong else writer
@@ -162,13 +163,6 @@ def with_decoded_mark(schema_json: str) -> str:
     schema = json.loads(schema_json)
     mark = {"name": DECODED_MARK, "type": "boolean", "default": True}
     return json.dumps({**schema, "fields": [*schema["fields"], mark]}, sort_keys=False)
-
-
-def narrowed(schema_json: str, names: frozenset[str]) -> str:
-    """A record's schema with some of its fields: a reader of it skips the others."""
-    schema = json.loads(schema_json)
-    fields = [field for field in schema["fields"] if field["name"] in names]
-    return json.dumps({**schema, "fields": fields}, sort_keys=False)
 
 
 def _encoding(fragment: Fragment, around: Surroundings) -> Encoding:

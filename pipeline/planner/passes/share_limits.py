@@ -6,9 +6,10 @@ written in, and so does a dead letter; limits follow it there. Each fragment cou
 """
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 
-from pipeline.network.model import Expression, ExternalStream
+from pipeline.network.model import ExternalStream
+from pipeline.planner.columns import expressions
 from pipeline.planner.draft import Draft
 from pipeline.planner.plan import Fragment
 
@@ -31,16 +32,5 @@ def _refusing(fragment: Fragment) -> Iterator[str]:
     for stream in fragment.inputs:
         if isinstance(stream, ExternalStream):
             yield stream.name
-    for expression in _expressions(fragment.boxes):
+    for expression in expressions(fragment.boxes):
         yield expression.origin.box
-
-
-def _expressions(value: object) -> Iterator[Expression]:
-    if isinstance(value, Expression):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _expressions(item)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _expressions(getattr(value, field.name))

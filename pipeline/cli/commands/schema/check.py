@@ -1,7 +1,10 @@
 """`medusa schema check`: whether a schema would fit."""
 
+from typing import Any
+
 import click
 
+from pipeline.cli.commands.schema.boxes import require_readers
 from pipeline.cli.commands.schema.files import read_schema
 from pipeline.cli.commands.schema.register import require_fit
 from pipeline.cli.options import with_session
@@ -15,7 +18,8 @@ from pipeline.cli.session import Session
 def command(session: Session, file: str, subject: str | None) -> None:
     """Say whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
 
-    Without --subject no server is needed. Exit code 65 if it is none or does not fit.
+    Without --subject no server is needed. With it, deployed boxes are named that could not read
+    what is written with it. Exit code 65 if it is none, does not fit, or breaks a box.
 
     \b
     Examples:
@@ -23,8 +27,13 @@ def command(session: Session, file: str, subject: str | None) -> None:
       medusa schema check new.avsc --subject car-sightings-value
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     text = read_schema(file)
+    found: dict[str, Any] = {}
     if subject is not None:
         with session.connect() as connections:
-            require_fit(subject, connections.registry.check(subject, text))
+            registry = connections.registry
+            if registry.lookup(subject, text) is None:
+                require_fit(subject, registry.check(subject, text))
+                found = require_readers(subject, text, session, connections, ask=False, yes=False)
     what = f"fits {subject}" if subject else "is an Avro schema"
-    session.printer.show({"file": file, "subject": subject, "fits": True}, f"{file} {what}")
+    data = {"file": file, "subject": subject, "fits": True, **found}
+    session.printer.show(data, f"{file} {what}")

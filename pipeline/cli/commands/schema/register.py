@@ -1,7 +1,10 @@
 """`medusa schema register`: adds a schema to a subject."""
 
+from typing import Any
+
 import click
 
+from pipeline.cli.commands.schema.boxes import require_readers
 from pipeline.cli.commands.schema.files import read_schema
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
@@ -11,13 +14,15 @@ from schemas.records import IncompatibleSchemaError
 @click.command("register")
 @click.argument("subject")
 @click.argument("file")
+@click.option("--yes", is_flag=True, help="Do not ask, and register it whatever it breaks.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it would be accepted.")
 @with_session
-def command(session: Session, subject: str, file: str, *, dry_run: bool) -> None:
+def command(session: Session, subject: str, file: str, *, yes: bool, dry_run: bool) -> None:
     """Register the schema in FILE (- for stdin) under SUBJECT, such as car-sightings-value.
 
     A schema that is registered already keeps its id and version. One that does not fit is refused,
-    with the path of every difference and both types.
+    with the path of every difference and both types. So is one with which deployed boxes could not
+    read what producers would write, with those boxes, unless you say --yes.
 
     \b
     Examples:
@@ -27,16 +32,18 @@ def command(session: Session, subject: str, file: str, *, dry_run: bool) -> None
     text = read_schema(file)
     with session.connect() as connections:
         registry = connections.registry
+        known = registry.lookup(subject, text)
+        found: dict[str, Any] = {}
+        if known is None:
+            require_fit(subject, registry.check(subject, text))
+            found = require_readers(subject, text, session, connections, ask=not dry_run, yes=yes)
         if dry_run:
-            reasons = registry.check(subject, text)
-            require_fit(subject, reasons)
-            session.printer.show({"subject": subject, "fits": True}, f"{subject}: it fits")
+            session.printer.show({"subject": subject, "fits": True, **found}, f"{subject}: it fits")
             return
-        before = registry.lookup(subject, text)
         schema_id = registry.register(subject, text)
-    words = "was registered already" if before is not None else "registered"
+    words = "was registered already" if known is not None else "registered"
     session.printer.show(
-        {"subject": subject, "id": schema_id, "changed": before is None},
+        {"subject": subject, "id": schema_id, "changed": known is None, **found},
         f"{subject}: {words} with id {schema_id}",
     )
 

@@ -1,0 +1,52 @@
+"""What a new schema would do to the boxes that are deployed, told before it is registered."""
+
+from typing import Any
+
+from pipeline.cli.commands.deploy import confirm
+from pipeline.cli.connections import Connections
+from pipeline.cli.session import Session
+from pipeline.cli.streams import deployed_plans
+from pipeline.deploy.readers import BreaksBoxesError, Broken, broken_by
+from pipeline.errors import UnavailableError
+
+
+def require_readers(
+    subject: str, text: str, session: Session, connections: Connections, *, ask: bool, yes: bool
+) -> dict[str, Any]:
+    """Look for boxes that could not read records of a schema; what was found, as data.
+
+    Args:
+        subject: where it is to be registered.
+        text: the schema.
+        session: asks and tells.
+        connections: the catalog knows the boxes.
+        ask: whether a person on a terminal may say that it shall be.
+        yes: whether it shall be, whatever breaks.
+
+    Raises:
+        BreaksBoxesError: there are such boxes.
+        RefusedError: a person was asked and said no.
+    """
+    try:
+        broken = broken_by(subject, text, deployed_plans(connections))
+    except UnavailableError as error:
+        session.printer.note(f"deployed boxes were not checked: {error}")
+        return {"boxes_checked": False, "breaks": []}
+    if broken:
+        found = BreaksBoxesError(subject, broken)
+        if not yes and not (ask and session.printer.can_ask):
+            raise found
+        session.printer.note(f"{found.place}: {found.message}")
+        if not yes:
+            confirm(session, "register it all the same?")
+    return {"boxes_checked": True, "breaks": [_data(one) for one in broken]}
+
+
+def _data(broken: Broken) -> dict[str, Any]:
+    return {
+        "network": broken.network,
+        "fragment": broken.fragment,
+        "box": broken.box,
+        "stream": broken.stream,
+        "reason": broken.reason,
+    }
