@@ -38,7 +38,7 @@ _ZOOKEEPER = Form(
     rf"{_ADDRESSES}(/[^\s,]*)?",
     "HOST:PORT, or several of them with commas between, and perhaps a path: HOST:PORT/medusa",
 )
-_URL = Form(rf"https?://([^\s/@]+@)?{_ADDRESS}(/\S*)?", "http://HOST:PORT or https://HOST:PORT")
+_URL = Form(rf"https?://([^\s/@]+@)?{_ADDRESS}(/\S*)?", "http:// or https:// and HOST:PORT")
 _PASSWORD = re.compile(r"//[^/\s]*@")
 _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
 

@@ -109,9 +109,6 @@ def run_node(
     with ExitStack() as undo:
         start = _Start(settings, stop, tell, clock, undo)
         servers = None if servers_within_s else start.connect(0.0)
-        if servers is not None:
-            # Spark takes seconds to open; registering decides, this only tells earlier.
-            refuse_second(NodeId(settings.node), servers.catalog)
         spark = start.open_session(_session(settings, folders))
         if servers_within_s:
             servers = start.connect(servers_within_s)
@@ -223,6 +220,8 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         attempt.callback(store.close)
         catalog = Catalog(store, Znodes(""))
         catalog.ensure_format()
+        # Spark takes seconds to open; registering decides, this only tells earlier.
+        refuse_second(NodeId(settings.node), catalog)
         admin = KafkaAdmin(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S)
         admin.cluster_id()
         registry = RegistryClient(settings.registry_url, SERVER_TIMEOUT_S)
