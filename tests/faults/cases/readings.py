@@ -24,11 +24,11 @@ def stream(name: str = "readings") -> Stream:
     return Stream(name, READING, "at")
 
 
-def declared(*names: str) -> str:
-    """The streams in a document's words."""
+def declared(*names: str, silence: str = "silence: missing") -> str:
+    """The streams in a document's words, and what their silence means."""
     lines = [
         f"  {name}: {{topic: {{name}}-{name}, schema: {name}.avsc, event_time: at, lateness: 1s, "
-        "silence: missing, partitions: 2}"
+        f"{silence}, partitions: 2}}"
         for name in names
     ]
     return "streams:\n" + "\n".join(lines) + "\n"

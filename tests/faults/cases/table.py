@@ -7,9 +7,19 @@ from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.join import JOIN
 from tests.faults.cases.stateless import FILTER, MAP
 from tests.faults.cases.tolls import TOLLS
-from tests.faults.cases.window import WINDOW
+from tests.faults.cases.window import WINDOW, WINDOW_WITH_IDLENESS
 from tests.faults.cases.windows_joined import WINDOWS_JOINED
 
 CASES: Mapping[str, Case] = {
-    case.name: case for case in (FILTER, MAP, WINDOW, JOIN, CHAIN, WINDOWS_JOINED, TOLLS)
+    case.name: case
+    for case in (
+        FILTER,
+        MAP,
+        WINDOW,
+        WINDOW_WITH_IDLENESS,
+        JOIN,
+        CHAIN,
+        WINDOWS_JOINED,
+        TOLLS,
+    )
 }

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from random import Random
 
 from tests.faults.case import Case, Fed
@@ -47,11 +48,10 @@ def _close(at_ms: int) -> Iterator[Fed]:
     return closing(READ, at_ms)
 
 
-WINDOW = Case(
-    name="window",
-    document=(
+def _document(streams: str) -> str:
+    return (
         "network: {name}\n"
-        + declared("readings")
+        + streams
         + "boxes:\n"
         + "  counts:\n"
         + "    aggregate: readings\n"
@@ -59,10 +59,24 @@ WINDOW = Case(
         + "    by: [sensor]\n"
         + "    compute: {n: count(*), total: sum(value), most: max(value)}\n"
         + "outputs: {counts: {topic: {name}-counts, partitions: 2}}\n"
-    ),
+    )
+
+
+WINDOW = Case(
+    name="window",
+    document=_document(declared("readings")),
     streams=(stream(),),
     feed=_feed,
     close=_close,
     reference=_reference,
     columns={"counts": COLUMNS},
 )
+
+IDLE_AFTER_S = 20
+"""Shorter than the longest fault, and longer than a feed stalls on a busy machine."""
+WINDOW_WITH_IDLENESS = replace(
+    WINDOW,
+    name="window_idle",
+    document=_document(declared("readings", silence=f"idle_after: {IDLE_AFTER_S}s")),
+)
+"""What cannot be reached is not idle: here too a record that was sent in time is never late."""

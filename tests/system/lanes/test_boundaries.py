@@ -1,0 +1,157 @@
+"""Event time on the real stack: by partition, through silence, and through a large backlog."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from pipeline.catalog.records import LaneState
+from pipeline.deploy.pause import pause, resume
+from pipeline.ids import NetworkName
+from schemas import avro, codec, wire
+from tests.system.lanes.support import READING, Installation
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.usefixtures("node"),
+    pytest.mark.timeout(600),
+]
+
+DOCUMENT = """
+network: {name}
+streams:
+  readings:
+    topic: {name}-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    {silence}
+    partitions: 3
+boxes:
+  counts:
+    aggregate: readings
+    window: 10s
+    by: [sensor]
+    compute: {{n: count(*), total: sum(value)}}
+outputs: {{counts: {{topic: {name}-out}}}}
+"""
+WINDOW_MS = 10_000
+MINUTE_MS = 60_000
+WITHIN_S = 120.0
+Sent = tuple[int, dict[str, Any]]
+"""The partition, and the reading."""
+
+
+class Stream:
+    """One network with windows over an input of three partitions."""
+
+    def __init__(self, medusa: Installation, name: str, silence: str) -> None:
+        self.medusa, self.name = medusa, name
+        self.sent: list[Sent] = []
+        medusa.deploy(DOCUMENT.format(name=name, silence=silence), {"reading.avsc": READING})
+        medusa.await_state(name, "counts", LaneState.RUNNING)
+        self._schema = avro.parse(json.dumps(READING))
+        self._id = medusa.registry.register(f"{name}-in-value", json.dumps(READING))
+
+    def send(self, readings: Iterable[Sent]) -> None:
+        """Send readings, each to its partition."""
+        for partition, reading in readings:
+            value = wire.join(self._id, codec.encode(self._schema, reading))
+            self.medusa.send(f"{self.name}-in", value, partition=partition)
+            self.sent.append((partition, reading))
+        self.medusa.producer.flush(60)
+
+    def await_read(self) -> None:
+        """Wait until the lane has written a batch that read all that was sent."""
+
+        def read() -> bool:
+            status = self.medusa.status(self.name, "counts")
+            return status is not None and status.records_in >= len(self.sent)
+
+        self.medusa.wait_for(read, "all that was sent is read", within_s=WITHIN_S)
+
+    def results(self) -> Counter[tuple[str, int, int, int]]:
+        """Sensor, end of the window, number and sum of each result."""
+        return Counter(
+            (row["sensor"], ms(row["window_end"]), row["n"], row["total"])
+            for row in self.medusa.decoded(f"{self.name}-out")
+        )
+
+    def expected(self, until_ms: int) -> Counter[tuple[str, int, int, int]]:
+        """The results of all windows that end by then."""
+        groups: dict[tuple[str, int], list[int]] = {}
+        for _, reading in self.sent:
+            end = reading["at"] // WINDOW_MS * WINDOW_MS + WINDOW_MS
+            groups.setdefault((reading["sensor"], end), []).append(reading["value"])
+        return Counter(
+            (sensor, end, len(values), sum(values))
+            for (sensor, end), values in groups.items()
+            if end <= until_ms
+        )
+
+    def await_results(self, until_ms: int) -> None:
+        """Wait for all windows that end by then; nothing was left out."""
+        wanted = self.expected(until_ms)
+        assert wanted
+        self.medusa.wait_for(
+            lambda: self.results().total() >= wanted.total(), "the windows", within_s=WITHIN_S
+        )
+        assert self.results() == wanted
+        assert self.medusa.records(f"{self.name}.counts.dlq") == []
+
+
+def ms(at: datetime) -> int:
+    """Milliseconds since 1970."""
+    return round(at.timestamp() * 1000)
+
+
+def readings(partition: int, start_ms: int, end_ms: int, step_ms: int) -> list[Sent]:
+    """Readings of one partition over a span of event time."""
+    return [
+        (partition, {"sensor": f"s{partition}", "value": index, "at": at_ms})
+        for index, at_ms in enumerate(range(start_ms, end_ms, step_ms))
+    ]
+
+
+def minutes_ago(minutes: int) -> int:
+    """A window's edge in the past."""
+    return (int(time.time() * 1000) - minutes * MINUTE_MS) // WINDOW_MS * WINDOW_MS
+
+
+def test_a_partition_that_lags_by_minutes_holds_event_time_back(medusa: Installation) -> None:
+    """Nothing is closed before it has come so far, and nothing of it is late."""
+    stream = Stream(medusa, "lagging", "silence: missing")
+    start_ms, end_ms = minutes_ago(10), minutes_ago(5)
+    stream.send(readings(0, start_ms, end_ms, 500))
+    stream.send(readings(1, start_ms, start_ms + MINUTE_MS, 500))
+    stream.await_read()
+    assert stream.results() == Counter()
+    stream.send(readings(2, start_ms, end_ms, 700))
+    stream.await_results(start_ms + MINUTE_MS - WINDOW_MS)
+    stream.send(readings(1, start_ms + MINUTE_MS, end_ms, 500))
+    stream.await_results(end_ms - WINDOW_MS)
+
+
+def test_silence_lets_event_time_go_on(medusa: Installation) -> None:
+    """A silent partition steps aside; when all are silent the clock closes what is open."""
+    stream = Stream(medusa, "silent", "idle_after: 2s")
+    start_ms = minutes_ago(1)
+    stream.send(readings(0, start_ms, start_ms + 2 * WINDOW_MS + 5_000, 500))
+    stream.await_results(start_ms + 3 * WINDOW_MS)
+
+
+def test_a_backlog_of_many_batches_loses_nothing(medusa: Installation) -> None:
+    """The partitions are of different lengths, so they are read at different speeds."""
+    stream = Stream(medusa, "backlog", "silence: missing")
+    catalog, network = medusa.catalog, NetworkName("backlog")
+    pause(network, None, catalog)
+    medusa.await_state("backlog", "counts", LaneState.STOPPED)
+    start_ms, end_ms = minutes_ago(10), minutes_ago(4)
+    for partition, step_ms in ((0, 1), (1, 2), (2, 50)):
+        stream.send(readings(partition, start_ms, end_ms, step_ms))
+    resume(network, None, catalog)
+    stream.await_results(end_ms - WINDOW_MS)
