@@ -78,7 +78,7 @@ class Engine:
     def records_read(self) -> int:
         """How many records the query's jobs have read so far; 0 when Spark cannot tell.
 
-        A task tells when it is done, and every ten seconds before.
+        What a task reads counts at the latest when it is done.
         """
         context = self._stream().sparkSession().sparkContext()
         jobs, store = context.statusTracker(), context.statusStore()
