@@ -11,6 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from brokers.embedded.control import process_born
 from brokers.embedded.jars import bare_local_fs_jar, spark_jars
 from brokers.embedded.java import find_java
 from brokers.kafka.admin import KafkaAdmin
@@ -265,15 +266,7 @@ def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None
 
 def _has_ended(there: NodeRecord) -> bool:
     """Whether the process of a node has ended for certain; of other machines nobody knows."""
-    if there.host != socket.gethostname():
-        return False
-    try:
-        os.kill(there.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+    return there.host == socket.gethostname() and process_born(there.pid) is None
 
 
 def _session(settings: Settings, folders: Folders) -> SessionSettings:
