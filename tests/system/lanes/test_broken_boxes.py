@@ -1,0 +1,74 @@
+"""A schema that a deployed box could not read is told before it is registered: on real servers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.catalog.records import LaneState
+from pipeline.cli.main import run
+from pipeline.lanes.dead_letters import PREFIX
+from tests.system.lanes.support import READING, Installation, readings
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
+
+DOCUMENT = """
+network: told
+streams:
+  readings: {topic: told-in, schema: reading.avsc, event_time: at, lateness: 1h, partitions: 1}
+boxes:
+  sensors: {map: readings, select: [sensor, at]}
+  values: {map: readings, select: [value, at]}
+outputs:
+  sensors: {topic: told-sensors, partitions: 1}
+  values: {topic: told-values, partitions: 1}
+"""
+SUBJECT = "told-in-value"
+WIDER = {
+    **READING,
+    "fields": [
+        {**field, "type": ["int", "string"]} if field["name"] == "value" else field
+        for field in READING["fields"]
+    ],
+}
+
+
+def test_a_box_that_would_break_is_named_and_then_it_breaks_alone(
+    medusa: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was said comes true: its records are dead letters there, and fine everywhere else."""
+    medusa.deploy(DOCUMENT, {"reading.avsc": READING})
+    for box in ("sensors", "values"):
+        medusa.await_state("told", box, LaneState.RUNNING)
+    file = tmp_path / "wider.avsc"
+    file.write_text(json.dumps(WIDER))
+    stack = medusa.stack
+    settings = {
+        "kafka.bootstrap_servers": stack.kafka_bootstrap_servers,
+        "zookeeper.connect": stack.zookeeper_connect,
+        "registry.url": stack.registry_url,
+    }
+    register = ["schema", "register", SUBJECT, str(file)]
+    register += [f"--set={name}={value}" for name, value in settings.items()]
+    assert run(register) == 65
+    told = capsys.readouterr().err
+    assert "told.values: stream readings, /fields/value/type" in told
+    assert "told.sensors" not in told
+    assert medusa.registry.lookup(SUBJECT, json.dumps(WIDER)) is None
+    assert run([*register, "--yes"]) == 0
+
+    (reading,) = readings(1)
+    text = {**reading, "sensor": "new", "value": "many"}
+    medusa.send("told-in", medusa.encoded(SUBJECT, WIDER, text), partition=0)
+    medusa.producer.flush(10)
+    medusa.wait_for(
+        lambda: (
+            medusa.has_more_than("told-sensors", 0) and medusa.has_more_than("told.values.dlq", 0)
+        ),
+        "one box has read it and the other has refused it",
+        within_s=120,
+    )
+    assert [row["sensor"] for row in medusa.decoded("told-sensors")] == ["new"]
+    (letter,) = medusa.records("told.values.dlq")
+    assert dict(letter.headers)[f"{PREFIX}reason"] == b"undecodable"
+    assert medusa.records("told.sensors.dlq") == []
