@@ -48,7 +48,7 @@ def test_a_field_stays_that_defines_what_a_kept_one_refers_to() -> None:
     whole = json.dumps({"type": "record", "name": "R", "namespace": "n", "fields": fields})
     kept = narrowed(whole, frozenset({"third"}))
     assert [field["name"] for field in json.loads(kept)["fields"]] == ["first", "second", "third"]
-    assert parse(kept)
+    assert parse(kept).full_name == "n.R"
 
 
 def test_the_boxes_are_named_that_read_a_column() -> None:
