@@ -48,6 +48,11 @@ def tentative_topic(topic: TopicName) -> TopicName:
     return TopicName(f"{topic}.tentative")
 
 
+def replay_topic(topic: TopicName, number: int) -> TopicName:
+    """Where a replay of what a topic carries goes, if nobody says otherwise; counted from 1."""
+    return TopicName(f"{topic}.replay-{number}")
+
+
 def value_subject(topic: TopicName) -> Subject:
     """The registry subject of a topic's values (Confluent's TopicNameStrategy)."""
     return Subject(f"{topic}-value")
@@ -100,6 +105,10 @@ class FragmentNames:
     def redriver(self) -> TransactionalId:
         """Whoever sends dead letters again: a second one fences the first."""
         return TransactionalId(f"{self.transactional_id}.redrive")
+
+    def replayer(self, into: TopicName) -> TransactionalId:
+        """Whoever replays the fragment into a topic: a second run ends the first."""
+        return TransactionalId(f"{self.transactional_id}.replay.{into}")
 
     @property
     def writer(self) -> str:

@@ -27,9 +27,15 @@ class TransactionalWriter:
 
     Every method raises `FencedError` once another instance has initialised, `UnavailableError`
     when the broker does not answer, and `RetryError` when the transaction has to be tried again.
+    A transaction that is open for longer than `transaction_ms` is aborted by the broker.
     """
 
-    def __init__(self, bootstrap_servers: str, transactional_id: TransactionalId) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        transactional_id: TransactionalId,
+        transaction_ms: int = _TRANSACTION_MS,
+    ) -> None:
         self._producer = Producer(
             client_config(
                 bootstrap_servers,
@@ -39,7 +45,7 @@ class TransactionalWriter:
                 partitioner="murmur2_random",
                 queue_buffering_max_messages=_QUEUE_RECORDS,
                 queue_buffering_max_kbytes=_QUEUE_KBYTES,
-                transaction_timeout_ms=_TRANSACTION_MS,
+                transaction_timeout_ms=transaction_ms,
             )
         )
         self._id = transactional_id

@@ -1,0 +1,124 @@
+"""Writes the results of a replay: all of them in one Kafka transaction, or none.
+
+A topic that a replay made holds nothing until its last record is committed. So a run that is killed
+leaves a topic in which no reader of committed records sees anything, and a topic that shows a
+record is complete. A replay without any result makes no topic.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Protocol
+
+from brokers.records import NewTopicSpec
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import MedusaError, RefusedError
+from pipeline.ids import TopicName
+
+Record = tuple[bytes | None, bytes, int, int]
+"""Key, value, timestamp in ms, partition or -1."""
+
+TRANSACTION_S = 900
+"""How long a transaction may be open: Kafka's own default for the most that brokers allow."""
+WRITE_WITHIN_S = 780.0
+COMMIT_WITHIN_S = 100.0
+START_WITHIN_S = 60.0
+RECORDS_AT_ONCE = 10_000
+
+
+class Transactions(Protocol):
+    """What writing needs of a transactional producer."""
+
+    def start(self, deadline: Deadline) -> None:
+        """End every earlier run into the same topic."""
+
+    def begin(self) -> None:
+        """Open a transaction."""
+
+    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
+        """Add many records; returns how many."""
+
+    def commit(self, deadline: Deadline) -> None:
+        """Make it visible."""
+
+    def abort(self, deadline: Deadline) -> None:
+        """Give it up."""
+
+
+class Topics(Protocol):
+    """What writing needs of Kafka's topics."""
+
+    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+        """Create those that do not exist; returns the names of those it created."""
+
+    def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
+        """Delete topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a replay writes.
+
+    Args:
+        spec: the topic, as it is created if it is not there.
+        check: raises RefusedError when the topic is there and holds something; called once no
+            other run can write into it any more.
+        tell: hears how many records are written, now and then.
+    """
+
+    spec: NewTopicSpec
+    check: Callable[[], None]
+    tell: Callable[[int], None]
+
+
+def write(
+    records: Iterable[Record],
+    target: Target,
+    writer: Transactions,
+    topics: Topics,
+    clock: Clock,
+) -> int:
+    """Write all records in one transaction; returns how many, and makes no topic for none.
+
+    Raises:
+        RefusedError: the topic holds something, or a transaction cannot last as long as it takes.
+        FencedError: another run into the same topic began.
+        UnavailableError, RetryError: nothing of it is visible; run it again.
+    """
+    rest = iter(records)
+    first = next(rest, None)
+    if first is None:
+        return 0
+    writer.start(Deadline.after(clock, START_WITHIN_S, "ending an earlier run"))
+    target.check()
+    created = topics.create_topics((target.spec,))
+    committed = False
+    try:
+        count = _written(chain((first,), rest), target, writer, clock)
+        committed = True
+        return count
+    finally:
+        if not committed:
+            with suppress(MedusaError):
+                writer.abort(Deadline.after(clock, START_WITHIN_S, "giving up"))
+            with suppress(MedusaError):
+                topics.delete_topics(created)
+
+
+def _written(records: Iterator[Record], target: Target, writer: Transactions, clock: Clock) -> int:
+    deadline = Deadline.after(clock, WRITE_WITHIN_S, "writing")
+    count = 0
+    writer.begin()
+    while part := writer.send_many(target.spec.name, islice(records, RECORDS_AT_ONCE)):
+        count += part
+        target.tell(count)
+        if deadline.passed:
+            raise RefusedError(
+                f"{count} records were written in {WRITE_WITHIN_S:g} s and there are more, but a "
+                "transaction cannot last longer; all of it was given up",
+                place=f"topic {target.spec.name}",
+                hint="replay it in shorter pieces, each into a topic of its own.",
+            )
+    writer.commit(Deadline.after(clock, COMMIT_WITHIN_S, "committing"))
+    return count

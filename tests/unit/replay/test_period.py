@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.errors import RefusedError
+from pipeline.ids import Millis
+from pipeline.network.boxes.aggregate import TumblingWindow
+from pipeline.replay.period import Asked, Period, period, reach_ms
+
+TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=3))
+JOIN = Joined(span_ms=4)
+PLACE = "fragment cars.means"
+
+
+def found(shape: Shape, start: int, until: int | None, boundary: int | None) -> Period:
+    """The period, with plain numbers."""
+    asked = Asked(Millis(start), None if until is None else Millis(until))
+    return period(shape, asked, None if boundary is None else Millis(boundary), PLACE)
+
+
+def test_a_box_without_state_reads_what_is_asked_for() -> None:
+    """Each result stands alone, so nothing has to be promised."""
+    assert found(Stateless(), 5, None, None) == Period(Millis(5), None, Millis(5), None)
+    assert found(Stateless(), 5, 9, None) == Period(Millis(5), Millis(9), Millis(5), Millis(9))
+
+
+def test_every_window_that_reaches_into_the_interval_is_computed_whole() -> None:
+    """Windows are 3 to 13, 13 to 23, and so on; a result has the time of its window's end."""
+    assert found(TEN, 15, 24, 1_000) == Period(Millis(23), Millis(34), Millis(13), Millis(33))
+    assert found(TEN, 13, 23, 1_000) == Period(Millis(23), Millis(24), Millis(13), Millis(23))
+
+
+def test_without_an_end_what_is_promised_is_computed() -> None:
+    """The last window is the last one that the fragment has closed."""
+    assert found(TEN, 15, None, 52) == Period(Millis(23), Millis(53), Millis(13), Millis(43))
+    assert found(JOIN, 15, None, 52) == Period(Millis(15), Millis(53), Millis(11), Millis(53))
+
+
+def test_pairs_are_made_of_rows_that_lie_a_span_before_them() -> None:
+    """A pair has the time of its later row, and the other lies at most the span before it."""
+    assert found(JOIN, 15, 20, 100) == Period(Millis(15), Millis(20), Millis(11), Millis(20))
+
+
+@pytest.mark.parametrize("shape", [TEN, JOIN], ids=["windows", "join"])
+@pytest.mark.parametrize(("until", "boundary"), [(None, None), (None, 9), (30, 25)])
+def test_what_is_not_complete_yet_is_refused(
+    shape: Shape, until: int | None, boundary: int | None
+) -> None:
+    """It says how far the fragment has got."""
+    with pytest.raises(RefusedError) as refused:
+        found(shape, 15, until, boundary)
+    told = "none" if boundary is None else f"1970-01-01T00:00:00.{boundary:03d}Z"
+    assert told in refused.value.message
+    assert refused.value.place == PLACE
+
+
+def test_an_end_before_the_beginning_is_refused() -> None:
+    """Also an empty interval."""
+    with pytest.raises(RefusedError, match="does not lie after"):
+        found(Stateless(), 5, 5, None)
+
+
+@given(
+    st.integers(1, 50), st.integers(0, 49), st.integers(0, 500), st.integers(1, 500),
+    st.integers(0, 1_500),
+)  # fmt: skip
+def test_windows_in_the_period_are_just_those_that_reach_into_it(
+    size: int, offset: int, start: int, length: int, at: int
+) -> None:
+    """Window by window, and each of their records lies in the period of the input."""
+    shape = Windowed(TumblingWindow(size, offset % size))
+    one = found(shape, start, start + length, 5_000)
+    begin = at - (at - offset % size) % size
+    reaches_in = begin + size > start and begin < start + length
+    assert one.results_until_ms is not None
+    assert one.input_until_ms is not None
+    assert (one.results_from_ms <= begin + size < one.results_until_ms) == reaches_in
+    assert (one.input_from_ms <= at < one.input_until_ms) == reaches_in
+
+
+def test_how_far_results_reach_back() -> None:
+    """A window its size, a pair its span, all others nothing."""
+    assert [reach_ms(shape) for shape in (Stateless(), TEN, JOIN)] == [0, 10, 4]
