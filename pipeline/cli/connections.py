@@ -1,7 +1,9 @@
 """The servers that the settings name, each connected to at first use."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
@@ -11,9 +13,15 @@ from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
 from pipeline.deploy.apply import Servers
+from pipeline.ids import TopicName
 from pipeline.names import FragmentNames, Znodes
+from pipeline.planner.plan import Fragment
+from pipeline.replay.write import TRANSACTION_S
 from pipeline.settings import Settings
 from schemas.client import RegistryClient
+
+if TYPE_CHECKING:
+    from pipeline.spark.replay import Recomputer
 
 CONNECT_TIMEOUT_S = 5.0
 CALL_TIMEOUT_S = 20.0
@@ -81,6 +89,24 @@ class Connections:
         writer = TransactionalWriter(bootstrap, names.redriver)
         self._undo.callback(writer.close)
         return writer
+
+    def replayer(self, names: FragmentNames, into: TopicName) -> TransactionalWriter:
+        """What writes a replay of a fragment into a topic; starting it ends every other one."""
+        bootstrap = self._settings.kafka_bootstrap_servers
+        writer = TransactionalWriter(bootstrap, names.replayer(into), 1000 * TRANSACTION_S)
+        self._undo.callback(writer.close)
+        return writer
+
+    def recomputer(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> "Recomputer":
+        """What computes results of a fragment again, with a Spark session of its own."""
+        # PySpark takes seconds to import; only this needs it.
+        from pipeline.spark import replay  # noqa: PLC0415
+
+        bootstrap = self._settings.kafka_bootstrap_servers
+        servers = replay.Servers(bootstrap, self.topics, self.registry)
+        found, stop = replay.open_recomputer(self._settings, servers, fragment, topic_ids)
+        self._undo.callback(stop)
+        return found
 
     def close(self) -> None:
         """End every connection."""

@@ -45,6 +45,7 @@ COMMANDS: dict[str, Entry] = {
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
     "schema": Entry(f"{_HERE}.schema.group", "Register, check and list Avro schemas.", _DATA),
     "dlq": Entry(f"{_HERE}.dlq.group", "Look at dead letters; send them again.", _DATA),
+    "replay": Entry(f"{_HERE}.replay", "Compute results again, into a new topic.", _DATA),
     "offsets": Entry(
         f"{_HERE}.offsets.group", "Show and export how far fragments have read.", _DATA
     ),

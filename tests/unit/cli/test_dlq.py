@@ -141,7 +141,7 @@ def test_late_records_are_refused_with_the_way_out(dlq: Caller, log: TwinLog) ->
     called = dlq("redrive", "moving", "--reason", "late", "--yes")
     assert called.code == 65
     assert "1 late" in called.err
-    assert "another name" in called.err
+    assert "medusa replay cars.moving" in called.err
     assert len(log.records) == 3
 
 

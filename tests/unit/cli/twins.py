@@ -1,6 +1,7 @@
 """Connections of a command to in-memory twins."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -9,7 +10,11 @@ from pipeline.cli.connections import Connections
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import Millis, Offset, TopicName
+from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
+from pipeline.replay.period import Period
+from pipeline.replay.ranges import Range
+from pipeline.replay.write import Record
 from pipeline.settings import Settings
 from tests.unit.deploy.twins import NOW, TwinKafka, World
 
@@ -79,9 +84,41 @@ class TwinWriter:
         record = KafkaRecord(topic, 0, Offset(before), time_ms, key, value, more["headers"])
         self._open.append(record)
 
+    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
+        """Add many records; returns how many."""
+        count = 0
+        for key, value, timestamp_ms, _ in records:
+            self.send(topic, key, value, timestamp_ms=timestamp_ms, headers=())
+            count += 1
+        return count
+
     def commit(self, _deadline: Deadline) -> None:
         """Make it visible."""
         self._log.records += self._open
+
+
+@dataclass
+class TwinRecomputer:
+    """Computes what it was given; remembers for which ranges and period."""
+
+    made: list[Record] = field(default_factory=list)
+    times: dict[Offset, Millis] = field(default_factory=dict)
+    asked: list[tuple[tuple[Range, ...], Period]] = field(default_factory=list)
+    failed: Counter[str] = field(default_factory=Counter)
+
+    def event_time(self, _at: InputPartition, offset: Offset) -> Millis:
+        """As it was given."""
+        return self.times[offset]
+
+    def left_out(self, ranges: tuple[Range, ...], period: Period) -> dict[str, int]:
+        """One record, always."""
+        self.asked.append((ranges, period))
+        return {"undecodable": 1}
+
+    def results(self, _ranges: tuple[Range, ...], _period: Period) -> Iterator[Record]:
+        """As they were given; one of them cannot be computed."""
+        yield from self.made
+        self.failed["evaluation_failed"] += 1
 
 
 class TwinTopics:
@@ -122,7 +159,8 @@ class TwinTopics:
 class TwinConnections:
     """Stands where `Connections` stands."""
 
-    def __init__(self, world: World, log: TwinLog) -> None:
+    def __init__(self, world: World, log: TwinLog, recomputer: TwinRecomputer) -> None:
+        self._recomputer = recomputer
         self.catalog = world.catalog
         self.topics = TwinTopics(world.kafka, log)
         self.registry = world.registry
@@ -137,6 +175,14 @@ class TwinConnections:
         """Writes into the log."""
         return TwinWriter(self._log)
 
+    def replayer(self, _names: FragmentNames, _into: TopicName) -> TwinWriter:
+        """Writes into the log."""
+        return TwinWriter(self._log)
+
+    def recomputer(self, _fragment: object, _topic_ids: object) -> TwinRecomputer:
+        """The one that was handed in."""
+        return self._recomputer
+
     def producer(self) -> TwinLog:
         """The log itself."""
         return self._log
@@ -145,11 +191,14 @@ class TwinConnections:
         """The twins live on."""
 
 
-def opener(world: World, log: TwinLog | None = None) -> Opener:
+def opener(
+    world: World, log: TwinLog | None = None, recomputer: TwinRecomputer | None = None
+) -> Opener:
     """Makes connections to this world."""
     shared = log or TwinLog()
+    engine = recomputer or TwinRecomputer()
 
     def connect(_settings: Settings, _clock: Clock) -> Connections:
-        return cast("Connections", TwinConnections(world, shared))
+        return cast("Connections", TwinConnections(world, shared, engine))
 
     return connect

@@ -82,8 +82,8 @@ def command(
         raise RefusedError(
             f"no dead letter can be sent again: {_refusals(tally)}",
             place=f"fragment {name}",
-            hint="a replay is a new computation: deploy the network under another name, with more "
-            "`lateness` where records came late.",
+            hint=f"`medusa replay {name} --from TIME` computes results again into a new topic, with "
+            "late records counted in.",
         )
     data = {
         "fragment": name,

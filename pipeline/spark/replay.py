@@ -1,0 +1,238 @@
+"""Computes results of a fragment again: bounded jobs over ranges of its input log.
+
+The very plan of the lane, run by Spark as a batch: every record of the ranges counts, so nothing is
+late, and no state, checkpoint, marker or group is touched. Redriven copies and advances are not
+read: each record counts where it first stood, judged by the schemas that the registry has now.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from brokers.embedded.jars import bare_local_fs_jar, spark_jars
+from brokers.kafka.admin import KafkaAdmin
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import Incarnation, Millis, Offset, SchemaId, StreamName, TopicName
+from pipeline.lanes.positions import InputPartition
+from pipeline.planner.plan import Fragment
+from pipeline.replay.period import Period
+from pipeline.replay.ranges import Range
+from pipeline.settings import Settings
+from pipeline.spark import hidden
+from pipeline.spark.emit import RangeReader, emit, emit_path, unknown_schema_ids
+from pipeline.spark.hidden import UNKNOWN_SCHEMA, Reason
+from pipeline.spark.lower import lower
+from pipeline.spark.lowered import Keep, Lowered
+from pipeline.spark.lowered import Path as Way
+from pipeline.spark.query import first_line
+from pipeline.spark.results import Record
+from pipeline.spark.session import SessionSettings, open_session
+from pipeline.spark.surroundings import Surveyor
+from schemas.client import RegistryClient
+
+SCHEMA_ROUNDS = 8
+OFFSETS_PER_TASK = 200_000
+"""Sorted results are taken over part by part; so many offsets of the input make one part."""
+FETCH_WAIT_MS = 5
+"""As in a lane: only what is known to be there is fetched, so waiting for more helps nobody."""
+_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a replay reads from."""
+
+    bootstrap_servers: str
+    admin: KafkaAdmin
+    registry: RegistryClient
+
+
+@dataclass
+class Recomputer:
+    """Computes one fragment again. Every method raises `RetryError` when Spark fails."""
+
+    spark: SparkSession
+    servers: Servers
+    fragment: Fragment
+    topic_ids: Mapping[TopicName, str]
+    failed: Counter[str] = field(default_factory=Counter)
+    """Results that could not be computed, by reason, among those that were taken over."""
+    _missing: set[SchemaId] = field(default_factory=set)
+    _known: tuple[SchemaId, ...] = ()
+
+    def event_time(self, at: InputPartition, offset: Offset) -> Millis:
+        """The event time of one record of an input.
+
+        Raises:
+            RefusedError: there is no such record, or it has none.
+        """
+        ranges = (Range(at.input, at.topic, at.partition, offset, Offset(offset + 1), False),)
+        time = F.unix_millis(hidden.EVENT_TIME).alias("at")
+
+        def look(lowered: Lowered) -> list[Row]:
+            way = next(path for path in lowered.paths if path.source == at.input)
+            rows = emit_path(lowered, replace(way, steps=()), self._reader(ranges))
+            return rows.select(time, F.col(hidden.REASON).alias("word")).collect()
+
+        found = self._knowing_schemas(look, ranges)
+        place = f"topic {at.topic}, partition {at.partition}, offset {offset}"
+        if not found:
+            raise RefusedError("there is no committed record", place=place)
+        if found[0]["at"] is None or found[0]["word"] is not None:
+            raise RefusedError(
+                f"the record has no event time: {found[0]['word']}",
+                place=place,
+                hint="name a record before it, or a time.",
+            )
+        return Millis(found[0]["at"])
+
+    def left_out(self, ranges: tuple[Range, ...], period: Period) -> Mapping[str, int]:
+        """How many records of the ranges cannot be processed, by reason."""
+        word = F.split(F.col(hidden.REASON), ":")[0].alias("word")
+
+        def look(lowered: Lowered) -> list[Row]:
+            found: list[Row] = []
+            for path in _within(lowered, period).paths:
+                rows = emit_path(lowered, path, self._reader(ranges)).where(_is_wrong(path))
+                found += rows.groupBy(word).agg(F.count("*").alias("records")).collect()
+            return found
+
+        counts = Counter[str]()
+        for row in self._knowing_schemas(look, ranges):
+            counts[row["word"]] += row["records"]
+        return dict(counts.most_common())
+
+    def results(self, ranges: tuple[Range, ...], period: Period) -> Iterator[Record]:
+        """The results, in order of time if the fragment keeps state; else in the input's order.
+
+        `left_out` comes first: it learns the schemas of the ranges.
+        """
+        lowered = _within(self._lower(), period)
+        parts = max(2, sum(one.offsets for one in ranges) // OFFSETS_PER_TASK)
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(parts))
+        with _translated():
+            rows = emit(lowered, self._reader(ranges), Incarnation(""))
+            if lowered.core is not None:
+                rows = _in_period(rows, period).sort("timestamp_ms")
+            for row in rows.toLocalIterator():
+                if row["reason"] is not None:
+                    self.failed[str(row["reason"]).partition(":")[0]] += 1
+                    continue
+                key = None if row["key"] is None else bytes(row["key"])
+                yield key, bytes(row["value"]), row["timestamp_ms"], row["partition"]
+
+    def _knowing_schemas(
+        self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]
+    ) -> list[Row]:
+        """What a look at the ranges gives once every schema that occurs in them is known."""
+        for _ in range(SCHEMA_ROUNDS):
+            lowered = self._lower()
+            with _translated():
+                found = look(lowered)
+                if not any(row["word"] == UNKNOWN_SCHEMA for row in found):
+                    return found
+                self._known += self._unknown(lowered, ranges)
+        raise RetryError("new schema ids came faster than they could be looked up")
+
+    def _unknown(self, lowered: Lowered, ranges: tuple[Range, ...]) -> tuple[SchemaId, ...]:
+        reader, read = self._reader(ranges), {one.input for one in ranges}
+        found = {
+            SchemaId(row["id"])
+            for source in lowered.sources
+            if source.input in read
+            for row in unknown_schema_ids(source, reader).collect()
+        }
+        return tuple(sorted(found))
+
+    def _lower(self) -> Lowered:
+        surveyor = Surveyor(
+            self.servers.registry,
+            self.servers.admin,
+            lambda: frozenset(self._missing),
+            self._missing.add,
+        )
+        return lower(self.fragment, surveyor.survey(self.fragment, self.topic_ids, self._known))
+
+    def _reader(self, ranges: tuple[Range, ...]) -> RangeReader:
+        found: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}
+        for one in ranges:
+            topics = found.setdefault(one.input, {})
+            topics.setdefault(one.topic, {})[one.partition] = (one.start, one.end)
+        options = {
+            "kafka.bootstrap.servers": self.servers.bootstrap_servers,
+            "kafka.isolation.level": "read_committed",
+            "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
+            "failOnDataLoss": "true",
+        }
+        return RangeReader(self.spark, options, found)
+
+
+def open_recomputer(
+    settings: Settings, servers: Servers, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+) -> tuple[Recomputer, Callable[[], None]]:
+    """A recomputer with a Spark session of its own, and what ends that session.
+
+    Raises:
+        EnvironmentProblem: Java or a jar is missing.
+    """
+    cache = Path(settings.cache)
+    spark = open_session(
+        SessionSettings(
+            app="medusa-replay",
+            master=settings.spark_master,
+            memory=settings.spark_memory,
+            jars=spark_jars(cache),
+            local_files_jar=bare_local_fs_jar(cache),
+            scratch=Path(settings.data) / "replay",
+        )
+    )
+    spark.sparkContext.setLogLevel("ERROR")  # on stderr stands what we tell of it
+    return Recomputer(spark, servers, fragment, topic_ids), spark.stop
+
+
+def _within(lowered: Lowered, period: Period) -> Lowered:
+    """The plan for records of a period alone; no other one can be part of its results."""
+    time = hidden.EVENT_TIME
+    where = f"{time} >= timestamp_millis({int(period.input_from_ms)})"
+    if period.input_until_ms is not None:
+        where += f" AND {time} < timestamp_millis({int(period.input_until_ms)})"
+    first = Keep(where, ())
+    return replace(
+        lowered, paths=tuple(replace(path, steps=(first, *path.steps)) for path in lowered.paths)
+    )
+
+
+def _in_period(rows: DataFrame, period: Period) -> DataFrame:
+    rows = rows.where(F.col("timestamp_ms") >= int(period.results_from_ms))
+    if period.results_until_ms is None:
+        return rows
+    return rows.where(F.col("timestamp_ms") < int(period.results_until_ms))
+
+
+def _is_wrong(path: Way) -> Column:
+    """A record that no path can process is told once, by the first one of its source."""
+    reason = F.col(hidden.REASON)
+    return reason.isNotNull() if path.first else reason.startswith(Reason.EVALUATION_FAILED.value)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Let Spark's errors leave the block as ours."""
+    try:
+        yield
+    except PySparkException as error:
+        if any(sign in str(error) for sign in _DATA_LOSS):
+            raise RefusedError(
+                "an input lost records while it was read",
+                hint="its retention has reached them: begin later.",
+            ) from error
+        raise RetryError(f"Spark failed: {first_line(error)}") from error
+    except (Py4JError, ConnectionError) as error:
+        raise RetryError(f"Java does not answer: {first_line(error)}") from error

@@ -1,0 +1,270 @@
+"""Replays on the real stack: late records count, a run that is killed shows nothing."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from brokers.kafka.transactions import TransactionalWriter
+from brokers.records import KafkaRecord, NewTopicSpec
+from pipeline.catalog.records import LaneState
+from pipeline.clock import Deadline, SystemClock, rfc3339
+from pipeline.errors import FencedError
+from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
+from pipeline.names import FragmentNames
+from tests.system.lanes.support import OWNER, READING, Installation, kill
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.usefixtures("node")]
+
+DOCUMENT = """
+network: again
+streams:
+  readings:
+    topic: again-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    ahead: 1s
+    idle_after: 1h
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 10s
+    by: [sensor]
+    compute: {n: count(*), total: sum(value)}
+  many: {filter: counts, where: n > 1}
+  odd: {filter: readings, where: value % 2 = 1}
+  even: {filter: readings, where: value % 2 = 0}
+  pairs:
+    join: {left: odd, right: even, on: [sensor], within: 4s}
+    select: {sensor: left.sensor, a: left.value, b: right.value}
+outputs:
+  counts: {topic: again-counts, partitions: 3}
+  many: {topic: again-many}
+  pairs: {topic: again-pairs}
+"""
+WITHIN_S = 150.0
+REPLAY_S = 300.0
+SIZE_MS = 10_000
+Reading = tuple[str, int, int]
+"""Sensor, value, event time in milliseconds."""
+Replay = Callable[..., Any]
+
+
+def command(medusa: Installation, *arguments: str) -> list[str]:
+    """`medusa replay` against the stack."""
+    settings = {
+        "data": str(medusa.folder / "replays"),
+        "kafka.bootstrap_servers": medusa.stack.kafka_bootstrap_servers,
+        "zookeeper.connect": medusa.stack.zookeeper_connect,
+        "registry.url": medusa.stack.registry_url,
+        "cache": str(medusa.stack.cache),
+    }
+    medusa_itself = [sys.executable, "-P", "-m", "pipeline.cli.main", "replay"]
+    return [
+        *medusa_itself,
+        *arguments,
+        "-o",
+        "json",
+        *(f"--set={k}={v}" for k, v in settings.items()),
+    ]
+
+
+@pytest.fixture
+def replay(medusa: Installation) -> Replay:
+    """Runs `medusa replay` in a process of its own; returns what it printed as JSON."""
+
+    def call(*arguments: str, code: int = 0) -> Any:
+        done = subprocess.run(
+            command(medusa, *arguments),
+            capture_output=True,
+            text=True,
+            timeout=REPLAY_S,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr[-4000:]
+        return json.loads(done.stdout)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def readings(medusa: Installation) -> list[Reading]:
+    """The deployed network has read all of them; one of the sensor `a` came too late."""
+    medusa.deploy(DOCUMENT, {"reading.avsc": READING})
+    for fragment in ("counts", "many", "pairs"):
+        medusa.await_state("again", fragment, LaneState.RUNNING)
+    base = int(time.time()) // 10 * 10_000 - 300_000
+    sent = [("ab"[i // 2 % 2], i, base + i * 500) for i in range(160)]
+    _send(medusa, sent)
+    _send(medusa, [(sensor, 0, base + 200_000) for sensor in "ab"])
+    _await_boundary(medusa, base + 190_000)
+    late = ("a", 1_000_000, base + 15_000)
+    _send(medusa, [late])
+    _send(medusa, [(sensor, 1, base + 220_000) for sensor in "ab"])
+    medusa.wait_for(
+        lambda: len(medusa.records("again.counts.dlq")) == 1, "a late record", within_s=WITHIN_S
+    )
+    _await_boundary(medusa, base + 210_000)
+    return [*sent, late]
+
+
+def _send(medusa: Installation, readings: list[Reading]) -> None:
+    for sensor, value, at in readings:
+        data = medusa.encoded(
+            "again-in-value", READING, {"sensor": sensor, "value": value, "at": at}
+        )
+        medusa.send("again-in", data, partition=ord(sensor) % 2, timestamp_ms=at)
+    medusa.producer.flush(10)
+
+
+def _await_boundary(medusa: Installation, at_ms: int) -> None:
+    def passed() -> bool:
+        found = [medusa.status("again", f) for f in ("counts", "many", "pairs")]
+        return all(s is not None and (s.boundary_ms or 0) >= at_ms for s in found)
+
+    medusa.wait_for(passed, "event time has passed", within_s=WITHIN_S)
+
+
+def _windows(rows: list[Any]) -> list[tuple[str, int, int, int]]:
+    return sorted((r["sensor"], _ms(r["window_end"]), r["n"], r["total"]) for r in rows)
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _expected(readings: list[Reading], from_ms: int, until_ms: int) -> list[Any]:
+    """Computed record by record: every window that reaches into the interval."""
+    counts: Counter[tuple[str, int]] = Counter()
+    totals: Counter[tuple[str, int]] = Counter()
+    for sensor, value, at in readings:
+        end = at // SIZE_MS * SIZE_MS + SIZE_MS
+        counts[sensor, end] += 1
+        totals[sensor, end] += value
+    return sorted(
+        (sensor, end, n, totals[sensor, end])
+        for (sensor, end), n in counts.items()
+        if end > from_ms and end - SIZE_MS < until_ms
+    )
+
+
+def _record(record: KafkaRecord) -> tuple[Any, ...]:
+    return record.partition, record.timestamp_ms, record.key, record.value
+
+
+def test_windows_of_a_replay_hold_the_late_records_too(
+    medusa: Installation, replay: Replay, readings: list[Reading]
+) -> None:
+    """They are those of a sequential computation, in order, with the lane's keys and partitions."""
+    base = readings[0][2]
+    before = medusa.records("again-counts")
+    interval = ("--from", rfc3339(base + 12_000), "--to", rfc3339(base + 55_000))
+    dry = replay("again.counts", *interval)
+    assert (dry["dry_run"], dry["into"]) == (True, "again-counts.replay-1")
+    assert dry["late_counted_in"] == 1
+    assert dry["input_from"] == rfc3339(base + 10_000)
+    assert dry["results_from"] == rfc3339(base + 20_000)
+    assert TopicName("again-counts.replay-1") not in medusa.admin.topic_names()
+    done = replay("again.counts", *interval, "--yes")
+    expected = _expected(readings, base + 12_000, base + 55_000)
+    assert done["written"] == len(expected)
+    found = medusa.records("again-counts.replay-1")
+    assert _windows(medusa.decoded("again-counts.replay-1")) == expected
+    for partition in range(3):
+        times = [r.timestamp_ms for r in found if r.partition == partition]
+        assert times == sorted(times)
+    in_lane = {_record(r) for r in before}
+    differing = [r for r in found if _record(r) not in in_lane]
+    assert [r.timestamp_ms for r in differing] == [base + 20_000]
+    assert {(r.partition, r.key) for r in found} <= {(r.partition, r.key) for r in before}
+    assert medusa.records("again-counts") == before
+    assert medusa.status("again", "counts").state is LaneState.RUNNING  # type: ignore[union-attr] # it runs
+
+
+def test_pairs_and_filtered_records_come_again_as_they_were(
+    medusa: Installation, replay: Replay, readings: list[Reading]
+) -> None:
+    """A join reads back as far as a pair may reach; a box without state reads what is asked for."""
+    base = readings[0][2]
+    start, end = base + 20_000, base + 60_000
+    interval = ("--from", rfc3339(start), "--to", rfc3339(end), "--yes")
+    for box in ("pairs", "many"):
+        replay(f"again.{box}", *interval, "--into", f"{box}-once-more")
+        lane = [_record(r) for r in medusa.records(f"again-{box}") if start <= r.timestamp_ms < end]
+        found = [_record(r) for r in medusa.records(f"{box}-once-more")]
+        assert found
+        assert Counter(found) == Counter(lane)
+    refused = replay("again.many", *interval, "--into", "many-once-more", code=65)
+    assert "it holds records" in refused["error"]["message"]
+
+
+def test_a_record_stands_for_its_event_time(replay: Replay, readings: list[Reading]) -> None:
+    """Also that of an external stream, which an expression gives."""
+    of_b = [r for r in readings if ord(r[0]) % 2 == 0]
+    found = replay("again.pairs", "--from", "again-in/0/7")
+    assert found["results_from"] == rfc3339(of_b[7][2])
+    assert found["input_from"] == rfc3339(of_b[7][2] - 4_000)
+
+
+def test_a_run_that_is_killed_shows_nothing_and_can_be_repeated(
+    medusa: Installation, replay: Replay, readings: list[Reading]
+) -> None:
+    """Killed while it computes, or with half of its transaction written; the next run ends it."""
+    base, into = readings[0][2], TopicName("again-cut-off")
+    interval = ("--from", rfc3339(base), "--to", rfc3339(base + 50_000))
+    arguments = ("again.counts", *interval, "--into", into, "--yes")
+    with subprocess.Popen(
+        command(medusa, *arguments),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            assert any(b"computing" in line for line in process.stderr)
+        finally:
+            kill(process)
+    if into in medusa.admin.topic_names():
+        assert medusa.records(into) == []
+    clock = SystemClock()
+    names = FragmentNames(OWNER, NetworkName("again"), FragmentName("counts"))
+    medusa.admin.create_topics((NewTopicSpec(into, 3, 1),))
+    half = TransactionalWriter(
+        medusa.stack.kafka_bootstrap_servers, names.replayer(into), transaction_ms=600_000
+    )
+    try:
+        half.start(Deadline.after(clock, WITHIN_S, "starting"))
+        half.begin()
+        half.send(into, b"k", b"half", timestamp_ms=base, partition=1)
+        assert medusa.records(into) == []
+        assert replay(*arguments)["written"] == len(_expected(readings, base, base + 50_000))
+        with pytest.raises(FencedError):
+            half.commit(Deadline.after(clock, WITHIN_S, "committing"))
+    finally:
+        half.close()
+    assert _windows(medusa.decoded(into)) == _expected(readings, base, base + 50_000)
+
+
+def test_what_is_gone_from_the_log_is_refused_with_place_and_time(
+    medusa: Installation, replay: Replay, readings: list[Reading]
+) -> None:
+    """A later beginning works, and so does computing with what is left, which says so."""
+    base = readings[0][2]
+    of_b = [r for r in readings if ord(r[0]) % 2 == 0]
+    medusa.admin.delete_records(TopicName("again-in"), {0: Offset(40)})
+    refused = replay("again.counts", "--from", rfc3339(base), code=65)["error"]
+    assert refused["place"] == "topic again-in, partition 0"
+    assert "begins at offset 40" in refused["message"]
+    assert "--incomplete" in refused["hint"]
+    left = replay("again.counts", "--from", rfc3339(base), "--incomplete")
+    assert [one["incomplete"] for one in left["reads"]] == [True, False]
+    later = replay("again.counts", "--from", rfc3339(of_b[40][2] + 21_000))
+    assert [one["incomplete"] for one in later["reads"]] == [False, False]

@@ -1,0 +1,188 @@
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.records import KafkaRecord
+from pipeline.ids import (
+    BatchId,
+    BoxName,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    Offset,
+    ParticipantId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.dead_letters import Context, headers
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from pipeline.names import FragmentNames
+from tests.unit.cli.twins import TwinLog, TwinRecomputer, opener
+from tests.unit.deploy.twins import World, write_project
+
+Caller = Callable[..., Any]
+BASE = Millis(1_700_000_000_000)
+INPUT = TopicName("car-sightings")
+NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("speeds"))
+DOCUMENT = """\
+network: cars
+streams:
+  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: seen_at, ahead: 1s}
+boxes:
+  moving: {filter: sightings, where: speed > 0}
+  speeds: {aggregate: moving, window: 10s, by: [car], compute: {n: count(*)}}
+  fast: {filter: speeds, where: n > 3}
+outputs:
+  speeds: {topic: car-speeds}
+  fast: {topic: fast-cars}
+"""
+
+
+@dataclass
+class Scene:
+    """A world with the network deployed, records of half a minute, and what computes."""
+
+    medusa: Caller
+    world: World
+    log: TwinLog
+    engine: TwinRecomputer = field(default_factory=TwinRecomputer)
+
+    def replay(self, *arguments: str) -> Any:
+        """Call `medusa replay`."""
+        return self.medusa("replay", *arguments, opener=opener(self.world, self.log, self.engine))
+
+    def into(self, topic: str) -> list[KafkaRecord]:
+        """What a topic holds."""
+        return [record for record in self.log.records if record.topic == topic]
+
+
+def at(seconds: int) -> str:
+    """A time as a user writes it."""
+    return f"2023-11-14T22:13:{20 + seconds:02d}.000Z"
+
+
+@pytest.fixture
+def scene(medusa: Caller) -> Scene:
+    """Speeds are promised for 25 seconds; one late record is a dead letter."""
+    world = World.new()
+    write_project(Path(), DOCUMENT)
+    assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
+    place = InputPartition(StreamName("sightings"), INPUT, 0)
+    read = {place: Offset(30)}
+    marker = CommitMarker(
+        Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
+        BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
+    )  # fmt: skip
+    world.log.values[NAMES.markers] = encode_marker(marker)
+    records = [
+        KafkaRecord(INPUT, 0, Offset(n), Millis(BASE + 1_000 * n), None, b"v") for n in range(30)
+    ]
+    late = Context(
+        reason="late", message="", box=BoxName("speeds"), input=StreamName("sightings"),
+        port="only", topic=INPUT, partition=0, offset=Offset(28), timestamp_ms=BASE,
+        version=NetworkVersion(1), event_time_ms=Millis(BASE + 12_000), closed_ms=BASE,
+    )  # fmt: skip
+    letter = KafkaRecord(
+        NAMES.dead_letters, 0, Offset(0), BASE, None, b"v", headers(NAMES, late, ())
+    )
+    return Scene(medusa, world, TwinLog([*records, letter]))
+
+
+def test_without_yes_it_says_what_it_would_do_and_does_nothing(scene: Scene) -> None:
+    """Windows are read from the beginning of the first one, and `ahead` before that."""
+    called = scene.replay("cars.speeds", "--from", at(12), "-o", "json")
+    assert called.code == 0, called.err
+    found = called.data
+    assert (found["dry_run"], found["version"], found["fragment"]) == (True, 1, "speeds")
+    assert (found["into"], found["partitions"]) == ("car-speeds.replay-1", 4)
+    assert (found["results_from"], found["input_from"]) == (at(20), at(10))
+    assert (found["results_until"], found["input_until"]) == (at(25)[:-4] + "001Z", at(20))
+    (read,) = found["reads"]
+    assert (read["start"], read["end"], read["first_record"]) == (9, 30, at(9))
+    assert (found["late_counted_in"], found["dead_letters_judged_again"]) == (1, 0)
+    assert scene.engine.asked == []
+    text = scene.replay("cars.speeds", "--from", at(12)).out
+    assert "nothing was done; --yes does it" in text
+    assert "car-sightings, partition 0: 9 up to 30" in text
+
+
+def test_with_yes_results_are_written_into_a_new_topic(scene: Scene) -> None:
+    """Keys, values and timestamps as computed; what is left out is told."""
+    scene.engine.made = [(b"k", b"v", BASE + 20_000, -1)]
+    called = scene.replay("cars.speeds", "--from", at(12), "--yes", "-o", "json")
+    assert called.code == 0, called.err
+    assert (called.data["dry_run"], called.data["written"]) == (False, 1)
+    assert called.data["left_out"] == {"undecodable": 1}
+    assert called.data["failed_results"] == {"evaluation_failed": 1}
+    ((ranges, period),) = scene.engine.asked
+    assert [(r.topic, r.start, r.end) for r in ranges] == [(INPUT, 9, 30)]
+    assert period.results_from_ms == BASE + 20_000
+    (written,) = scene.into("car-speeds.replay-1")
+    assert (written.key, written.value, written.timestamp_ms) == (b"k", b"v", BASE + 20_000)
+    assert scene.into("car-speeds") == []
+    again = scene.replay("cars.speeds", "--from", at(12), "--yes")
+    assert "1 result written to car-speeds.replay-2, complete" in again.out
+
+
+def test_no_results_make_no_topic(scene: Scene) -> None:
+    """A topic of a replay that shows nothing is not complete, so there must be none."""
+    called = scene.replay("cars.speeds", "--from", at(12), "--yes")
+    assert "there are no results" in called.out
+    assert TopicName("car-speeds.replay-1") not in scene.world.kafka.topics
+
+
+def test_a_topic_is_used_if_it_holds_nothing(scene: Scene) -> None:
+    """A run that was killed leaves such a one; records or other partitions are refused."""
+    scene.engine.made = [(None, b"v", BASE + 20_000, -1)]
+    scene.world.kafka.add("left", 4)
+    arguments = ("cars.speeds", "--from", at(12), "--yes", "--into")
+    assert scene.replay(*arguments, "left").code == 0
+    refused = scene.replay(*arguments, "left")
+    assert refused.code == 65
+    assert "it holds records" in refused.err
+    scene.world.kafka.add("narrow", 1)
+    assert "it has 1 partitions, the output has 4" in scene.replay(*arguments, "narrow").err
+
+
+@pytest.mark.parametrize("topic", ["car-speeds", "car-sightings", "x.markers", "cars.speeds.dlq"])
+def test_topics_of_networks_are_never_replayed_into(scene: Scene, topic: str) -> None:
+    """Also while they hold nothing."""
+    called = scene.replay("cars.speeds", "--from", at(12), "--into", topic)
+    assert called.code == 65
+    assert "a replay goes into a topic of its own" in called.err
+
+
+def test_a_box_means_the_fragment_that_computes_it(scene: Scene) -> None:
+    """A name that means none is refused with what there is."""
+    found = scene.replay("cars.moving", "--from", at(12), "-o", "json").data
+    assert found["fragment"] == "speeds"
+    refused = scene.replay("cars.nothing", "--from", at(12))
+    assert refused.code == 65
+    assert "cars.speeds" in refused.err
+
+
+def test_a_record_stands_for_its_event_time(scene: Scene) -> None:
+    """Of an external stream only the engine knows it."""
+    scene.engine.times[Offset(4)] = Millis(BASE + 3_000)
+    found = scene.replay("cars.speeds", "--from", "sightings/0/4", "-o", "json").data
+    assert (found["results_from"], found["input_from"]) == (at(10), at(0))
+    gone = scene.replay("cars.speeds", "--from", "car-sightings/0/30")
+    assert gone.code == 65
+    assert "the partition holds the offsets 0 up to 30" in gone.err
+    assert scene.replay("cars.speeds", "--from", "car-sightings/4").code == 64
+    assert "is no input of cars.speeds" in scene.replay("speeds", "--from", "other/0/4").err
+
+
+def test_what_never_ran_has_nothing_to_replay(scene: Scene) -> None:
+    """The other fragment of the network has no marker."""
+    refused = scene.replay("cars.fast", "--from", at(1))
+    assert refused.code == 65
+    assert "has not run yet" in refused.err
