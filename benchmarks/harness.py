@@ -148,9 +148,19 @@ def register_reading(stack: Stack) -> int:
         registry.close()
 
 
+PLAIN = {"plain": "transaction", "sink": "sink"}
+"""The plain sides, and how each writes: like ours, or at least once with Spark's own Kafka sink."""
+SINK_HELP = "beside Spark's own Kafka sink, too, which writes at least once"
+
+
+def sides(*, with_sink: bool) -> tuple[str, ...]:
+    """Who takes part in a round, in order."""
+    return ("plain", "sink", "ours") if with_sink else ("plain", "ours")
+
+
 @contextmanager
 def plain_side(
-    stack: Stack, job: str, target: str, batch_records: int = 400_000
+    stack: Stack, side: str, job: str, target: str, batch_records: int = 400_000
 ) -> Iterator["subprocess.Popen[str]"]:
     """The plain script, running; stopped at the end."""
     scratch = stack.folder / f"plain-{target}"
@@ -158,7 +168,7 @@ def plain_side(
     command = [sys.executable, "-m", "benchmarks.plain_pyspark"]
     command += ["--bootstrap-servers", stack.bootstrap_servers, "--jars", str(stack.jars)]
     command += ["--scratch", str(scratch), "--source", SOURCE, "--target", target, "--job", job]
-    command += ["--batch-records", str(batch_records)]
+    command += ["--batch-records", str(batch_records), "--write", PLAIN[side]]
     with (scratch / "out").open("w") as out, (scratch / "err").open("w") as err:
         process = subprocess.Popen(
             command, cwd=HERE.parent, env=environment(), stdout=out, stderr=err, text=True

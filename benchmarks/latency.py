@@ -10,13 +10,19 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
+
+from confluent_kafka import Message
 
 from benchmarks.harness import (
     FINISHED_WITHIN_S,
     PARTITIONS,
+    PLAIN,
+    SINK_HELP,
     SOURCE,
     Stack,
     create_topics,
@@ -29,11 +35,14 @@ from benchmarks.harness import (
     reader,
     register_reading,
     running_stack,
+    sides,
 )
+from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import read_range
 from pipeline.ids import TopicName
 from pipeline.lanes.codec import decode_advance, decode_marker
+from schemas import avro, codec, wire
 
 WINDOW_MS = 1_000
 QUIET_S = 15.0
@@ -59,8 +68,28 @@ class Measured:
     parts: tuple[tuple[str, float], ...] = ()
 
 
+def event_time(side: str, job: str) -> Callable[[Message], int]:
+    """How to tell an output's event time, in ms: Spark's own sink cannot set a record's time."""
+    if side != "sink":
+        return lambda message: message.timestamp()[1]
+    text, column = (CONVERTED_JSON, "at") if job == "stateless" else (AVERAGE_JSON, "window_end")
+    schema = avro.parse(text)
+
+    def in_value(message: Message) -> int:
+        framed = wire.split(message.value())
+        if not isinstance(framed, wire.Framed):
+            raise SystemExit("an output is not in the wire format")
+        at: datetime = codec.decode(schema, schema, framed.body)[column]
+        return round(at.timestamp() * 1000)
+
+    return in_value
+
+
 def watch(
-    stack: Stack, topic: str, feeding: "subprocess.Popen[str]"
+    stack: Stack,
+    topic: str,
+    feeding: "subprocess.Popen[str]",
+    event_ms: Callable[[Message], int],
 ) -> tuple[list[Seen], int, int]:
     """Read an output while the feed runs, until it is quiet: what came, measured from, how many."""
     consumer = reader(stack, topic, at_end=True)
@@ -76,7 +105,8 @@ def watch(
                 continue
             if message.error() is not None:
                 raise SystemExit(f"the reader of {topic} failed: {message.error()}")
-            seen.append(Seen(message.timestamp()[1], time.time_ns() / 1e6))
+            held_ms = time.time_ns() / 1e6
+            seen.append(Seen(event_ms(message), held_ms))
             last_s = time.monotonic()
     finally:
         consumer.close()
@@ -209,17 +239,18 @@ def _lane_log(stack: Stack) -> LaneLog:
 def run(
     stack: Stack, job: str, schema_id: int, turn: int, options: argparse.Namespace
 ) -> list[Measured]:
-    """One round: plain, then ours."""
+    """One round, side by side."""
     ours = "bench-converted" if job == "stateless" else "bench-averages"
-    plain = f"{ours}-plain-{turn}"
-    create_topics(stack, plain)
     found = []
-    for side, topic in (("plain", plain), ("ours", ours)):
-        running = (
-            plain_side(stack, job, plain)
-            if side == "plain"
-            else our_side(stack, f"{job}.yaml", f"bench_{job}")
-        )
+    for side in sides(with_sink=options.with_sink):
+        running: AbstractContextManager[object]
+        if side in PLAIN:
+            topic = f"{ours}-{side}-{turn}"
+            create_topics(stack, topic)
+            running = plain_side(stack, side, job, topic)
+        else:
+            topic = ours
+            running = our_side(stack, f"{job}.yaml", f"bench_{job}")
         with running:
             feeding = feed(
                 stack,
@@ -229,7 +260,7 @@ def run(
                 warm_up=options.warm_up,
                 seconds=options.seconds,
             )
-            seen, from_ms, expected = watch(stack, topic, feeding)
+            seen, from_ms, expected = watch(stack, topic, feeding, event_time(side, job))
         if job == "stateless":
             found.append(stateless(side, seen, from_ms, expected))
         else:
@@ -250,19 +281,21 @@ def show(measured: Measured) -> None:
 
 
 def summarise(job: str, found: Sequence[Measured]) -> None:
-    """Medians over the rounds, and ours divided by plain."""
-    print(f"\n{job}, medians of {len(found) // 2} rounds")
+    """Medians over the rounds, and ours divided by each other side."""
+    taking_part = tuple(dict.fromkeys(m.side for m in found))
+    print(f"\n{job}, medians of {len(found) // len(taking_part)} rounds")
     figures = {
         side: (
             median([m.p50 for m in found if m.side == side]),
             median([m.p99 for m in found if m.side == side]),
         )
-        for side in ("plain", "ours")
+        for side in taking_part
     }
     for side, (p50, p99) in figures.items():
         print(f"{side:>6}: p50 {p50:7.1f} ms  p99 {p99:7.1f} ms")
-    ratios = [figures["ours"][n] / figures["plain"][n] for n in (0, 1)]
-    print(f" ratio: p50 {ratios[0]:7.2f}     p99 {ratios[1]:7.2f}")
+    for side in taking_part[:-1]:
+        ratios = [figures["ours"][n] / figures[side][n] for n in (0, 1)]
+        print(f"ours / {side}: p50 {ratios[0]:.2f}, p99 {ratios[1]:.2f}")
 
 
 def main(arguments: list[str]) -> int:
@@ -270,6 +303,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--job", choices=("stateless", "window"), default="stateless")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (%(default)s)")
+    parser.add_argument("--with-sink", action="store_true", help=SINK_HELP)
     parser.add_argument("--rate", type=float, default=1_000, help="readings a second")
     parser.add_argument("--warm-up", type=float, default=20, help="seconds before measuring")
     parser.add_argument("--seconds", type=float, default=30, help="seconds measured")

@@ -10,9 +10,12 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from benchmarks.harness import (
+    PLAIN,
+    SINK_HELP,
     SOURCE,
     Stack,
     create_topics,
@@ -24,6 +27,7 @@ from benchmarks.harness import (
     reader,
     register_reading,
     running_stack,
+    sides,
     stable_end,
 )
 
@@ -94,16 +98,17 @@ def load(stack: Stack, schema_id: int, records: int) -> None:
 
 
 def run(stack: Stack, turn: int, options: argparse.Namespace) -> list[Measured]:
-    """One round: plain, then ours; ours starts from nothing each time."""
-    plain = f"bench-converted-plain-{turn}"
-    create_topics(stack, plain)
+    """One round, side by side; ours starts from nothing each time."""
     found = []
-    for side, topic in (("plain", plain), ("ours", "bench-converted")):
-        running = (
-            plain_side(stack, "stateless", plain, options.batch_records)
-            if side == "plain"
-            else our_side(stack, "stateless.yaml", "bench_stateless")
-        )
+    for side in sides(with_sink=options.with_sink):
+        running: AbstractContextManager[object]
+        if side in PLAIN:
+            topic = f"bench-converted-{side}-{turn}"
+            create_topics(stack, topic)
+            running = plain_side(stack, side, "stateless", topic, options.batch_records)
+        else:
+            topic = "bench-converted"
+            running = our_side(stack, "stateless.yaml", "bench_stateless")
         with running:
             seen = watch(stack, topic, options.records)
         came = count(stack, topic)
@@ -126,6 +131,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--records", type=int, default=8_000_000)
     parser.add_argument("--batch-records", type=int, default=400_000)
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--with-sink", action="store_true", help=SINK_HELP)
     options = parser.parse_args(arguments)
     found: list[Measured] = []
     with running_stack() as stack:
@@ -133,18 +139,20 @@ def main(arguments: list[str]) -> int:
         load(stack, register_reading(stack), options.records)
         for turn in range(options.repeat):
             found += run(stack, turn, options)
+    taking_part = sides(with_sink=options.with_sink)
     print(f"\nmedians of {options.repeat} rounds")
     whole, warm = (
         {
             side: median([getattr(m, figure) for m in found if m.side == side])
-            for side in ("plain", "ours")
+            for side in taking_part
         }
         for figure in ("whole", "warm")
     )
-    for side in ("plain", "ours"):
+    for side in taking_part:
         print(f"{side:>6}: {whole[side] / 1e3:6.0f} k/s, warm {warm[side] / 1e3:6.0f} k/s")
-    ratios = whole["ours"] / whole["plain"], warm["ours"] / warm["plain"]
-    print(f" ratio: {ratios[0]:6.2f}      warm {ratios[1]:6.2f}")
+    for side in taking_part[:-1]:
+        ratios = whole["ours"] / whole[side], warm["ours"] / warm[side]
+        print(f"ours / {side}: {ratios[0]:.2f}, warm {ratios[1]:.2f}")
     return 0
 
 
