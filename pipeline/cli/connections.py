@@ -9,6 +9,7 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import LogReader, TopicReader
 from brokers.kafka.transactions import TransactionalWriter
+from brokers.versioned_store import VersionedStore
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
@@ -40,12 +41,17 @@ class Connections:
         self._undo = ExitStack()
 
     @cached_property
-    def catalog(self) -> Catalog:
-        """The catalog in ZooKeeper; set up if it is new."""
+    def store(self) -> VersionedStore:
+        """What the catalog and our own schema registry lie in."""
         store = ZooKeeperStore.connect(self._settings.zookeeper_connect, CONNECT_TIMEOUT_S)
         self._undo.callback(store.close)
+        return store
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog in ZooKeeper; set up if it is new."""
         # The chroot stands in the connect string already.
-        catalog = Catalog(store, Znodes(""))
+        catalog = Catalog(self.store, Znodes(""))
         catalog.ensure_format()
         return catalog
 

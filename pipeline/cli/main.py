@@ -49,6 +49,7 @@ COMMANDS: dict[str, Entry] = {
     "offsets": Entry(
         f"{_HERE}.offsets.group", "Show and export how far fragments have read.", _DATA
     ),
+    "catalog": Entry(f"{_HERE}.catalog.group", "Back the catalog up, and bring it back.", _REST),
     "node": Entry(f"{_HERE}.node.group", "Start and list nodes.", _REST),
     "config": Entry(f"{_HERE}.config.group", "Show the settings and where they come from.", _REST),
 }

@@ -162,6 +162,7 @@ class TwinConnections:
     def __init__(self, world: World, log: TwinLog, recomputer: TwinRecomputer) -> None:
         self._recomputer = recomputer
         self.catalog = world.catalog
+        self.store = world.store
         self.topics = TwinTopics(world.kafka, log)
         self.registry = world.registry
         self.servers = world.servers

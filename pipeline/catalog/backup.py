@@ -1,0 +1,245 @@
+"""The catalog as one document, and how it comes back.
+
+Kept is what people and deploys decided (networks, versions, registered schemas) and what must never
+go back (epochs). Left out is what only running nodes say: nodes, owners, status. Records and commit
+markers are in Kafka; they need no backup here.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from brokers.versioned_store import Create, Operation, Set, Versioned, VersionedStore
+from pipeline.catalog.codec import decode, encode
+from pipeline.catalog.records import EpochRecord, FormatRecord, NetworkRecord, RevisionRecord
+from pipeline.errors import RefusedError
+from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, ParticipantId
+from pipeline.names import FragmentNames, Znodes
+
+FORMAT_VERSION: Final = 1
+STEP_BYTES: Final = 500_000
+"""So much is restored in one step; a restore that is cut off goes on when it is run again."""
+CONFLICTS_TOLD: Final = 5
+_KIND: Final = "medusa-catalog"
+_ZNODES: Final = Znodes("")
+_ROOTS: Final = (
+    _ZNODES.format(),
+    _ZNODES.participants(),
+    _ZNODES.networks(),
+    _ZNODES.epochs(),
+    _ZNODES.missing_schemas(),
+    _ZNODES.deploys(),
+    _ZNODES.schemas(),
+)
+_NETWORK, _FRAGMENT, _BELOW_FRAGMENT = 3, 5, 6
+"""Parts of `/networks/N`, of `/networks/N/fragments/F`, and of what lies below a fragment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A catalog at a moment. `entries`: values by path, parents before their children."""
+
+    made_at_ms: Millis
+    entries: Mapping[str, str]
+
+    @property
+    def networks(self) -> tuple[NetworkName, ...]:
+        """The networks in it."""
+        return tuple(NetworkName(parts[2]) for parts in self._networks(_NETWORK))
+
+    @property
+    def fragments(self) -> tuple[FragmentNames, ...]:
+        """The fragments in it."""
+        owners = {n: self._owner(n) for n in self.networks}
+        return tuple(
+            FragmentNames(
+                owners[NetworkName(parts[2])], NetworkName(parts[2]), FragmentName(parts[4])
+            )
+            for parts in self._networks(_FRAGMENT)
+            if parts[3] == "fragments"
+        )
+
+    @property
+    def schemas(self) -> int:
+        """How many schemas the registry had given ids to; 0 with somebody else's registry."""
+        return sum(path.startswith(f"{_ZNODES.schemas()}/ids/") for path in self.entries)
+
+    def _owner(self, network: NetworkName) -> ParticipantId:
+        path = _ZNODES.network(network)
+        return decode(NetworkRecord, self.entries[path].encode(), path).owner
+
+    def _networks(self, depth: int) -> Iterator[list[str]]:
+        for path in self.entries:
+            parts = path.split("/")
+            if path.startswith(f"{_ZNODES.networks()}/") and len(parts) == depth:
+                yield parts
+
+
+def read(store: VersionedStore, now_ms: Millis) -> Backup:
+    """Read a whole catalog. What changes meanwhile is in it as it was before or after."""
+    found: dict[str, str] = {}
+    for root in _ROOTS:
+        top = store.get(root)
+        if top is not None:
+            found[root] = top.value.decode()
+            found.update(_below(store, root))
+    return Backup(now_ms, found)
+
+
+def _below(store: VersionedStore, path: str) -> Iterator[tuple[str, str]]:
+    for name in store.children(path):
+        child = f"{path}/{name}"
+        found = store.get(child)
+        if found is not None and not _of_running_nodes(child):
+            yield child, found.value.decode()
+            yield from _below(store, child)
+
+
+def _of_running_nodes(path: str) -> bool:
+    return path.startswith(f"{_ZNODES.networks()}/") and len(path.split("/")) == _BELOW_FRAGMENT
+
+
+def dumps(backup: Backup) -> str:
+    """The document: JSON, one line for each entry, so that two backups can be compared."""
+    head = {"kind": _KIND, "format": FORMAT_VERSION, "made_at_ms": backup.made_at_ms}
+    told = json.dumps(head, indent=2)[:-2]
+    entries = json.dumps(dict(backup.entries), indent=4, ensure_ascii=False)
+    return f'{told},\n  "entries": {entries}\n}}\n'
+
+
+def loads(text: str, place: str) -> Backup:
+    """A document that `dumps` made.
+
+    Args:
+        text: the document.
+        place: names it, for errors.
+
+    Raises:
+        RefusedError: it is none, it is damaged, or a newer version of Medusa made it.
+    """
+    try:
+        document = json.loads(text)
+        kind, version = document["kind"], document["format"]
+        entries, made_at_ms = document["entries"], document["made_at_ms"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _not_one(place) from error
+    if kind != _KIND or not isinstance(version, int) or not _plain(entries, made_at_ms):
+        raise _not_one(place)
+    backup = Backup(Millis(made_at_ms), entries)
+    if version > FORMAT_VERSION:
+        raise RefusedError(
+            f"the backup has format {version}, this program knows {FORMAT_VERSION}",
+            place=place,
+            hint="restore it with the version of Medusa that made it, or a newer one.",
+        )
+    if _ZNODES.format() not in entries:
+        raise _not_one(place)
+    decode(FormatRecord, entries[_ZNODES.format()].encode(), f"{place}, {_ZNODES.format()}")
+    return backup
+
+
+def _plain(entries: Any, made_at_ms: Any) -> bool:
+    return (
+        isinstance(made_at_ms, int)
+        and isinstance(entries, dict)
+        and all(isinstance(path, str) and isinstance(value, str) for path, value in entries.items())
+        and all(
+            path in _ROOTS or path.startswith(tuple(f"{r}/" for r in _ROOTS)) for path in entries
+        )
+    )
+
+
+def _not_one(place: str) -> RefusedError:
+    return RefusedError(
+        "this is no whole backup of a catalog",
+        place=place,
+        hint="`medusa catalog backup FILE` makes one.",
+    )
+
+
+def restored(
+    backup: Backup, there: Mapping[str, Versioned], written: Mapping[FragmentNames, Epoch]
+) -> tuple[Operation, ...]:
+    """What has to be done so that a catalog holds all that a backup holds.
+
+    What is there already stays. Epochs never go back: neither below what is there, nor below what
+    stands in a fragment's last commit marker.
+
+    Args:
+        backup: what to restore.
+        there: what the catalog holds now, at the paths of the backup and of `written`'s epochs.
+        written: the epoch of the last commit marker of each fragment that has one.
+
+    Raises:
+        RefusedError: the catalog holds something else at a path.
+    """
+    floors: dict[str, Epoch] = {_epoch(names): epoch for names, epoch in written.items()}
+    operations: list[Operation] = []
+    conflicts: list[str] = []
+    for path in dict.fromkeys((*backup.entries, *floors)):
+        found, value = there.get(path), backup.entries.get(path, "").encode()
+        if path.startswith(f"{_ZNODES.epochs()}/"):
+            value = _raised(path, value, found, floors.get(path))
+        elif path == _ZNODES.networks() and found is not None:
+            value = _next_revision(path, value, found)
+        elif found is not None and found.value != value:
+            conflicts.append(path)
+        if found is None:
+            operations.append(Create(path, value))
+        elif found.value != value:
+            operations.append(Set(path, value, found.version))
+    if conflicts:
+        more = f" and {len(conflicts) - CONFLICTS_TOLD} more" * (len(conflicts) > CONFLICTS_TOLD)
+        raise RefusedError(
+            f"the catalog holds something else at {', '.join(conflicts[:CONFLICTS_TOLD])}{more}",
+            hint="restore into an empty catalog: another chroot in zookeeper.connect will do.",
+        )
+    return tuple(operations)
+
+
+def _epoch(names: FragmentNames) -> str:
+    return _ZNODES.epoch(names.network, names.fragment)
+
+
+def _raised(path: str, value: bytes, found: Versioned | None, floor: Epoch | None) -> bytes:
+    epochs = [floor or Epoch(0)]
+    epochs += [decode(EpochRecord, value, path).epoch] if value else []
+    epochs += [decode(EpochRecord, found.value, path).epoch] if found else []
+    return encode(EpochRecord(max(epochs)))
+
+
+def _next_revision(path: str, value: bytes, found: Versioned) -> bytes:
+    """Nodes look at what has changed when the revision has."""
+    both = [decode(RevisionRecord, one, path).revision for one in (value, found.value)]
+    return encode(RevisionRecord(max(both) + 1))
+
+
+def steps(operations: tuple[Operation, ...]) -> Iterator[tuple[Operation, ...]]:
+    """The operations in their order, in steps of bounded size."""
+    step: list[Operation] = []
+    size = 0
+    for operation in operations:
+        length = len(operation.value) if isinstance(operation, Create | Set) else 0
+        if step and size + length > STEP_BYTES:
+            yield tuple(step)
+            step, size = [], 0
+        step.append(operation)
+        size += length
+    if step:
+        yield tuple(step)
+
+
+def restore(store: VersionedStore, backup: Backup, written: Mapping[FragmentNames, Epoch]) -> int:
+    """Let a catalog hold all that a backup holds; how many paths were changed.
+
+    Raises:
+        RefusedError: the catalog holds something else; nothing was changed.
+        RetryError: somebody changed it meanwhile; run it again.
+    """
+    paths = {*backup.entries, *map(_epoch, written)}
+    there = {path: found for path in paths if (found := store.get(path)) is not None}
+    operations = restored(backup, there, written)
+    for step in steps(operations):
+        store.apply(step)
+    return len(operations)

@@ -1,0 +1,52 @@
+"""`medusa catalog backup`: the catalog as a file."""
+
+from pathlib import Path
+
+import click
+
+from pipeline.catalog.backup import dumps, read
+from pipeline.cli.options import with_session
+from pipeline.cli.session import Session
+from pipeline.counting import counted
+from pipeline.errors import EnvironmentProblem, RefusedError
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@with_session
+def command(session: Session, file: Path) -> None:
+    """Write all networks with their versions, the epochs and our registry's schemas into FILE.
+
+    It can be done while everything runs. Records, commit markers and dead letters are in Kafka and
+    are not in the file; nor is what nodes say of themselves. FILE must not exist.
+
+    \b
+    Example:
+      medusa catalog backup medusa-catalog.json
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    with session.connect() as connections:
+        _ = connections.catalog  # sets up an empty one, and refuses one that is too new
+        backup = read(connections.store, session.clock.now_ms())
+    _write(file, dumps(backup))
+    facts = {
+        "file": str(file),
+        "networks": list(backup.networks),
+        "schemas": backup.schemas,
+        "entries": len(backup.entries),
+    }
+    told = f"{counted(len(backup.networks), 'network')}, {counted(backup.schemas, 'schema')}"
+    session.printer.show(facts, f"wrote {file}: {told}, {len(backup.entries)} entries")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError as error:
+        raise RefusedError(
+            "the file exists", place=str(file), hint="name another one, or remove it."
+        ) from error
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the file cannot be written: {error.strerror}", place=str(file)
+        ) from error

@@ -1,0 +1,19 @@
+"""The `medusa catalog` group."""
+
+import click
+
+from pipeline.cli.lazy import Entry, LazyGroup
+
+_HERE = "pipeline.cli.commands.catalog"
+
+
+@click.group(
+    "catalog",
+    cls=LazyGroup,
+    entries={
+        "backup": Entry(f"{_HERE}.backup", "Write the catalog and our schemas into a file."),
+        "restore": Entry(f"{_HERE}.restore", "Bring a catalog back from such a file."),
+    },
+)
+def command() -> None:
+    """The catalog: networks with their versions, epochs, and the schemas of our own registry."""

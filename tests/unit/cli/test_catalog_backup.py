@@ -1,0 +1,202 @@
+"""A catalog that is backed up comes back as it was, and nothing goes back in time."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.versioned_store import Set
+from pipeline.catalog.backup import STEP_BYTES, Backup, dumps, loads, read, restored, steps
+from pipeline.catalog.codec import decode, encode
+from pipeline.catalog.records import EpochRecord, NodeRecord, RevisionRecord
+from pipeline.errors import RefusedError
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NodeId,
+    ParticipantId,
+    ZnodePath,
+)
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.names import FragmentNames, Znodes
+from tests.unit.cli.twins import opener
+from tests.unit.deploy.twins import World, write_project
+
+Caller = Callable[..., Any]
+ME, CARS, MOVING = ParticipantId("local"), NetworkName("cars"), FragmentName("moving")
+NAMES = FragmentNames(ME, CARS, MOVING)
+ZNODES = Znodes("")
+NOW = Millis(1_700_000_000_000)
+FILE = "catalog.json"
+
+
+@pytest.fixture
+def world(medusa: Caller) -> World:
+    """A network that a node runs."""
+    found = World.new()
+    write_project(Path())
+    assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
+    node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1")
+    found.catalog.register_node(node)
+    found.catalog.claim(CARS, MOVING, node.node, ME, NOW)
+    return found
+
+
+def marker(epoch: int) -> bytes:
+    """A commit marker of an epoch."""
+    return encode_marker(
+        CommitMarker(
+            Epoch(epoch), Incarnation("a"), BatchId(1), {}, {}, {}, None, None, {},
+            BatchId(1), None, Totals(), NOW, "digest",
+        )
+    )  # fmt: skip
+
+
+def epoch_of(world: World) -> int:
+    """The last epoch of the fragment."""
+    path = ZNODES.epoch(CARS, MOVING)
+    found = world.store.get(path)
+    assert found is not None
+    return decode(EpochRecord, found.value, path).epoch
+
+
+def test_what_was_deployed_and_registered_is_there_again(medusa: Caller, world: World) -> None:
+    """In an empty catalog; who ran it and how is not."""
+    made = medusa("catalog", "backup", FILE, "-o", "json", opener=opener(world))
+    assert (made.code, made.data["networks"], made.data["schemas"]) == (0, ["cars"], 3)
+    new = World.new()
+    done = medusa("catalog", "restore", FILE, "--yes", "-o", "json", opener=opener(new))
+    assert done.code == 0
+    before, after = (replace(read(w.store, NOW), made_at_ms=NOW) for w in (world, new))
+    assert {**after.entries, "/networks": ""} == {**before.entries, "/networks": ""}
+    assert new.catalog.networks() == world.catalog.networks()
+    assert new.catalog.fragments(CARS) == world.catalog.fragments(CARS)
+    assert new.catalog.nodes() == ()
+    assert new.catalog.owner(CARS, MOVING) is None
+    assert new.catalog.revision() > world.catalog.revision()
+
+
+def test_epochs_do_not_go_back_below_what_has_written(medusa: Caller, world: World) -> None:
+    """Else no lane could write any more: a newer epoch's marker fences it."""
+    assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
+    assert epoch_of(world) == 1
+    new = World.new()
+    new.log.values[NAMES.markers] = marker(41)
+    assert medusa("catalog", "restore", FILE, "--yes", opener=opener(new)).code == 0
+    assert epoch_of(new) == 41
+
+
+def test_restoring_twice_changes_nothing_more_and_a_cut_off_restore_goes_on(
+    medusa: Caller, world: World
+) -> None:
+    """What is there already stays."""
+    backup = read(world.store, NOW)
+    new = World.new()
+    operations = restored(backup, {}, {})
+    there = {p: f for p in backup.entries if (f := new.store.get(p)) is not None}
+    new.store.apply(restored(backup, there, {})[: len(operations) // 2])
+    Path(FILE).write_text(dumps(backup))
+    assert medusa("catalog", "restore", FILE, "--yes", opener=opener(new)).code == 0
+    assert new.catalog.fragments(CARS) == world.catalog.fragments(CARS)
+    again = medusa("catalog", "restore", FILE, "--yes", "-o", "json", opener=opener(new))
+    assert again.data["changed"] == 1, "the revision alone"
+
+
+def test_a_catalog_that_holds_something_else_is_not_touched(medusa: Caller, world: World) -> None:
+    """It names the paths."""
+    assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
+    other = World.new()
+    write_project(Path("other"), document=Path("network.yaml").read_text() + "# changed\n")
+    deployed = medusa("deploy", "-f", "other/network.yaml", "--no-wait", opener=opener(other))
+    assert deployed.code == 0
+    before = read(other.store, NOW)
+    refused = medusa("catalog", "restore", FILE, "--yes", opener=opener(other))
+    assert refused.code != 0
+    assert "/networks/cars/versions/00000001" in refused.err
+    assert read(other.store, NOW) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("plain text", "no whole backup"),
+        ('{"kind": "medusa-catalog", "format": 1}', "no whole backup"),
+        ('{"kind": "x", "format": 1, "made_at_ms": 1, "entries": {}}', "no whole backup"),
+        (
+            '{"kind": "medusa-catalog", "format": 1, "made_at_ms": 1, "entries": {"/etc": "x"}}',
+            "no whole backup",
+        ),
+        (
+            '{"kind": "medusa-catalog", "format": 99, "made_at_ms": 1, "entries": {}}',
+            "has format 99",
+        ),
+    ],
+)
+def test_a_file_that_is_no_backup_is_refused(medusa: Caller, text: str, told: str) -> None:
+    """Before any server is asked."""
+    Path(FILE).write_text(text)
+    refused = medusa("catalog", "restore", FILE, "--yes")
+    assert refused.code != 0
+    assert told in refused.err
+    assert FILE in refused.err
+
+
+def test_a_backup_of_a_newer_catalog_is_refused(world: World) -> None:
+    """Its records could be misread."""
+    backup = read(world.store, NOW)
+    newer = json.dumps({**json.loads(backup.entries["/format"]), "format": 99})
+    text = dumps(replace(backup, entries={**backup.entries, "/format": newer}))
+    with pytest.raises(RefusedError, match="99"):
+        loads(text, FILE)
+
+
+def test_a_file_is_never_written_over(medusa: Caller, world: World) -> None:
+    """Not even an older backup."""
+    Path(FILE).write_text("mine")
+    refused = medusa("catalog", "backup", FILE, opener=opener(world))
+    assert refused.code != 0
+    assert "exists" in refused.err
+    assert Path(FILE).read_text() == "mine"
+    missing = medusa("catalog", "restore", "nowhere.json", "--yes", opener=opener(world))
+    assert "nowhere.json" in missing.err
+    assert missing.code != 0
+
+
+def test_a_dry_run_restores_nothing(medusa: Caller, world: World) -> None:
+    """It says what the file holds."""
+    assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
+    told = medusa("catalog", "restore", FILE, "--dry-run")
+    assert (told.code, "1 network (cars)" in told.out) == (0, True)
+
+
+def test_large_catalogs_go_in_steps() -> None:
+    """None is larger than the bound, unless one value alone is."""
+    half = "x" * (STEP_BYTES // 2)
+    entries = {ZnodePath("/format"): "{}", **{f"/schemas/ids/{n}": half for n in range(5)}}
+    sizes = [
+        sum(len(o.value) for o in step if not isinstance(o, Set) and hasattr(o, "value"))
+        for step in steps(restored(Backup(NOW, entries), {}, {}))
+    ]
+    assert len(sizes) == 3
+    assert max(sizes) <= STEP_BYTES
+
+
+def test_the_revision_rises_so_that_nodes_look(world: World) -> None:
+    """Also above that of the catalog which is restored into."""
+    backup = read(world.store, NOW)
+    found = world.store.get(ZNODES.networks())
+    assert found is not None
+    high = replace(found, value=encode(RevisionRecord(90)))
+    (operation,) = [
+        o for o in restored(backup, {ZNODES.networks(): high}, {}) if o.path == "/networks"
+    ]
+    assert isinstance(operation, Set)
+    assert decode(RevisionRecord, operation.value, "").revision == 91
