@@ -82,8 +82,8 @@ def command(
         raise RefusedError(
             f"no dead letter can be sent again: {_refusals(tally)}",
             place=f"fragment {name}",
-            hint=f"`medusa replay {name} --from TIME` computes results again into a new topic, with "
-            "late records counted in.",
+            hint=f"`medusa replay {name} --from TIME` computes results again into a new topic, "
+            "with late records counted in.",
         )
     data = {
         "fragment": name,
