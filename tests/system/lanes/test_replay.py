@@ -50,6 +50,12 @@ outputs:
   many: {topic: again-many}
   pairs: {topic: again-pairs}
 """
+NEWER = {
+    **READING,
+    "fields": [*READING["fields"], {"name": "again", "type": "string", "default": "x"}],
+}
+ODD_ONE = 60
+"""The value of the reading that comes with a schema that no subject of the input has."""
 WITHIN_S = 150.0
 REPLAY_S = 300.0
 SIZE_MS = 10_000
@@ -97,20 +103,21 @@ def replay(medusa: Installation) -> Replay:
 
 @pytest.fixture(scope="module")
 def readings(medusa: Installation) -> list[Reading]:
-    """The deployed network has read all of them; one of the sensor `a` came too late."""
+    """The network has read all of them; one of the sensor `a` came too late, another is text."""
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
     for fragment in ("counts", "many", "pairs"):
         medusa.await_state("again", fragment, LaneState.RUNNING)
     base = int(time.time()) // 10 * 10_000 - 300_000
     sent = [("ab"[i // 2 % 2], i, base + i * 500) for i in range(160)]
     _send(medusa, sent)
+    medusa.send("again-in", b"plain text", partition=1)
     _send(medusa, [(sensor, 0, base + 200_000) for sensor in "ab"])
     _await_boundary(medusa, base + 190_000)
     late = ("a", 1_000_000, base + 15_000)
     _send(medusa, [late])
     _send(medusa, [(sensor, 1, base + 220_000) for sensor in "ab"])
     medusa.wait_for(
-        lambda: len(medusa.records("again.counts.dlq")) == 1, "a late record", within_s=WITHIN_S
+        lambda: len(medusa.records("again.counts.dlq")) == 2, "a late record", within_s=WITHIN_S
     )
     _await_boundary(medusa, base + 210_000)
     return [*sent, late]
@@ -118,9 +125,11 @@ def readings(medusa: Installation) -> list[Reading]:
 
 def _send(medusa: Installation, readings: list[Reading]) -> None:
     for sensor, value, at in readings:
-        data = medusa.encoded(
-            "again-in-value", READING, {"sensor": sensor, "value": value, "at": at}
-        )
+        reading = {"sensor": sensor, "value": value, "at": at}
+        if value == ODD_ONE:
+            data = medusa.encoded("again-other-value", NEWER, {**reading, "again": "y"})
+        else:
+            data = medusa.encoded("again-in-value", READING, reading)
         medusa.send("again-in", data, partition=ord(sensor) % 2, timestamp_ms=at)
     medusa.producer.flush(10)
 
@@ -169,13 +178,14 @@ def test_windows_of_a_replay_hold_the_late_records_too(
     interval = ("--from", rfc3339(base + 12_000), "--to", rfc3339(base + 55_000))
     dry = replay("again.counts", *interval)
     assert (dry["dry_run"], dry["into"]) == (True, "again-counts.replay-1")
-    assert dry["late_counted_in"] == 1
+    assert (dry["late_counted_in"], dry["dead_letters_judged_again"]) == (1, 1)
     assert dry["input_from"] == rfc3339(base + 10_000)
     assert dry["results_from"] == rfc3339(base + 20_000)
     assert TopicName("again-counts.replay-1") not in medusa.admin.topic_names()
     done = replay("again.counts", *interval, "--yes")
     expected = _expected(readings, base + 12_000, base + 55_000)
     assert done["written"] == len(expected)
+    assert (done["left_out"], done["failed_results"]) == ({"not_wire_format": 1}, {})
     found = medusa.records("again-counts.replay-1")
     assert _windows(medusa.decoded("again-counts.replay-1")) == expected
     for partition in range(3):
