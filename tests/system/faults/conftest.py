@@ -17,7 +17,7 @@ class Strike(Protocol):
         """The report; fails, with all findings, when anything is not exact."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory, jar_cache: Path) -> Iterator[Worlds]:
     """Servers and nodes of their own, since they are killed."""
     found = Worlds(tmp_path_factory.mktemp("faults"), jar_cache)
