@@ -71,7 +71,7 @@ def control_path(data: Path) -> Path:
 
 def folder_problem(data: Path, error: OSError) -> EnvironmentProblem:
     """What to say of a data folder that cannot be used; names the file that is in its way."""
-    in_the_way = next((place for place in (data, *data.parents) if place.is_file()), None)
+    in_the_way = next((place for place in (data, *data.parents) if _is_file(place)), None)
     return EnvironmentProblem(
         f"{in_the_way} is a file, so that the data folder cannot be there"
         if in_the_way
@@ -79,6 +79,14 @@ def folder_problem(data: Path, error: OSError) -> EnvironmentProblem:
         place=str(data),
         hint="choose another one with --data or MEDUSA_DATA",
     )
+
+
+def _is_file(place: Path) -> bool:
+    """Also where one may not look."""
+    try:
+        return place.is_file()
+    except OSError:
+        return False
 
 
 def write_control(data: Path, control: ControlFile) -> None:
