@@ -9,6 +9,7 @@ from pipeline.ids import Millis, Offset, StreamName, TopicName
 from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
+from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
 
 
@@ -38,9 +39,9 @@ class Standing:
         return None if self.position is None else max(0, self.end - self.position)
 
 
-def last_marker(fragment: Fragment, connections: Connections) -> CommitMarker | None:
+def last_marker(names: FragmentNames, connections: Connections) -> CommitMarker | None:
     """The last commit marker of a fragment; None if it never ran."""
-    topic = fragment.names.markers
+    topic = names.markers
     last = connections.servers.log.last(topic)
     if last is None or last.value is None:
         return None
@@ -49,7 +50,7 @@ def last_marker(fragment: Fragment, connections: Connections) -> CommitMarker | 
 
 def standings(fragment: Fragment, connections: Connections) -> tuple[Standing, ...]:
     """How the partitions of a fragment's input streams stand; of topics that exist."""
-    marker = last_marker(fragment, connections)
+    marker = last_marker(fragment.names, connections)
     known: Positions = {} if marker is None else marker.end
     named = {(at.input, at.topic, at.partition): offset for at, offset in known.items()}
     topics = sorted({stream.topic for stream in fragment.inputs})
@@ -87,21 +88,6 @@ def first_time(
     reader.assign({topic: {partition: start}})
     first = next(iter(reader.read_to({topic: {partition: end}})), None)
     return None if first is None else first.timestamp_ms
-
-
-def by_topic(fragment: Fragment, positions: Positions) -> dict[TopicName, dict[int, Offset]]:
-    """The positions in the topics of a fragment's input streams, sorted.
-
-    Where two streams share a topic, the one that is further behind counts: who begins there misses
-    nothing.
-    """
-    topics = {stream.topic for stream in fragment.inputs}
-    found: dict[TopicName, dict[int, Offset]] = {}
-    for at, offset in sorted(positions.items()):
-        if at.topic in topics:
-            known = found.setdefault(at.topic, {})
-            known[at.partition] = min(offset, known.get(at.partition, offset))
-    return found
 
 
 def starting_offsets(

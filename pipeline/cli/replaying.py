@@ -143,7 +143,7 @@ def reads(what: Subject, asked: Asked, connections: Connections, *, incomplete: 
         RefusedError: the fragment has not got that far, or the inputs no longer reach back so far.
     """
     fragment = what.fragment
-    marker = last_marker(fragment, connections)
+    marker = last_marker(fragment.names, connections)
     if marker is None:
         raise RefusedError(
             "the fragment has not run yet, so there is nothing to compute again", place=what.place

@@ -6,16 +6,13 @@ all others, and above the watermark node every column is wrapped in a condition 
 optimiser pushes no filter below that node, where it would remove the advances.
 """
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from pipeline.ids import Incarnation, SchemaId, StreamName, TopicName
+from pipeline.ids import Incarnation, SchemaId
 from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden
 from pipeline.spark.hidden import Failed, Reason
@@ -33,6 +30,7 @@ from pipeline.spark.lowered import (
     TopicRole,
     WindowCore,
 )
+from pipeline.spark.readers import Reader
 from pipeline.spark.sql import any_failed, quoted
 
 _FAR_PAST_S = -9_000_000_000
@@ -41,68 +39,6 @@ _PREFIX_BYTES = 5
 _REST = 2_147_483_647
 SOURCE_METRICS = "source_"
 PATH_METRICS = "path_"
-
-
-class Reader(Protocol):
-    """How the records of a source come into the query: as a stream, or as ranges of one batch."""
-
-    def __call__(self, source: Source) -> DataFrame:
-        """Spark's Kafka columns, headers included."""
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaReader:
-    """Reads sources as streams. `starts` counts only without a checkpoint.
-
-    A source's partitions are read by as many tasks as there are cores: what a task costs before
-    its first record, above all making its code and its Avro readers, is most of a small batch.
-    """
-
-    spark: SparkSession
-    options: Mapping[str, str]
-    starts: Mapping[StreamName, Mapping[TopicName, Mapping[int, int]]]
-
-    def __call__(self, source: Source) -> DataFrame:
-        """An endless stream."""
-        assigned = {t.topic: list(range(t.partitions)) for t in source.topics}
-        starts = {
-            topic: {str(p): o for p, o in sorted(offsets.items())}
-            for topic, offsets in self.starts[source.input].items()
-        }
-        return (
-            self.spark.readStream.format("kafka")
-            .options(**self.options)
-            .option("assign", json.dumps(assigned))
-            .option("startingOffsets", json.dumps(starts))
-            .option("includeHeaders", "true")
-            .load()
-            .coalesce(self.spark.sparkContext.defaultParallelism)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RangeReader:
-    """Reads the ranges of one batch again: `ranges` is topic → partition → (start, end)."""
-
-    spark: SparkSession
-    options: Mapping[str, str]
-    ranges: Mapping[StreamName, Mapping[TopicName, Mapping[int, tuple[int, int]]]]
-
-    def __call__(self, source: Source) -> DataFrame:
-        """The records from the starts up to, and without, the ends."""
-        ranges = self.ranges[source.input]
-        starts = {t: {str(p): r[0] for p, r in parts.items()} for t, parts in ranges.items()}
-        ends = {t: {str(p): r[1] for p, r in parts.items()} for t, parts in ranges.items()}
-        assigned = {t: sorted(parts) for t, parts in ranges.items()}
-        return (
-            self.spark.read.format("kafka")
-            .options(**self.options)
-            .option("assign", json.dumps(assigned))
-            .option("startingOffsets", json.dumps(starts))
-            .option("endingOffsets", json.dumps(ends))
-            .option("includeHeaders", "true")
-            .load()
-        )
 
 
 def emit(

@@ -13,9 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pipeline.ids import Millis, Offset, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
 from pipeline.spark import hidden
-from pipeline.spark.emit import RangeReader, emit_path, unknown_schema_ids
+from pipeline.spark.emit import emit_path, unknown_schema_ids
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lowered import Core, Lowered, Path, WindowCore
+from pipeline.spark.readers import RangeReader
 from pipeline.spark.reasons import Judged, why
 from pipeline.spark.rejected import Rejected
 

@@ -49,7 +49,7 @@ from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.beside import Beside
 from pipeline.spark.checkpoints import Checkpoints, read_facts
-from pipeline.spark.emit import KafkaReader, emit
+from pipeline.spark.emit import emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import lower
@@ -63,6 +63,7 @@ from pipeline.spark.query import (
     first_line,
     from_spark,
 )
+from pipeline.spark.readers import KafkaReader, read_options
 from pipeline.spark.rebuild import Log
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
 from pipeline.spark.surroundings import Surveyor
@@ -72,14 +73,6 @@ BOUNDARY_DEADLINE_S = 300.0
 SETTLE_DEADLINE_S = 60.0
 RECORDS_PER_BATCH = 400_000
 """Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
-FETCH_WAIT_MS = 5
-"""How long the broker may hold a fetch that finds nothing.
-
-After each fetch Spark asks for the range of available offsets, on the connection on which the
-consumer has already sent the next fetch; the broker answers in order. With Kafka's default of 500,
-every batch that reads from a quiet partition, such as the advances, takes half a second. Spark only
-fetches what it knows to be there, so a short wait costs nothing.
-"""
 SCHEMA_ROUNDS = 8
 """How often in a row one batch may meet new schema ids before the lane gives up."""
 
@@ -359,11 +352,7 @@ class StableLane:
         return KafkaReader(self._host.spark, {**self._options(), **limits}, _starts(begin))
 
     def _options(self) -> dict[str, str]:
-        return {
-            "kafka.bootstrap.servers": self._host.bootstrap_servers,
-            "kafka.isolation.level": "read_committed",
-            "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
-        }
+        return read_options(self._host.bootstrap_servers)
 
 
 def _starts(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:

@@ -155,10 +155,16 @@ _DAMAGED = (
 )
 
 
+def lost_data(error: PySparkException) -> bool:
+    """Whether a topic no longer held what had to be read."""
+    text = str(error)
+    return any(sign in text for sign in _DATA_LOSS)
+
+
 def from_spark(error: PySparkException, folder: Path) -> MedusaError:
     """Spark's failure in our words: the only translation of its errors."""
     text = str(error)
-    if any(sign in text for sign in _DATA_LOSS):
+    if lost_data(error):
         return RefusedError(
             "an input no longer holds records that were not read yet",
             hint="its retention overtook the lane, or the topic was made again; the log of the "

@@ -26,12 +26,13 @@ from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range
 from pipeline.settings import Settings
 from pipeline.spark import hidden
-from pipeline.spark.emit import RangeReader, emit, emit_path, unknown_schema_ids
+from pipeline.spark.emit import emit, emit_path, unknown_schema_ids
 from pipeline.spark.hidden import UNKNOWN_SCHEMA, Reason
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Keep, Lowered
 from pipeline.spark.lowered import Path as Way
-from pipeline.spark.query import first_line
+from pipeline.spark.query import first_line, lost_data
+from pipeline.spark.readers import RangeReader, read_options
 from pipeline.spark.results import Record
 from pipeline.spark.session import SessionSettings, open_session
 from pipeline.spark.surroundings import Surveyor
@@ -40,9 +41,6 @@ from schemas.client import RegistryClient
 SCHEMA_ROUNDS = 8
 OFFSETS_PER_TASK = 200_000
 """Sorted results are taken over part by part; so many offsets of the input make one part."""
-FETCH_WAIT_MS = 5
-"""As in a lane: only what is known to be there is fetched, so waiting for more helps nobody."""
-_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +163,7 @@ class Recomputer:
         for one in ranges:
             topics = found.setdefault(one.input, {})
             topics.setdefault(one.topic, {})[one.partition] = (one.start, one.end)
-        options = {
-            "kafka.bootstrap.servers": self.servers.bootstrap_servers,
-            "kafka.isolation.level": "read_committed",
-            "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
-            "failOnDataLoss": "true",
-        }
+        options = {**read_options(self.servers.bootstrap_servers), "failOnDataLoss": "true"}
         return RangeReader(self.spark, options, found)
 
 
@@ -228,7 +221,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        if any(sign in str(error) for sign in _DATA_LOSS):
+        if lost_data(error):
             raise RefusedError(
                 "an input lost records while it was read",
                 hint="its retention has reached them: begin later.",

@@ -25,7 +25,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import Epoch, Millis, NetworkVersion, Offset, SchemaId, TopicName
+from pipeline.ids import Epoch, Millis, NetworkVersion, SchemaId
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import headers
@@ -33,7 +33,7 @@ from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
-from pipeline.lanes.positions import Positions
+from pipeline.lanes.positions import by_topic
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment
@@ -345,12 +345,3 @@ class Sink:
         self._context.tell(
             BatchFinished(self._context.id, self._context.epoch, self.marker, rows_out, elapsed_ms)
         )
-
-
-def by_topic(positions: Positions, topics: set[TopicName]) -> dict[TopicName, dict[int, Offset]]:
-    """Positions of some topics, without their inputs."""
-    found: dict[TopicName, dict[int, Offset]] = {}
-    for at, offset in positions.items():
-        if at.topic in topics:
-            found.setdefault(at.topic, {})[at.partition] = offset
-    return found

@@ -84,4 +84,4 @@ def test_the_checks_find_what_they_look_for() -> None:
     assert foreign_addresses("see https://repository.somewhere.org/maven2") != []
     assert not foreign_addresses("http://127.0.0.1:8081 http://{host}:1 http://a.example/x")
     assert found(MACHINE_PATHS, 'open("/root/x")')
-    assert not found(MACHINE_PATHS, "tests/work/x ~/work/x /medusa/networks")
+    assert not found(MACHINE_PATHS, "tests/root/x ~/root/x /medusa/networks")

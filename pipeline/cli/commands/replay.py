@@ -118,6 +118,7 @@ def _done(
     writer = connections.replayer(engine.subject.fragment.names, spec.name)
     results = recomputer.results(found.ranges, found.period)
     written = write(results, into, writer, connections.topics, clock)
+    connections.topics.await_decided(spec.name)
     return {
         "written": written,
         "left_out": dict(left_out),

@@ -149,7 +149,10 @@ def test_committed_ends_stop_at_an_open_transaction(
     assert admin.end_offsets((topic,), Isolation.UNCOMMITTED)[topic] == {0: 3, 1: 0}
     with TopicReader(bootstrap, TIMEOUT_S) as reader:
         assert reader.bounds(topic, 0) == (0, 2)
+    assert not KafkaAdmin(bootstrap, timeout_s=1).await_decided(topic)
     producer.abort_transaction(TIMEOUT_S)
+    assert admin.await_decided(topic)
+    assert admin.end_offsets((topic,))[topic] == {0: 4, 1: 0}
 
 
 def test_offsets_can_be_found_by_time(

@@ -6,16 +6,11 @@ from typing import Any
 import pytest
 
 from brokers.records import KafkaRecord
-from pipeline.cli.positions import by_topic
-from pipeline.deploy.documents import replan
 from pipeline.ids import (
     BatchId,
     Epoch,
     Incarnation,
-    NetworkName,
-    NetworkVersion,
     Offset,
-    ParticipantId,
     StreamName,
     TopicName,
 )
@@ -101,16 +96,3 @@ def test_plain_text_is_of_one_fragment(offsets: Caller) -> None:
     called = offsets("export", "cars")
     assert called.code == 65
     assert "cars.moving, cars.stopped" in called.err
-
-
-def test_of_two_streams_in_one_topic_the_one_further_behind_counts(world: World) -> None:
-    """Who begins there misses nothing."""
-    version = world.catalog.version(NetworkName("cars"), NetworkVersion(1))
-    assert version is not None
-    fragment = replan(version, ParticipantId("local")).fragments[0]
-    positions = {
-        InputPartition(StreamName("a"), TOPIC, 0): Offset(9),
-        InputPartition(StreamName("b"), TOPIC, 0): Offset(4),
-        InputPartition(StreamName("b"), TopicName("other"), 0): Offset(1),
-    }
-    assert by_topic(fragment, positions) == {TOPIC: {0: 4}}

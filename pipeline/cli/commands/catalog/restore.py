@@ -9,12 +9,12 @@ from pipeline.catalog.backup import Backup, loads, restore
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_session
+from pipeline.cli.positions import last_marker
 from pipeline.cli.session import Session
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import RefusedError
 from pipeline.ids import Epoch
-from pipeline.lanes.codec import decode_marker
 from pipeline.names import FragmentNames
 
 
@@ -71,11 +71,11 @@ def _written(backup: Backup, connections: Connections) -> dict[FragmentNames, Ep
     found: dict[FragmentNames, Epoch] = {}
     for names in backup.fragments:
         try:
-            last = connections.servers.log.last(names.markers)
+            marker = last_marker(names, connections)
         except NoSuchTopicError:
             continue
-        if last is not None and last.value is not None:
-            found[names] = decode_marker(last.value, f"topic {names.markers}").epoch
+        if marker is not None:
+            found[names] = marker.epoch
     return found
 
 

@@ -150,6 +150,7 @@ class _Run:
         letters = chosen(self._asked(), sent, rules, self._limit, tally)
         told = (self._told(letter) for letter in letters)
         send(told, names.redrive, partitions, writer, self._clock)
+        connections.topics.await_decided(names.redrive)
         return tally
 
     def _asked(self) -> Iterator[Letter]:

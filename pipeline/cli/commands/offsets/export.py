@@ -9,9 +9,10 @@ from pipeline.cli.connections import Connections
 from pipeline.cli.letters import fragment_of, fragments_of, label
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Format
-from pipeline.cli.positions import by_topic, last_marker, starting_offsets
+from pipeline.cli.positions import last_marker, starting_offsets
 from pipeline.cli.session import Session
 from pipeline.errors import RefusedError
+from pipeline.lanes.positions import by_topic
 from pipeline.planner.plan import Fragment
 
 _SPARK, _KAFKA = "spark", "kafka"
@@ -57,17 +58,17 @@ def command(session: Session, name: str, form: str) -> None:
 
 
 def _positions(fragment: Fragment, connections: Connections) -> dict[str, Any]:
-    marker = last_marker(fragment, connections)
+    marker = last_marker(fragment.names, connections)
     if marker is None:
         raise RefusedError(
             "the fragment has not run yet, so it has no positions",
             place=f"fragment {label(fragment)}",
             hint="`medusa status` says whether a node has taken it up.",
         )
-    names = fragment.names
+    names, topics = fragment.names, {stream.topic for stream in fragment.inputs}
     return {
         "network": names.network,
         "fragment": names.fragment,
         "group": names.group,
-        "positions": starting_offsets(by_topic(fragment, marker.end)),
+        "positions": starting_offsets(by_topic(marker.end, topics)),
     }
