@@ -6,6 +6,7 @@
     │   │   └── DeployError   a sound document that does not fit what is already there
     │   ├── SchemaError       an Avro schema that does not parse or does not fit
     │   └── RefusedError      a request that the present state does not allow
+    │       └── NewerFormatError   a newer version of Medusa wrote what was read
     ├── UsageError            the command was typed wrongly        exit 64
     ├── UnavailableError      a server cannot be reached           exit 69
     ├── RetryError            try again: deadline passed, lock held, lost race   exit 75
@@ -136,6 +137,12 @@ class RefusedError(InputError):
     """A well-formed request that the present state does not allow; nothing was changed."""
 
     code = "refused"
+
+
+class NewerFormatError(RefusedError):
+    """A newer version of Medusa wrote what was read; this program must not guess what it means."""
+
+    code = "newer-format"
 
 
 class UsageError(MedusaError):

@@ -29,6 +29,7 @@ from pipeline.catalog.steps import name_taken
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
+from pipeline.formats import NEWEST
 from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
@@ -102,6 +103,7 @@ def run_node(
     Raises:
         UnavailableError: a server does not answer.
         RefusedError: a node of this name is up already.
+        NewerFormatError: the catalog is too new for this version, from the start or by now.
         EnvironmentProblem: Java, a jar or a writable folder is missing.
     """
     folders, clock = Folders.of(settings), SystemClock()
@@ -131,35 +133,27 @@ def run_node(
             participant=record.participant,
             catalog=servers.catalog,
             plans=plans,
+            admit=host.admit,
             make_lane=host.lane,
             advances=PlainProducer(bootstrap, SERVER_TIMEOUT_S),
             clock=clock,
         )
         agent = Agent(mailbox, Performer(context, mailbox.tell), NodeState(record.node), clock)
-        engine = polls.EnginePoll(partial(has_ended, spark), stop)
+        ending = polls.Ending(stop)
         looks: dict[str, polls.Poll] = {
             "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
             "boundaries": polls.BoundaryPoll(bootstrap, plans, mailbox.tell),
-            "engine": engine,
+            "engine": polls.EnginePoll(partial(has_ended, spark), record.node, ending),
         }
-        threads = [polls.start(poll, name, stop) for name, poll in looks.items()]
+        threads = [polls.start(poll, name, stop, ending) for name, poll in looks.items()]
         _log.info("node %s is up", record.node)
         ready()
         agent.run(stop)
         for thread in threads:
             thread.join(SERVER_TIMEOUT_S)
-        _check_engine(engine, record)
+        ending.check()
         _log.info("node %s has stopped", record.node)
-
-
-def _check_engine(engine: polls.EnginePoll, record: NodeRecord) -> None:
-    if engine.lost:
-        raise EnvironmentProblem(
-            "the Java process of the node has ended",
-            place=f"node {record.node}",
-            hint="start the node again; `medusa up` does so by itself",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +217,7 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         catalog.ensure_format()
         # Spark takes seconds to open; registering decides, this only tells earlier.
         refuse_second(NodeId(settings.node), catalog)
+        catalog.nodes()  # refuses what a newer version wrote
         admin = KafkaAdmin(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S)
         admin.cluster_id()
         registry = RegistryClient(settings.registry_url, SERVER_TIMEOUT_S)
@@ -242,6 +237,7 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
         pid=os.getpid(),
         started_at_ms=clock.now_ms(),
         version=version(DISTRIBUTION),
+        reads=NEWEST,
     )
     catalog.register_node(record, replaces=_dead_predecessor(catalog, record))
     return record

@@ -24,6 +24,7 @@ from pipeline.ids import Epoch, Millis, NetworkVersion, NodeId, ParticipantId, T
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
 from pipeline.lanes.signals import AdvanceRecord
+from pipeline.names import FragmentNames
 from pipeline.spark.lane import LaneSettings
 
 _log = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ class Advances(Protocol):
 
 
 MakeLane = Callable[[LaneSettings], Lane]
+Admit = Callable[[FragmentNames], None]
+"""Raises if this program cannot go on with what is written of a fragment; touches nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class NodeContext:
     participant: ParticipantId
     catalog: Catalog
     plans: Plans
+    admit: Admit
     make_lane: MakeLane
     advances: Advances
     clock: Clock
@@ -174,6 +178,7 @@ class Performer:
         running = self._lanes[fragment]
         epoch, error, retry, fenced = NO_EPOCH, None, True, False
         try:
+            self._context.admit(self._context.plans.names(fragment))
             epoch = self._claim(fragment)
             running.lane = self._lane(fragment, version, epoch)
             if running.stop.is_set():

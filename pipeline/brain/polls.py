@@ -23,8 +23,8 @@ from pipeline.brain.plans import Plans, state_choice
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, NodeRecord
 from pipeline.clock import Clock
-from pipeline.errors import MedusaError
-from pipeline.ids import Offset, TopicName
+from pipeline.errors import EnvironmentProblem, MedusaError, NewerFormatError
+from pipeline.ids import NodeId, Offset, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId as Id
 
@@ -56,13 +56,48 @@ class EndOffsets(Protocol):
         """Where topics end."""
 
 
-def start(poll: Poll, name: str, stop: threading.Event) -> threading.Thread:
-    """Run a poll on a thread of its own until `stop` is set."""
+class Ending:
+    """Why a node has to end by itself, if it has to.
+
+    Args:
+        stop: set when there is a reason.
+    """
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._why: MedusaError | None = None
+
+    def because(self, error: MedusaError) -> None:
+        """End the node; the first reason counts."""
+        if self._why is None:
+            _log.error("the node ends: %s", error)
+            self._why = error
+        self._stop.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the node ends, for whatever reason."""
+        return self._stop.is_set()
+
+    def check(self) -> None:
+        """Raise the reason, if there is one."""
+        if self._why is not None:
+            raise self._why
+
+
+def start(poll: Poll, name: str, stop: threading.Event, ending: Ending) -> threading.Thread:
+    """Run a poll on a thread of its own until `stop` is set.
+
+    What a newer version of Medusa wrote ends the node: what it cannot read it must not pass over.
+    """
 
     def loop() -> None:
         while not stop.is_set():
             try:
                 pause_s = poll.look()
+            except NewerFormatError as error:
+                ending.because(error)
+                return
             except MedusaError as error:
                 _log.debug("%s: %s", name, error)
                 pause_s = 1.0
@@ -76,17 +111,21 @@ def start(poll: Poll, name: str, stop: threading.Event) -> threading.Thread:
 class EnginePoll:
     """Watches the engine that all lanes run in; when it is gone, the node has to end."""
 
-    def __init__(self, has_ended: Callable[[], bool], stop: threading.Event) -> None:
+    def __init__(self, has_ended: Callable[[], bool], node: NodeId, ending: Ending) -> None:
         self._has_ended = has_ended
-        self._stop = stop
-        self.lost = False
+        self._node = node
+        self._ending = ending
 
     def look(self) -> float:
         """End the node if the engine has ended; once the node was stopped, that is no loss."""
-        if self._has_ended() and not self._stop.is_set():
-            self.lost = True
-            _log.error("the Java process of the node has ended, so the node ends")
-            self._stop.set()
+        if self._has_ended() and not self._ending.stopped:
+            self._ending.because(
+                EnvironmentProblem(
+                    "the Java process of the node has ended",
+                    place=f"node {self._node}",
+                    hint="start the node again; `medusa up` does so by itself",
+                )
+            )
         return ENGINE_PAUSE_S
 
 
@@ -136,6 +175,7 @@ class CatalogPoll:
             self._seen = None
 
     def _desired(self) -> tuple[Desired, ...]:
+        self._catalog.format()  # refuses a catalog that was raised beyond this version meanwhile
         alive = {record.node for record in self._catalog.nodes()}
         found, assigned = [], []
         for network in self._catalog.networks():

@@ -14,10 +14,12 @@ from brokers.versioned_store import Create, Operation, Set, Versioned, Versioned
 from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.records import EpochRecord, FormatRecord, NetworkRecord, RevisionRecord
 from pipeline.errors import RefusedError
+from pipeline.formats import NEWEST, check
 from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, ParticipantId
 from pipeline.names import FragmentNames, Znodes
 
 FORMAT_VERSION: Final = 1
+"""Of the document; a file is not shared with nodes, so that it has a number of its own."""
 STEP_BYTES: Final = 500_000
 """So much is restored in one step; a restore that is cut off goes on when it is run again."""
 CONFLICTS_TOLD: Final = 5
@@ -116,7 +118,8 @@ def loads(text: str, place: str) -> Backup:
         place: names it, for errors.
 
     Raises:
-        RefusedError: it is none, it is damaged, or a newer version of Medusa made it.
+        RefusedError: it is none, or it is damaged.
+        NewerFormatError: a newer version of Medusa made it.
     """
     try:
         document = json.loads(text)
@@ -127,12 +130,7 @@ def loads(text: str, place: str) -> Backup:
     if kind != _KIND or not isinstance(version, int) or not _plain(entries, made_at_ms):
         raise _not_one(place)
     backup = Backup(Millis(made_at_ms), entries)
-    if version > FORMAT_VERSION:
-        raise RefusedError(
-            f"the backup has format {version}, this program knows {FORMAT_VERSION}",
-            place=place,
-            hint="restore it with the version of Medusa that made it, or a newer one.",
-        )
+    check(version, "backup", place, FORMAT_VERSION)
     if _ZNODES.format() not in entries:
         raise _not_one(place)
     decode(FormatRecord, entries[_ZNODES.format()].encode(), f"{place}, {_ZNODES.format()}")
@@ -159,7 +157,10 @@ def _not_one(place: str) -> RefusedError:
 
 
 def restored(
-    backup: Backup, there: Mapping[str, Versioned], written: Mapping[FragmentNames, Epoch]
+    backup: Backup,
+    there: Mapping[str, Versioned],
+    written: Mapping[FragmentNames, Epoch],
+    newest: int = NEWEST,
 ) -> tuple[Operation, ...]:
     """What has to be done so that a catalog holds all that a backup holds.
 
@@ -170,9 +171,11 @@ def restored(
         backup: what to restore.
         there: what the catalog holds now, at the paths of the backup and of `written`'s epochs.
         written: the epoch of the last commit marker of each fragment that has one.
+        newest: the newest format that is understood.
 
     Raises:
-        RefusedError: the catalog holds something else at a path.
+        RefusedError: the catalog holds something else at a path, or the backup is of a catalog in
+            a newer format than this one's.
     """
     floors: dict[str, Epoch] = {_epoch(names): epoch for names, epoch in written.items()}
     operations: list[Operation] = []
@@ -183,6 +186,8 @@ def restored(
             value = _raised(path, value, found, floors.get(path))
         elif path == _ZNODES.networks() and found is not None:
             value = _next_revision(path, value, found)
+        elif path == _ZNODES.format() and found is not None:
+            value = _kept_format(path, value, found, newest)
         elif found is not None and found.value != value:
             conflicts.append(path)
         if found is None:
@@ -215,6 +220,18 @@ def _next_revision(path: str, value: bytes, found: Versioned) -> bytes:
     return encode(RevisionRecord(max(both) + 1))
 
 
+def _kept_format(path: str, value: bytes, found: Versioned, newest: int) -> bytes:
+    """The catalog's own format: older records fit into it, and nodes rely on it."""
+    both = (decode(FormatRecord, one, path, newest).format for one in (value, found.value))
+    backed_up, now = both
+    if backed_up > now:
+        raise RefusedError(
+            f"the backup is of a catalog in format {backed_up}, this one is in format {now}",
+            hint="raise its format first: `medusa catalog upgrade`.",
+        )
+    return found.value
+
+
 def steps(operations: tuple[Operation, ...]) -> Iterator[tuple[Operation, ...]]:
     """The operations in their order, in steps of bounded size."""
     step: list[Operation] = []
@@ -230,7 +247,12 @@ def steps(operations: tuple[Operation, ...]) -> Iterator[tuple[Operation, ...]]:
         yield tuple(step)
 
 
-def restore(store: VersionedStore, backup: Backup, written: Mapping[FragmentNames, Epoch]) -> int:
+def restore(
+    store: VersionedStore,
+    backup: Backup,
+    written: Mapping[FragmentNames, Epoch],
+    newest: int = NEWEST,
+) -> int:
     """Let a catalog hold all that a backup holds; how many paths were changed.
 
     Raises:
@@ -239,7 +261,7 @@ def restore(store: VersionedStore, backup: Backup, written: Mapping[FragmentName
     """
     paths = {*backup.entries, *map(_epoch, written)}
     there = {path: found for path in paths if (found := store.get(path)) is not None}
-    operations = restored(backup, there, written)
+    operations = restored(backup, there, written, newest)
     for step in steps(operations):
         store.apply(step)
     return len(operations)

@@ -2,8 +2,8 @@
 
 A step that lost a race is tried again from reading, a few times; what then still loses is
 `RetryError`. Every method raises `UnavailableError` when the store does not answer, and
-`RefusedError` when a newer version of Medusa wrote what is read. After an `UnavailableError` of a
-change it is open whether it was done: read to find out.
+`NewerFormatError` when a newer version of Medusa wrote what is read. After an `UnavailableError` of
+a change it is open whether it was done: read to find out.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from brokers.versioned_store import (
     VersionedStore,
 )
 from pipeline.catalog.codec import R, decode, encode
+from pipeline.catalog.formats import registration, written_format
 from pipeline.catalog.records import (
     DeployRecord,
     DesiredState,
@@ -49,10 +50,13 @@ from pipeline.catalog.steps import (
     deploy_step,
     name_taken,
     next_epoch,
+    no_fragment,
+    not_deployed,
     put,
     remove_step,
 )
 from pipeline.errors import FencedError, RefusedError, RetryError
+from pipeline.formats import NEWEST
 from pipeline.ids import (
     Epoch,
     FragmentName,
@@ -77,11 +81,15 @@ _LOST: Final = (PathExistsError, NoSuchPathError, VersionConflictError, NotEmpty
 
 
 class Catalog:
-    """All that nodes and commands share. Safe to use from several threads if the store is."""
+    """All that nodes and commands share. Safe to use from several threads if the store is.
 
-    def __init__(self, store: VersionedStore, znodes: Znodes) -> None:
+    `newest` is the newest format that the program understands.
+    """
+
+    def __init__(self, store: VersionedStore, znodes: Znodes, newest: int = NEWEST) -> None:
         self._store = store
         self._znodes = znodes
+        self.newest = newest
 
     @property
     def suspended(self) -> bool:
@@ -97,7 +105,7 @@ class Catalog:
         """Set the catalog up if it is new, and make sure that this version can read it.
 
         Raises:
-            RefusedError: a newer version of Medusa set it up.
+            NewerFormatError: it is written in a format that this version does not understand.
         """
         znodes = self._znodes
         if self._get(FormatRecord, znodes.format()) is not None:
@@ -113,7 +121,7 @@ class Catalog:
         try:
             self._store.apply(
                 (
-                    Create(znodes.format(), encode(FormatRecord())),
+                    Create(znodes.format(), encode(FormatRecord(self.newest))),
                     Create(znodes.networks(), encode(RevisionRecord(0))),
                     *(Create(folder, b"") for folder in folders),
                 )
@@ -121,6 +129,10 @@ class Catalog:
         except PathExistsError:
             if self._get(FormatRecord, znodes.format()) is None:
                 raise
+
+    def format(self) -> int:
+        """The newest format in which anything may be written."""
+        return written_format(self._store, self._znodes, self.newest)
 
     # --- participants and nodes -----------------------------------------------------------------
 
@@ -154,20 +166,20 @@ class Catalog:
 
         Raises:
             RefusedError: another process is up under this name; says which.
+            NewerFormatError: the catalog is too new for this version.
         """
         path = self._znodes.node(record.node)
         value = encode(record)
 
         def step() -> None:
+            steps = list(registration(self._store, self._znodes, self.newest))
             found = self._store.get(path)
-            if found is None:
-                self._store.apply((Create(path, value, ephemeral=True),))
-                return
-            there = decode(NodeRecord, found.value, path)
-            if there not in (record, replaces):
-                raise name_taken(there)
-            again = Create(path, value, ephemeral=True)
-            self._store.apply((Delete(path, found.version), again))
+            if found is not None:
+                there = decode(NodeRecord, found.value, path)
+                if there not in (record, replaces):
+                    raise name_taken(there)
+                steps.append(Delete(path, found.version))
+            self._store.apply((*steps, Create(path, value, ephemeral=True)))
 
         self._retrying(step, f"node {record.node}")
 
@@ -459,7 +471,7 @@ class Catalog:
         return self._decoded(kind, self._store.get(path), path)
 
     def _decoded(self, kind: type[R], found: Versioned | None, path: str) -> R | None:
-        return None if found is None else decode(kind, found.value, path)
+        return None if found is None else decode(kind, found.value, path, self.newest)
 
     def _retrying(self, step: Callable[[], T], place: str) -> T:
         for _ in range(ATTEMPTS_MAX - 1):
@@ -477,15 +489,7 @@ class Catalog:
             ) from error
 
     def _not_deployed(self, network: NetworkName) -> RefusedError:
-        there = ", ".join(record.network for record in self.networks()) or "none"
-        return RefusedError(
-            "it is not deployed", place=f"network {network}", hint=f"deployed are: {there}."
-        )
+        return not_deployed(network, (record.network for record in self.networks()))
 
     def _no_fragment(self, network: NetworkName, fragment: FragmentName) -> RefusedError:
-        there = ", ".join(self._fragment_names(network)) or "none"
-        return RefusedError(
-            f"there is no fragment {fragment}",
-            place=f"network {network}",
-            hint=f"its fragments are: {there}.",
-        )
+        return no_fragment(network, fragment, self._fragment_names(network))

@@ -13,7 +13,6 @@ from types import NoneType, UnionType
 from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pipeline.catalog.records import (
-    FORMAT_VERSION,
     DeployRecord,
     EpochRecord,
     FormatRecord,
@@ -27,7 +26,8 @@ from pipeline.catalog.records import (
     ParticipantRecord,
     RevisionRecord,
 )
-from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.errors import BrokenInvariantError
+from pipeline.formats import NEWEST, WRITTEN, check
 
 Record = (
     FormatRecord
@@ -53,18 +53,18 @@ _HINTS: Final[dict[type, dict[str, Any]]] = {
 
 def encode(record: Record) -> bytes:
     """A record as JSON: one line, keys sorted, so that equal records are equal bytes."""
-    plain: dict[str, object] = {_FORMAT: FORMAT_VERSION}
+    plain: dict[str, object] = {_FORMAT: WRITTEN}
     for field in fields(record):
         plain[field.name] = _plain(getattr(record, field.name))
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.encode()
 
 
-def decode(kind: type[R], value: bytes, place: str) -> R:
-    """Read a record; `place` is its path, for the error.
+def decode(kind: type[R], value: bytes, place: str, newest: int = NEWEST) -> R:
+    """Read a record; `place` is its path, for the error; `newest` the last format understood.
 
     Raises:
-        RefusedError: a newer version of Medusa wrote it.
+        NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: it is not such a record.
     """
     try:
@@ -72,13 +72,7 @@ def decode(kind: type[R], value: bytes, place: str) -> R:
         version = _integer(found[_FORMAT])
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(kind, place, "it is not JSON with a format version") from error
-    if version > FORMAT_VERSION:
-        raise RefusedError(
-            f"it is written in format {version}, this version of Medusa reads up to "
-            f"{FORMAT_VERSION}",
-            place=f"catalog {place}",
-            hint="use the version of Medusa that wrote it, or a newer one.",
-        )
+    check(version, "record", f"catalog {place}", newest)
     return _record(kind, found, place)
 
 

@@ -6,6 +6,7 @@ Desired and observed state are apart: people change what is desired, nodes repor
 from dataclasses import dataclass, field
 from enum import Enum
 
+from pipeline.formats import WRITTEN
 from pipeline.ids import (
     Epoch,
     FragmentName,
@@ -21,13 +22,15 @@ from pipeline.ids import (
 )
 from pipeline.planner.state import OnChange
 
-FORMAT_VERSION = 1
-
 
 @dataclass(frozen=True, slots=True)
 class FormatRecord:
-    """Who made the catalog; its stored form carries the format version."""
+    """In which format the things that are shared may be written; the record's own is the same.
 
+    So a program that is too old for the catalog is too old for this record.
+    """
+
+    format: int = WRITTEN
     made_by: str = "medusa"
 
 
@@ -104,7 +107,10 @@ class ParticipantRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node that is up (ephemeral)."""
+    """A node that is up (ephemeral).
+
+    `reads`: the newest format that it understands; it understands all older ones too.
+    """
 
     node: NodeId
     participant: ParticipantId
@@ -112,6 +118,7 @@ class NodeRecord:
     pid: int
     started_at_ms: Millis
     version: str
+    reads: int = 1
 
 
 @dataclass(frozen=True, slots=True)

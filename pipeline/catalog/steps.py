@@ -9,7 +9,7 @@ Rules:
 3. A claim also checks the fragment's record: nobody owns what was undeployed meanwhile.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned
@@ -35,6 +35,26 @@ def name_taken(there: NodeRecord) -> RefusedError:
         place=f"participant {there.participant}",
         hint="stop it, or give this node another name. One that was killed is forgotten after a "
         "few seconds.",
+    )
+
+
+def not_deployed(network: NetworkName, there: Iterable[NetworkName]) -> RefusedError:
+    """What to tell whoever names a network that is not deployed; `there` are those that are."""
+    return RefusedError(
+        "it is not deployed",
+        place=f"network {network}",
+        hint=f"deployed are: {', '.join(there) or 'none'}.",
+    )
+
+
+def no_fragment(
+    network: NetworkName, fragment: FragmentName, there: Iterable[FragmentName]
+) -> RefusedError:
+    """What to tell whoever names a fragment that a network does not have."""
+    return RefusedError(
+        f"there is no fragment {fragment}",
+        place=f"network {network}",
+        hint=f"its fragments are: {', '.join(there) or 'none'}.",
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from brokers.records import Headers, KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
-from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_ORIGIN, REDRIVEN_PREFIX
+from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_ORIGIN, REDRIVEN_PREFIX, check_format
 
 UNKNOWN = "unknown"
 """The reason of a record that no lane wrote."""
@@ -64,13 +64,19 @@ class Letter:
 
 
 def read(record: KafkaRecord) -> Letter:
-    """What the headers of a record say; nothing is raised, whatever they hold."""
+    """What the headers of a record say; damaged ones say less.
+
+    Raises:
+        NewerFormatError: a newer version of Medusa wrote them.
+    """
     said = {
         name: value.decode(errors="replace")
         for name, value in record.headers
         if value is not None and name.startswith((PREFIX, REDRIVEN_PREFIX))
     }
     found = {n.removeprefix(PREFIX): v for n, v in said.items() if n.startswith(PREFIX)}
+    place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+    check_format(found.get("format"), place)
     schema, event_time, closed, timestamp = (
         _number(found.get(name)) for name in ("schema", "event_time", "closed", "timestamp")
     )

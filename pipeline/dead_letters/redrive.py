@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Letter
+from pipeline.formats import WRITTEN
 from pipeline.ids import Millis, Offset, SchemaId, StreamName
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.planner.plan import Fragment
@@ -88,6 +89,7 @@ def headers_again(letter: Letter) -> Headers:
     """The original's own headers, then what routes it and tells where it comes from."""
     partition, offset = letter.number
     ours: list[tuple[str, bytes]] = [
+        (f"{PREFIX}format", str(WRITTEN).encode()),
         (f"{PREFIX}input", letter.input.encode()),
         (f"{PREFIX}port", letter.port.encode()),
         (f"{PREFIX}attempt", str(letter.attempt).encode()),

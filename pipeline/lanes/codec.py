@@ -10,16 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.errors import BrokenInvariantError
+from pipeline.formats import WRITTEN, check
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import FORMAT_VERSION as MARKER_FORMAT
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
-
-BOUNDARY_FORMAT = 1
-ADVANCE_FORMAT = 1
 
 Number = TypeVar("Number", bound=int)
 
@@ -27,7 +24,6 @@ Number = TypeVar("Number", bound=int)
 def encode_marker(marker: CommitMarker) -> bytes:
     """A marker as the value of its record."""
     return _encode(
-        MARKER_FORMAT,
         {
             "epoch": marker.epoch,
             "incarnation": marker.incarnation,
@@ -57,10 +53,10 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
     """Read a marker; `place` says where it was found, for the error.
 
     Raises:
-        RefusedError: a newer version of Medusa wrote it.
+        NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: it is damaged.
     """
-    fields = _decode(value, MARKER_FORMAT, "commit marker", place)
+    fields = _decode(value, "commit marker", place)
     totals = fields.inner("totals")
     return CommitMarker(
         epoch=Epoch(fields.number("epoch")),
@@ -89,7 +85,6 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
 def encode_boundary(record: BoundaryRecord) -> bytes:
     """A boundary as the value of its record; the record's key is the writer's name."""
     return _encode(
-        BOUNDARY_FORMAT,
         {
             "writer": record.writer,
             "epoch": record.epoch,
@@ -103,10 +98,10 @@ def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
     """Read a boundary record.
 
     Raises:
-        RefusedError: a newer version of Medusa wrote it.
+        NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: it is damaged.
     """
-    fields = _decode(value, BOUNDARY_FORMAT, "boundary record", place)
+    fields = _decode(value, "boundary record", place)
     return BoundaryRecord(
         writer=fields.text("writer"),
         epoch=Epoch(fields.number("epoch")),
@@ -121,27 +116,25 @@ def encode_advance(record: AdvanceRecord) -> bytes:
     A lane's query reads `incarnation` and `advance_ms` at the top level of the JSON object: these
     two names are part of the format.
     """
-    return _encode(
-        ADVANCE_FORMAT, {"incarnation": record.incarnation, "advance_ms": record.advance_ms}
-    )
+    return _encode({"incarnation": record.incarnation, "advance_ms": record.advance_ms})
 
 
 def decode_advance(value: bytes, place: str) -> AdvanceRecord:
     """Read an advance record.
 
     Raises:
-        RefusedError: a newer version of Medusa wrote it.
+        NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: it is damaged.
     """
-    fields = _decode(value, ADVANCE_FORMAT, "advance record", place)
+    fields = _decode(value, "advance record", place)
     return AdvanceRecord(
         incarnation=Incarnation(fields.text("incarnation")),
         advance_ms=Millis(fields.number("advance_ms")),
     )
 
 
-def _encode(version: int, fields: Mapping[str, object]) -> bytes:
-    return json.dumps({"format": version, **fields}, separators=(",", ":")).encode()
+def _encode(fields: Mapping[str, object]) -> bytes:
+    return json.dumps({"format": WRITTEN, **fields}, separators=(",", ":")).encode()
 
 
 def _nested(values: Mapping[InputPartition, int]) -> dict[str, dict[str, dict[str, int]]]:
@@ -163,19 +156,14 @@ def _refused(found: Mapping[str, Refused]) -> dict[str, object]:
     }
 
 
-def _decode(value: bytes, newest: int, what: str, place: str) -> "_Fields":
+def _decode(value: bytes, what: str, place: str) -> "_Fields":
     try:
         found = json.loads(value)
     except ValueError as error:
         raise BrokenInvariantError(f"the {what} is not JSON", place=place) from error
     fields = _Fields(_members(found, what, place), what, place)
     version = fields.number("format")
-    if version > newest:
-        raise RefusedError(
-            f"a newer Medusa wrote this {what}: format {version}, this one reads up to {newest}",
-            place=place,
-            hint="run this node with the same version as the one that wrote it, or a newer one",
-        )
+    check(version, what, place)
     if version < 1:
         raise BrokenInvariantError(f"the {what} has the unknown format {version}", place=place)
     return fields

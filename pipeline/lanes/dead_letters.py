@@ -7,6 +7,7 @@ A record that is sent again carries `redriven_from` and the few of these headers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipeline.formats import WRITTEN, check
 from pipeline.ids import BoxName, Millis, NetworkVersion, Offset, SchemaId, StreamName, TopicName
 from pipeline.names import FragmentNames
 
@@ -16,7 +17,7 @@ REDRIVEN_FROM = f"{REDRIVEN_PREFIX}from"
 """Of a record that was sent again: `partition/offset` of its dead letter."""
 REDRIVEN_ORIGIN = f"{REDRIVEN_PREFIX}origin"
 """Where the record stood at first: `topic/partition/offset`."""
-FORMAT_VERSION = 1
+DIGITS_MAX = 9
 MESSAGE_MAX = 500
 """Characters of a message; an expression may be as long as a document."""
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -54,7 +55,7 @@ class Context:
 def headers(names: FragmentNames, context: Context, original: Headers) -> Headers:
     """The original's headers, then the context."""
     facts: tuple[tuple[str, object], ...] = (
-        ("format", FORMAT_VERSION),
+        ("format", WRITTEN),
         ("reason", context.reason),
         ("message", _short(context.message)),
         ("participant", names.owner),
@@ -86,6 +87,20 @@ def attempt_of(original: Sequence[tuple[str, bytes | None]]) -> int:
     """
     told = next((v for name, v in original if name == f"{PREFIX}attempt"), None)
     return 1 + (int(told) if told and told.isdigit() else 1)
+
+
+def check_format(told: str | None, place: str) -> None:
+    """Make sure that this program understands a dead letter's headers.
+
+    Args:
+        told: what their `format` says; None or no number: somebody else wrote them.
+        place: where the dead letter stands.
+
+    Raises:
+        NewerFormatError: a newer version of Medusa wrote them.
+    """
+    if told is not None and told.isdecimal() and len(told) <= DIGITS_MAX:
+        check(int(told), "dead letter", place)
 
 
 def _short(message: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, StreamName, TopicName
-from pipeline.lanes.dead_letters import PREFIX
+from pipeline.lanes.dead_letters import PREFIX, check_format
 from pipeline.lanes.positions import InputPartition, Positions
 
 
@@ -26,6 +26,7 @@ def left_out(headers: Sequence[tuple[str, bytes | None]], place: str) -> LeftOut
     """What a dead letter stands for; None for a result that no single record stands for.
 
     Raises:
+        NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: its headers are damaged.
     """
     found = {
@@ -33,6 +34,7 @@ def left_out(headers: Sequence[tuple[str, bytes | None]], place: str) -> LeftOut
         for name, value in headers
         if name.startswith(PREFIX) and value is not None
     }
+    check_format(found.get("format"), place)
     if "topic" not in found:
         return None
     try:

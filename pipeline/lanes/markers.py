@@ -11,7 +11,6 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, Positions
 
-FORMAT_VERSION = 1
 NO_BATCH = BatchId(-1)
 """The batch of the first marker: positions are settled, nothing has run."""
 

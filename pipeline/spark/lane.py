@@ -45,6 +45,7 @@ from pipeline.lanes.start import (
     reassigned,
     rebuilt,
 )
+from pipeline.names import FragmentNames
 from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.beside import Beside
@@ -92,6 +93,14 @@ class LaneSettings:
     choice: StateChoice | None = None
 
 
+def read_marker(bootstrap_servers: str, names: FragmentNames) -> CommitMarker | None:
+    """The last commit marker of a fragment; None if it never ran."""
+    records = read_last(bootstrap_servers, names.markers, 0, 1, START_DEADLINE_S)
+    if not records or records[-1].value is None:
+        return None
+    return codec.decode_marker(records[-1].value, f"topic {names.markers}")
+
+
 @dataclass(frozen=True, slots=True)
 class LaneHost:
     """What all lanes of a node share."""
@@ -102,6 +111,14 @@ class LaneHost:
     checkpoints: Path
     clock: Clock
     tell: Callable[[LaneEvent], None]
+
+    def admit(self, names: FragmentNames) -> None:
+        """Make sure that this program understands where a fragment stands, before it is claimed.
+
+        Raises:
+            NewerFormatError: a newer version of Medusa wrote its last commit marker.
+        """
+        read_marker(self.bootstrap_servers, names)
 
     def lane(self, settings: LaneSettings) -> "StableLane":
         """A lane on this node."""
@@ -156,7 +173,8 @@ class StableLane:
     def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
         writer.start(deadline)
-        marker = self._read_marker()
+        names = self._settings.fragment.names
+        marker = read_marker(self._host.bootstrap_servers, names)
         lowered = self._lowered()
         wanted = self._wanted(marker)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
@@ -236,13 +254,6 @@ class StableLane:
 
     def _reassigned(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
         return reassigned(marker, self._host.surveyor.positions_for(lowered, marker.end))
-
-    def _read_marker(self) -> CommitMarker | None:
-        names = self._settings.fragment.names
-        records = read_last(self._host.bootstrap_servers, names.markers, 0, 1, START_DEADLINE_S)
-        if not records or records[-1].value is None:
-            return None
-        return codec.decode_marker(records[-1].value, f"topic {names.markers}")
 
     def _lowered(self, new_ids: tuple[SchemaId, ...] = ()) -> Lowered:
         fragment = self._settings.fragment

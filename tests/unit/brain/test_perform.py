@@ -26,7 +26,13 @@ from pipeline.catalog.records import (
     NetworkVersionRecord,
 )
 from pipeline.clock import Deadline, SystemClock
-from pipeline.errors import BrokenInvariantError, FencedError, RefusedError, RetryError
+from pipeline.errors import (
+    BrokenInvariantError,
+    FencedError,
+    NewerFormatError,
+    RefusedError,
+    RetryError,
+)
 from pipeline.ids import (
     Epoch,
     FragmentName,
@@ -41,7 +47,7 @@ from pipeline.ids import (
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
 from pipeline.lanes.start import StateChoice
-from pipeline.names import Znodes
+from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
@@ -120,6 +126,8 @@ class Node:
     told: list[Event]
     advances: Advances
     catalog: Catalog
+    newer: list[Exception]
+    """What is told of the fragments' markers."""
 
 
 def _planned(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
@@ -144,12 +152,21 @@ def make_node() -> Callable[[Exception | None], Node]:
         told: list[Event] = []
         advances = Advances()
 
+        newer: list[Exception] = []
+
+        def admit(names: FragmentNames) -> None:
+            assert names.fragment == MOVING.fragment
+            if newer:
+                raise newer[0]
+
         def lane(settings: LaneSettings) -> Lane:
             lanes.append(Lane(settings, raises))
             return lanes[-1]
 
-        context = NodeContext(NodeId("node1"), OWNER, catalog, plans, lane, advances, SystemClock())
-        return Node(Performer(context, told.append), lanes, told, advances, catalog)
+        context = NodeContext(
+            NodeId("node1"), OWNER, catalog, plans, admit, lane, advances, SystemClock()
+        )
+        return Node(Performer(context, told.append), lanes, told, advances, catalog, newer)
 
     return make
 
@@ -171,6 +188,20 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     node.performer.perform(StopLane(MOVING), state)
     wait_for(lambda: node.told, "the end is told")
     assert node.told == [LaneStopped(MOVING, Epoch(1), None, retry=True, fenced=False)]
+
+
+def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """Its owner is not fenced, no epoch is taken, and it is not tried again unasked."""
+    node = make_node(None)
+    node.newer.append(NewerFormatError("a newer Medusa wrote this commit marker"))
+    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    wait_for(lambda: node.told, "the end is told")
+    error = "a newer Medusa wrote this commit marker"
+    assert node.told == [LaneStopped(MOVING, Epoch(0), error, retry=False, fenced=False)]
+    assert node.lanes == []
+    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import pytest
+
 from brokers.kafka.admin import Isolation
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import Ends
@@ -12,8 +14,9 @@ from pipeline.brain.events import (
     Event,
 )
 from pipeline.brain.plans import Plans
-from pipeline.brain.polls import CatalogPoll, EndsPoll, EnginePoll
+from pipeline.brain.polls import CatalogPoll, Ending, EndsPoll, EnginePoll, start
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.formats import raise_format
 from pipeline.catalog.records import (
     DesiredState,
     FragmentRecord,
@@ -22,7 +25,7 @@ from pipeline.catalog.records import (
     NodeRecord,
 )
 from pipeline.clock import SystemClock
-from pipeline.errors import UnavailableError
+from pipeline.errors import EnvironmentProblem, NewerFormatError, UnavailableError
 from pipeline.ids import (
     FragmentName,
     Millis,
@@ -127,6 +130,35 @@ def test_a_node_is_registered_again_when_its_session_was_lost() -> None:
     assert [record.node for record in world.catalog.nodes()] == ["here"]
 
 
+def test_a_catalog_that_was_raised_beyond_this_version_ends_the_node() -> None:
+    """In words, without telling what is desired: it claims nothing any more."""
+    world = World()
+    world.poll.look()
+    stop = threading.Event()
+    ending = Ending(stop)
+    world.store.expire()
+    world.store.resume()
+    raise_format(MemoryStore(world.tree), Znodes(""), newest=2)
+    start(world.poll, "catalog", stop, ending).join(10)
+    assert stop.is_set()
+    with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
+        ending.check()
+    assert [type(event) for event in world.told] == [CatalogRead, CatalogLost]
+    assert MemoryStore(world.tree).children(Znodes("").nodes()) == ()
+
+
+def test_a_node_that_ends_for_no_reason_of_its_own_tells_none() -> None:
+    """Being stopped is none; of several reasons the first counts."""
+    stop = threading.Event()
+    ending = Ending(stop)
+    ending.check()
+    assert not stop.is_set()
+    ending.because(UnavailableError("first"))
+    ending.because(UnavailableError("second"))
+    with pytest.raises(UnavailableError, match="first"):
+        ending.check()
+
+
 @dataclass
 class Kafka:
     """A cluster that answers, or does not."""
@@ -163,9 +195,12 @@ def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
 def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
     """No lane could run in it again, so somebody has to start the node anew."""
     stop, ended = threading.Event(), [False]
-    poll = EnginePoll(lambda: ended[0], stop)
+    ending = Ending(stop)
+    poll = EnginePoll(lambda: ended[0], NodeId("here"), ending)
     poll.look()
-    assert (poll.lost, stop.is_set()) == (False, False)
+    assert not stop.is_set()
     ended[0] = True
     poll.look()
-    assert (poll.lost, stop.is_set()) == (True, True)
+    assert stop.is_set()
+    with pytest.raises(EnvironmentProblem, match="Java process"):
+        ending.check()

@@ -95,7 +95,7 @@ def test_a_fragment_of_an_earlier_version_has_no_choice() -> None:
 def test_a_newer_format_is_refused_with_words() -> None:
     """A record of a newer version of Medusa is not guessed at."""
     newer = json.dumps({"format": 2, "anything": "else"}).encode()
-    with pytest.raises(RefusedError, match="format 2, this version of Medusa reads up to 1"):
+    with pytest.raises(RefusedError, match="wrote this record: format 2, this one reads up to 1"):
         decode(OwnerRecord, newer, "/networks/x/owner")
 
 

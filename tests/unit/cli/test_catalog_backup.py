@@ -136,7 +136,7 @@ def test_a_catalog_that_holds_something_else_is_not_touched(medusa: Caller, worl
         ),
         (
             '{"kind": "medusa-catalog", "format": 99, "made_at_ms": 1, "entries": {}}',
-            "has format 99",
+            "format 99, this one reads up to 1",
         ),
     ],
 )

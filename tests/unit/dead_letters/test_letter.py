@@ -1,5 +1,10 @@
+from dataclasses import replace
+
+import pytest
+
 from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Place, read
+from pipeline.errors import NewerFormatError
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
 from tests.unit.dead_letters.support import NOW, letter
@@ -28,6 +33,15 @@ def test_a_record_that_no_lane_wrote_is_of_unknown_reason() -> None:
     strange = (("medusa.error.offset", b"many"), (REDRIVEN_ORIGIN, b"x/y"), ("b", b"\xff"))
     found = read(KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, strange))
     assert (found.reason, found.at, found.first, found.attempt) == (UNKNOWN, None, None, 1)
+
+
+def test_a_letter_of_a_newer_version_is_refused() -> None:
+    """Its headers may mean something else; sending it again could do harm."""
+    record = letter(5, ()).record
+    newer = replace(record, headers=(("medusa.error.format", b"2"),))
+    with pytest.raises(NewerFormatError, match="format 2") as caught:
+        read(newer)
+    assert f"offset {record.offset}" in caught.value.place
 
 
 def test_a_failed_result_has_no_place() -> None:

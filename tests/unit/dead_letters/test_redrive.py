@@ -106,6 +106,7 @@ def test_the_copy_is_the_original_with_what_routes_it() -> None:
     assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (b"key", b"value", NOW, 2)
     assert copy.headers == (
         *original,
+        ("medusa.error.format", b"1"),
         ("medusa.error.input", b"sightings"),
         ("medusa.error.port", b"only"),
         ("medusa.error.attempt", b"2"),

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.errors import BrokenInvariantError
+from pipeline.errors import BrokenInvariantError, NewerFormatError
 from pipeline.ids import (
     BoxName,
     FragmentName,
@@ -31,6 +31,15 @@ LATE = Context(
     timestamp_ms=Millis(5),
     version=NetworkVersion(1),
 )
+
+
+def test_a_dead_letter_of_a_newer_version_is_refused() -> None:
+    """A rebuild must not guess which record it stands for; what is no number says nothing."""
+    others = tuple(h for h in headers(NAMES, LATE, ()) if h[0] != "medusa.error.format")
+    with pytest.raises(NewerFormatError, match="dead letter: format 2, this one reads up to 1"):
+        left_out((*others, ("medusa.error.format", b"2")), "here")
+    for told in ((), (("medusa.error.format", b"two"),), (("medusa.error.format", b"9" * 5000),)):
+        assert left_out((*others, *told), "here") == LeftOut(AT, Offset(7), "left")
 
 
 def test_a_dead_letter_names_the_record_that_it_keeps() -> None:

@@ -12,6 +12,7 @@ _HERE = "pipeline.cli.commands.catalog"
     cls=LazyGroup,
     entries={
         "backup": Entry(f"{_HERE}.backup", "Write the catalog and our schemas into a file."),
+        "upgrade": Entry(f"{_HERE}.upgrade", "Let the newest format be written from now on."),
         "restore": Entry(f"{_HERE}.restore", "Bring a catalog back from such a file."),
     },
 )

@@ -43,8 +43,9 @@ def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
             if not yes:
                 session.printer.note(_words(backup, "this restores"))
                 confirm(session, "restore it?")
-            _ = connections.catalog  # refuses one that is too new
-            changed = restore(connections.store, backup, _written(backup, connections))
+            newest = connections.catalog.newest  # refuses a catalog that is newer
+            written = _written(backup, connections)
+            changed = restore(connections.store, backup, written, newest)
     session.printer.show(
         {
             "made_at": rfc3339(backup.made_at_ms),

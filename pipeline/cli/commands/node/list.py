@@ -35,11 +35,12 @@ def command(session: Session) -> None:
             "pid": record.pid,
             "started_at": rfc3339(record.started_at_ms),
             "version": record.version,
+            "reads": record.reads,
             "fragments": [fragment for node, fragment in owned if node == record.node],
         }
         for record in nodes
     ]
-    columns = ("node", "participant", "host", "pid", "started_at", "version")
+    columns = ("node", "participant", "host", "pid", "started_at", "version", "reads")
     counts = [sum(node == record.node for node, _ in owned) for record in nodes]
     table = Table(
         (*columns, "fragments"),
@@ -48,6 +49,6 @@ def command(session: Session) -> None:
             for row, count in zip(rows, counts, strict=True)
         ),
         "no node is up",
-        frozenset({"pid", "fragments"}),
+        frozenset({"pid", "reads", "fragments"}),
     )
     session.printer.show({"nodes": rows}, table)

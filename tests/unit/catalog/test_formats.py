@@ -1,0 +1,187 @@
+"""Programs of several versions on one catalog; `newest=2` is a version that does not exist yet."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import Operation
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.codec import decode, encode
+from pipeline.catalog.formats import Raised, check_all_read, raise_format, written_format
+from pipeline.catalog.records import NodeRecord
+from pipeline.errors import MedusaError, NewerFormatError, RefusedError, RetryError
+from pipeline.ids import NodeId
+from pipeline.names import Znodes
+from tests.unit.catalog.support import NODE1, NODE2, deployed, node
+
+ZNODES = Znodes("")
+
+
+def program(tree: MemoryTree, newest: int) -> tuple[MemoryStore, Catalog]:
+    """A session of a program of some version."""
+    store = MemoryStore(tree)
+    return store, Catalog(store, ZNODES, newest)
+
+
+def of_version(newest: int, name: NodeId = NODE1) -> NodeRecord:
+    """A node of a program of some version."""
+    return replace(node(name), reads=newest, version=f"0.{newest}")
+
+
+def content(store: MemoryStore, path: str = "") -> dict[str, tuple[bytes, int]]:
+    """Everything below a path, with versions."""
+    found = {}
+    for name in store.children(path or "/"):
+        child = f"{path}/{name}"
+        value = store.get(child)
+        assert value is not None
+        found[child] = (value.value, value.version)
+        found.update(content(store, child))
+    return found
+
+
+def test_a_node_that_says_nothing_reads_the_first_format() -> None:
+    """So did the versions that did not say it yet."""
+    plain = json.loads(encode(of_version(2)))
+    del plain["reads"]
+    assert decode(NodeRecord, json.dumps(plain).encode(), "/x").reads == 1
+
+
+def test_versions_live_together_until_the_format_is_raised() -> None:
+    """A newer node joins an older one and writes nothing that the older one cannot read."""
+    tree = MemoryTree()
+    old_store, old = program(tree, 1)
+    new_store, new = program(tree, 2)
+    deployed(old)
+    old.register_node(of_version(1))
+    new.ensure_format()
+    new.register_node(of_version(2, NODE2))
+    assert (old.format(), new.format()) == (1, 1)
+    assert [record.reads for record in old.nodes()] == [1, 2]
+    before = content(new_store)
+    with pytest.raises(RefusedError, match=r"node1 \(Medusa 0.1 on host, reads up to format 1\)"):
+        raise_format(new_store, ZNODES, 2)
+    assert content(new_store) == before
+    old_store.close()
+    assert raise_format(new_store, ZNODES, 2) == Raised(1, 2)
+    assert new.format() == 2
+    assert new.revision() == 2, "nodes look again"
+    assert raise_format(new_store, ZNODES, 2) == Raised(2, 2)
+    assert [record.node for record in new.nodes()] == [NODE2]
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda _store, old: old.ensure_format(),
+        lambda _store, old: old.format(),
+        lambda _store, old: old.register_node(of_version(1)),
+        lambda store, _old: raise_format(store, ZNODES, 1),
+    ],
+    ids=["set up", "look", "register", "raise"],
+)
+def test_an_older_program_does_not_touch_a_newer_catalog(
+    act: Callable[[MemoryStore, Catalog], object],
+) -> None:
+    """It says which format it would have to read."""
+    tree = MemoryTree()
+    new_store, new = program(tree, 2)
+    new.ensure_format()
+    assert new.format() == 2, "a new catalog has nobody who could not read it"
+    before = content(new_store)
+    with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
+        act(*program(tree, 1))
+    assert content(new_store) == before
+
+
+def test_an_older_node_that_was_away_does_not_come_back() -> None:
+    """Its session ended, so that nobody had to wait for it; it is told when it registers again."""
+    tree = MemoryTree()
+    old_store, old = program(tree, 1)
+    new_store, _ = program(tree, 2)
+    old.ensure_format()
+    old.register_node(of_version(1))
+    old_store.expire()
+    old_store.resume()
+    assert raise_format(new_store, ZNODES, 2) == Raised(1, 2)
+    with pytest.raises(NewerFormatError):
+        old.register_node(of_version(1))
+    assert new_store.children(ZNODES.nodes()) == ()
+
+
+def test_a_catalog_that_is_not_set_up_has_no_format() -> None:
+    """The error says so."""
+    store, _ = program(MemoryTree(), 1)
+    for act in (written_format, raise_format):
+        with pytest.raises(RefusedError, match="not set up"):
+            act(store, ZNODES)
+
+
+@given(st.lists(st.integers(1, 4), max_size=4), st.integers(1, 4))
+def test_exactly_the_nodes_that_do_not_read_a_format_are_named(
+    reads: list[int], newest: int
+) -> None:
+    """All of them, and no other."""
+    nodes = [of_version(r, NodeId(f"n{i}.")) for i, r in enumerate(reads)]
+    older = [record.node for record in nodes if record.reads < newest]
+    told = ""
+    try:
+        check_all_read(newest, nodes)
+    except RefusedError as error:
+        told = error.message
+    assert [n.node for n in nodes if n.node in told] == older
+
+
+@dataclass
+class Racing(MemoryStore):
+    """A session in whose next step somebody else comes first."""
+
+    tree: MemoryTree
+    first: list[Callable[[], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.tree)
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """Let the other one go first, once."""
+        while self.first:
+            self.first.pop()()
+        super().apply(operations)
+
+
+def test_of_a_raise_and_a_node_that_it_would_shut_out_one_is_done() -> None:
+    """Whichever is first; the other changes nothing."""
+    tree = MemoryTree()
+    _, old = program(tree, 1)
+    old.ensure_format()
+    raising = Racing(tree, [lambda: old.register_node(of_version(1))])
+    with pytest.raises(RetryError, match="nothing was changed"):
+        raise_format(raising, ZNODES, 2)
+    assert (old.format(), len(old.nodes())) == (1, 1)
+
+    tree = MemoryTree()
+    new_store, new = program(tree, 2)
+    Catalog(new_store, ZNODES, 1).ensure_format()
+
+    def raised() -> None:
+        assert raise_format(new_store, ZNODES, 2) == Raised(1, 2)
+
+    late = Catalog(Racing(tree, [raised]), ZNODES, 1)
+    with pytest.raises(MedusaError, match="format 2, this one reads up to 1"):
+        late.register_node(of_version(1))
+    assert new.nodes() == ()
+
+
+def test_nodes_that_come_at_once_all_register() -> None:
+    """They change the same folder; the one that loses tries again."""
+    tree = MemoryTree()
+    _, one = program(tree, 1)
+    one.ensure_format()
+    second = Catalog(Racing(tree, [lambda: one.register_node(of_version(1))]), ZNODES)
+    second.register_node(of_version(1, NODE2))
+    assert [record.node for record in one.nodes()] == [NODE1, NODE2]

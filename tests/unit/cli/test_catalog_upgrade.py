@@ -1,0 +1,83 @@
+"""The format is raised on request, and only when every node reads it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.catalog.backup import read, restored
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.formats import raise_format
+from pipeline.catalog.records import NodeRecord
+from pipeline.errors import RefusedError
+from pipeline.ids import NodeId, ParticipantId
+from pipeline.names import Znodes
+from tests.unit.cli.twins import opener
+from tests.unit.deploy.twins import NOW, World, write_project
+
+Caller = Callable[..., Any]
+OLD = NodeRecord(NodeId("n1"), ParticipantId("local"), "host", 7, NOW, "0.1")
+
+
+@pytest.fixture
+def world() -> World:
+    """A catalog that a program of today set up."""
+    return World.new()
+
+
+def of_tomorrow(world: World) -> World:
+    """The same catalog for a program that knows a second format."""
+    return replace(world, catalog=Catalog(world.store, Znodes(""), newest=2))
+
+
+def test_there_is_nothing_to_raise_in_the_newest_format(medusa: Caller, world: World) -> None:
+    """Nobody is asked, and it is no error."""
+    done = medusa("catalog", "upgrade", opener=opener(world))
+    assert (done.code, done.out) == (
+        0,
+        "the catalog is in format 1, the newest that this version knows\n",
+    )
+
+
+def test_nodes_that_do_not_read_it_are_named(medusa: Caller, world: World) -> None:
+    """Before anybody is asked; when they are gone, a person has to say yes."""
+    world.catalog.register_node(OLD)
+    later = opener(of_tomorrow(world))
+    refused = medusa("catalog", "upgrade", opener=later)
+    assert refused.code == 65
+    assert "n1 (Medusa 0.1 on host, reads up to format 1)" in refused.err
+    assert medusa("catalog", "upgrade", "--yes", opener=later).err == refused.err
+    world.catalog.register_node(replace(OLD, reads=2), replaces=OLD)
+    asked = medusa("catalog", "upgrade", opener=later)
+    assert asked.code == 65
+    assert "from 1 to 2" in asked.err
+    assert world.catalog.format() == 1
+    raised = medusa("catalog", "upgrade", "--yes", "-o", "json", opener=later)
+    assert (raised.code, raised.data["before"], raised.data["format"]) == (0, 1, 2)
+    told = medusa("node", "list", "-o", "json", opener=later).data["nodes"]
+    assert [(node["version"], node["reads"]) for node in told] == [("0.1", 2)]
+
+
+def test_an_older_backup_goes_into_a_newer_catalog(medusa: Caller, world: World) -> None:
+    """Older records fit into it, and the format stays as it is there."""
+    write_project(Path())
+    assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
+    assert medusa("catalog", "backup", "old.json", opener=opener(world)).code == 0
+    later = of_tomorrow(World.new())
+    assert medusa("catalog", "upgrade", "--yes", opener=opener(later)).code == 0
+    assert medusa("catalog", "restore", "old.json", "--yes", opener=opener(later)).code == 0
+    assert later.catalog.format() == 2
+    assert later.catalog.networks() == world.catalog.networks()
+
+
+def test_a_newer_backup_does_not_shut_out_the_nodes_of_an_older_catalog(world: World) -> None:
+    """Not even by a program that understands both."""
+    later = of_tomorrow(World.new())
+    raise_format(later.store, Znodes(""), 2)
+    backup = read(later.store, NOW)
+    there = {p: found for p in backup.entries if (found := world.store.get(p)) is not None}
+    with pytest.raises(RefusedError, match="in format 2, this one is in format 1") as caught:
+        restored(backup, there, {}, 2)
+    assert "medusa catalog upgrade" in caught.value.hint
