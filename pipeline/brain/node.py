@@ -120,14 +120,10 @@ def run_node(
         record = _register(settings, servers.catalog, clock)
         mailbox = Mailbox()
         plans = Plans(servers.catalog.version, replan)
-        surveyor = Surveyor(
-            servers.registry,
-            servers.admin,
-            servers.catalog.missing_schemas,
-            servers.catalog.record_missing_schema,
-        )
         bootstrap = settings.kafka_bootstrap_servers
-        host = LaneHost(spark, surveyor, bootstrap, folders.checkpoints, clock, mailbox.tell)
+        host = LaneHost(
+            spark, _surveyor(servers), bootstrap, folders.checkpoints, clock, mailbox.tell
+        )
         context = NodeContext(
             node=record.node,
             participant=record.participant,
@@ -154,6 +150,13 @@ def run_node(
             thread.join(SERVER_TIMEOUT_S)
         ending.check()
         _log.info("node %s has stopped", record.node)
+
+
+def _surveyor(servers: Servers) -> Surveyor:
+    catalog = servers.catalog
+    return Surveyor(
+        servers.registry, servers.admin, catalog.missing_schemas, catalog.record_missing_schema
+    )
 
 
 @dataclass(frozen=True, slots=True)
