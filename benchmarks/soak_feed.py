@@ -97,6 +97,7 @@ class Load:
         self._sums: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
         self._failed: str | None = None
         self._stop = threading.Event()
+        self._held = threading.Event()
         self.sent = 0
         self._at_ms = time.time_ns() // 1_000_000
         self._producer = Producer(
@@ -123,6 +124,14 @@ class Load:
         self._stop.set()
         self._thread.join(30)
         self._producer.purge()
+
+    def hold(self) -> None:
+        """Send nothing until `go_on`; nothing is left out."""
+        self._held.set()
+
+    def go_on(self) -> None:
+        """Send what came due meanwhile, and go on."""
+        self._held.clear()
 
     def finish(self) -> int:
         """Close all windows, and wait until all is delivered.
@@ -159,6 +168,9 @@ class Load:
             ahead_s = began + (steps + 1) * STEP_S - time.monotonic()
             if ahead_s > 0:
                 self._stop.wait(ahead_s)
+            if self._held.is_set():
+                self._stop.wait(STEP_S)
+                continue
             if len(self._producer) + self._per_step > QUEUE_RECORDS:
                 self._producer.poll(STEP_S)
                 continue

@@ -27,3 +27,6 @@ Offset = NewType("Offset", int)
 """A position in a partition: the next offset to read."""
 Millis = NewType("Millis", int)
 """A point in event time or wall time: milliseconds since 1970-01-01T00:00:00Z."""
+SteadyMillis = NewType("SteadyMillis", int)
+"""A point in steady time: milliseconds on a clock that nobody sets. Each process has its own, so
+only differences mean anything."""

@@ -8,7 +8,7 @@ or is silent in a stream where silence means missing, does not: it holds the str
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import ExternalInput
-from pipeline.ids import Millis, Offset
+from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.network.model import Silence
 
 
@@ -16,7 +16,7 @@ from pipeline.network.model import Silence
 class StreamBoundary:
     """No more records of the stream come with event time at or below `at_ms`.
 
-    `by_clock`: it moves because wall time does, not because records came.
+    `by_clock`: it moves because time passes, not because records came.
     """
 
     at_ms: Millis
@@ -31,21 +31,23 @@ class PartitionSeen:
         position: up to where the lane's finished batches have read.
         end: where the partition ended when that was last asked; None if it never answered.
         progress_ms: the largest event time in finished batches; None before any record.
-        quiet_since_ms: since when, on our own observation, nothing has come.
+        quiet_since_ms: since when, on our own observation, nothing has come (steady time).
     """
 
     position: Offset
     end: Offset | None
     progress_ms: Millis | None
-    quiet_since_ms: Millis
+    quiet_since_ms: SteadyMillis
 
 
-def is_idle(stream: ExternalInput, partition: PartitionSeen, observed_ms: Millis | None) -> bool:
+def is_idle(
+    stream: ExternalInput, partition: PartitionSeen, observed_ms: SteadyMillis | None
+) -> bool:
     """Whether a partition steps aside.
 
-    `observed_ms` is when the partition's end was last asked for and told, None when the topic
-    cannot be reached now. Silence is measured up to that observation, not up to the present: what
-    came since is not known yet.
+    `observed_ms` is when the partition's end was last asked for and told (steady time), None when
+    the topic cannot be reached now. Silence is measured up to that observation, not up to the
+    present: what came since is not known yet.
     """
     return (
         stream.silence is Silence.IDLE
@@ -59,13 +61,13 @@ def is_idle(stream: ExternalInput, partition: PartitionSeen, observed_ms: Millis
 def external_boundary(
     stream: ExternalInput,
     partitions: tuple[PartitionSeen, ...],
-    observed_ms: Millis | None,
+    observed_ms: SteadyMillis | None,
     floor_ms: Millis | None,
 ) -> StreamBoundary | None:
     """The stream's boundary for one lane; None while nothing can be said.
 
     When every partition is idle, event time goes on from where it stood when the last record was
-    seen, by the wall time observed since. `floor_ms` is how far it had come by then: an idle stream
+    seen, by the time observed since. `floor_ms` is how far it had come by then: an idle stream
     may have gone far beyond its progress before, and has to go on from there, neither back nor on
     the spot.
     """

@@ -13,7 +13,7 @@ from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard, sett
 from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
-from pipeline.ids import Epoch, Millis, Offset, StreamName, TopicName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
 
@@ -27,15 +27,15 @@ Writers = Mapping[tuple[TopicName, str], WriterSeen]
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where topics ended when they were last asked, at wall time `read_at_ms`.
+    """Where topics ended when they were last asked, at steady time `read_at_ms`.
 
     A topic that is missing did not answer.
     """
 
-    read_at_ms: Millis
+    read_at_ms: SteadyMillis
     by_topic: Mapping[TopicName, Mapping[int, Offset]]
 
-    def fresh(self, now_ms: Millis) -> bool:
+    def fresh(self, now_ms: SteadyMillis) -> bool:
         """Whether the answer still says something about the present."""
         return now_ms - self.read_at_ms <= ENDS_FRESH_MS
 
@@ -48,8 +48,9 @@ class LaneTime:
         profile: the lane's inputs and shape.
         positions: what finished batches have read.
         progress: largest event time in finished batches, per external partition.
-        started_ms: since when this process observes the lane.
-        quiet: since when nothing has come, per external partition; `started_ms` where missing.
+        started_ms: since when this process observes the lane (steady time).
+        quiet: since when nothing has come (steady time), per external partition; `started_ms`
+            where missing.
         reached: the highest boundary that an external input has given this lane.
         stood_at: what `reached` was when the input's last record was seen.
         writers: what is known of the writer of each derived input.
@@ -59,15 +60,17 @@ class LaneTime:
     profile: LaneProfile
     positions: Positions
     progress: Mapping[InputPartition, Millis]
-    started_ms: Millis
+    started_ms: SteadyMillis
     release: Release
-    quiet: Mapping[InputPartition, Millis] = field(default_factory=dict)
+    quiet: Mapping[InputPartition, SteadyMillis] = field(default_factory=dict)
     reached: Mapping[StreamName, Millis] = field(default_factory=dict)
     stood_at: Mapping[StreamName, Millis] = field(default_factory=dict)
     writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
 
 
-def begin(profile: LaneProfile, marker: CommitMarker, writers: Writers, now_ms: Millis) -> LaneTime:
+def begin(
+    profile: LaneProfile, marker: CommitMarker, writers: Writers, now_ms: SteadyMillis
+) -> LaneTime:
     """The event time of a lane that continues from a marker.
 
     An input's boundary was at least what the lane was told before, so an idle stream goes on from
@@ -94,7 +97,9 @@ def begin(profile: LaneProfile, marker: CommitMarker, writers: Writers, now_ms: 
     return _settle(time)
 
 
-def batch_finished(time: LaneTime, marker: CommitMarker, rows_out: int, now_ms: Millis) -> LaneTime:
+def batch_finished(
+    time: LaneTime, marker: CommitMarker, rows_out: int, now_ms: SteadyMillis
+) -> LaneTime:
     """Take in what a finished batch read and which watermark was in force in it."""
     moved = {p for p, end in marker.end.items() if end > time.positions.get(p, 0)}
     release = releases.took_effect(time.profile.shape, time.release, marker, rows_out)
@@ -137,7 +142,9 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
     return _heard_from(time, heard_from, ends.read_at_ms)
 
 
-def advance(time: LaneTime, ends: Ends | None, now_ms: Millis) -> tuple[LaneTime, Millis | None]:
+def advance(
+    time: LaneTime, ends: Ends | None, now_ms: SteadyMillis
+) -> tuple[LaneTime, Millis | None]:
     """Decide whether the lane is to be told to move on; the advance, or None."""
     if ends is not None and not ends.fresh(now_ms):
         ends = None
@@ -217,12 +224,12 @@ def _external(profile: LaneProfile) -> tuple[ExternalInput, ...]:
 
 def _continued(before: Ends | None, ends: Ends, topic: TopicName) -> Mapping[int, Offset] | None:
     """The previous answer about a topic, if the observation has no hole between the two."""
-    if before is None or not 0 <= ends.read_at_ms - before.read_at_ms <= ENDS_FRESH_MS:
+    if before is None or ends.read_at_ms - before.read_at_ms > ENDS_FRESH_MS:
         return None
     return before.by_topic.get(topic)
 
 
-def _heard_from(time: LaneTime, partitions: set[InputPartition], at_ms: Millis) -> LaneTime:
+def _heard_from(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMillis) -> LaneTime:
     """Silence of these partitions begins anew, and their streams go on from where they stand."""
     topics = {external.stream: external.topic for external in _external(time.profile)}
     own = {p for p in partitions if topics.get(p.input) == p.topic}

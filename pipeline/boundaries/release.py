@@ -12,7 +12,7 @@ from pipeline.boundaries.external import StreamBoundary
 from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import advance_in_force
 from pipeline.boundaries.windows import last_end, next_end
-from pipeline.ids import Millis
+from pipeline.ids import Millis, SteadyMillis
 from pipeline.lanes.markers import CommitMarker
 
 STEP_SPANS = 64
@@ -42,14 +42,14 @@ class Release:
     Args:
         in_force_ms: the advance whose effect a finished batch has shown.
         released_ms: the largest advance sent; never below `in_force_ms`.
-        released_at_ms: wall time when it was sent by us.
+        released_at_ms: steady time when it was sent by us.
         step_ms: how far beyond `in_force_ms` event time may be released.
         cut: whether the last advance was cut short by the step.
     """
 
     in_force_ms: Millis | None
     released_ms: Millis | None
-    released_at_ms: Millis | None
+    released_at_ms: SteadyMillis | None
     step_ms: int
     cut: bool = False
 
@@ -86,7 +86,7 @@ def took_effect(shape: Shape, release: Release, marker: CommitMarker, rows_out: 
 
 
 def next_advance(
-    shape: Shape, release: Release, target: StreamBoundary, now_ms: Millis
+    shape: Shape, release: Release, target: StreamBoundary, now_ms: SteadyMillis
 ) -> tuple[Release, Millis | None]:
     """Decide whether to tell the lane to move on, and how far.
 
@@ -140,14 +140,13 @@ def _closing(shape: Shape, advance: Millis) -> Millis:
     return advance
 
 
-def _in_pace(shape: Shape, release: Release, target: StreamBoundary, now_ms: Millis) -> bool:
+def _in_pace(shape: Shape, release: Release, target: StreamBoundary, now_ms: SteadyMillis) -> bool:
     if release.released_at_ms is None or isinstance(shape, Windowed):
         return True
     pace_ms = JOIN_PACE_MS if isinstance(shape, Joined) else STATELESS_PACE_MS
     if target.by_clock:
         pace_ms = max(pace_ms, CLOCK_PACE_MS)
-    # A wall clock that was set back must not silence a lane: then any difference will do.
-    return not 0 <= now_ms - release.released_at_ms < pace_ms
+    return now_ms - release.released_at_ms >= pace_ms
 
 
 def _first_step_ms(shape: Shape) -> int:

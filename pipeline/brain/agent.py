@@ -8,7 +8,7 @@ from pipeline.brain.decide import decide
 from pipeline.brain.events import Event, Tick
 from pipeline.brain.perform import Performer
 from pipeline.brain.state import NodeState
-from pipeline.clock import Clock, Deadline
+from pipeline.clock import Clock, Deadline, Now
 from pipeline.errors import FencedError, MedusaError
 
 TICK_S = 0.2
@@ -59,7 +59,7 @@ class Agent:
     def step(self) -> None:
         """Take one event, decide, perform."""
         event = self._mailbox.next()
-        self._state, effects = decide(self._state, event, self._clock.now_ms())
+        self._state, effects = decide(self._state, event, Now.of(self._clock))
         for effect in effects:
             try:
                 self._performer.perform(effect, self._state)

@@ -28,8 +28,9 @@ from pipeline.brain.events import (
 )
 from pipeline.brain.state import NO_EPOCH, Lane, NodeState, Rebuilding
 from pipeline.brain.status import ends_noted, status
+from pipeline.clock import Now
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Millis
+from pipeline.ids import SteadyMillis
 from pipeline.lanes.events import (
     BatchFinished,
     FragmentId,
@@ -52,13 +53,13 @@ STATUS_MOST_MS = 2_000
 """An unchanged report is repeated after this time, so that an old one means a silent node."""
 
 
-def decide(state: NodeState, event: Event, now_ms: Millis) -> tuple[NodeState, tuple[Effect, ...]]:
+def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, tuple[Effect, ...]]:
     """Decide what an event means.
 
     Args:
         state: what the agent knows.
         event: what it is told.
-        now_ms: wall time.
+        now: the present.
 
     Returns:
         The new state, and what has to be done, in order.
@@ -66,23 +67,24 @@ def decide(state: NodeState, event: Event, now_ms: Millis) -> tuple[NodeState, t
     Raises:
         BrokenInvariantError: the event cannot happen in this state; `state` still holds.
     """
-    state = _noted(state, event, now_ms)
+    state = _noted(state, event, now)
     effects: list[Effect] = []
     for fragment in sorted(state.lanes):
-        lane, asked = _reconciled(state.lanes[fragment], state, now_ms)
+        lane, asked = _reconciled(state.lanes[fragment], state, now)
         effects.extend(asked)
         if isinstance(event, LaneStarted) and event.fragment == fragment and _too_late(lane, asked):
             effects.append(StopLane(fragment))
         if lane.phase is Phase.RUNNING and _concerns(event, lane):
-            lane, advances = _advanced(lane, state, now_ms)
+            lane, advances = _advanced(lane, state, now)
             effects.extend(advances)
         if lane.phase is Phase.STOPPED and lane.desired is None:
             others = {f: other for f, other in state.lanes.items() if f != fragment}
             state = replace(state, lanes=others)
             continue
         state = state.with_lane(lane)
-        if _report_due(state, lane, now_ms):
-            state = state.with_lane(replace(lane, published=status(state, fragment, now_ms)))
+        if _report_due(state, lane, now):
+            report = status(state, fragment, now)
+            state = state.with_lane(replace(lane, published=report, published_at_ms=now.steady_ms))
             effects.append(PublishStatus(fragment))
     return state, tuple(effects)
 
@@ -101,17 +103,17 @@ def back_off_ms(fragment: FragmentId, failures: int) -> int:
 # --- facts --------------------------------------------------------------------------------------
 
 
-def _noted(state: NodeState, event: Event, now_ms: Millis) -> NodeState:
+def _noted(state: NodeState, event: Event, now: Now) -> NodeState:
     match event:
         case CatalogRead(desired):
-            state = _catalog_read(state, desired, now_ms)
+            state = _catalog_read(state, desired, now)
         case CatalogLost():
             state = replace(state, catalog_known=False)
         case LaneStarted():
-            state = state.with_lane(_started(state, event, now_ms))
+            state = state.with_lane(_started(state, event, now))
         case LaneRebuilding() | BatchFinished() | LaneStopped():
             lane = state.lanes.get(event.fragment)
-            state = state if lane is None else state.with_lane(_heard(lane, event, now_ms))
+            state = state if lane is None else state.with_lane(_heard(lane, event, now))
         case BoundaryRead():
             state = _boundary_read(state, event)
         case EndsRead(read_at_ms, ends):
@@ -121,16 +123,16 @@ def _noted(state: NodeState, event: Event, now_ms: Millis) -> NodeState:
     return state
 
 
-def _catalog_read(state: NodeState, desired: tuple[Desired, ...], now_ms: Millis) -> NodeState:
+def _catalog_read(state: NodeState, desired: tuple[Desired, ...], now: Now) -> NodeState:
     wanted = {one.fragment: one for one in desired}
     lanes = {
-        fragment: _assigned(state.lanes.get(fragment, Lane(fragment)), wanted.get(fragment), now_ms)
+        fragment: _assigned(state.lanes.get(fragment, Lane(fragment)), wanted.get(fragment), now)
         for fragment in sorted({*state.lanes, *wanted})
     }
     return replace(state, lanes=lanes, catalog_known=True)
 
 
-def _assigned(lane: Lane, desired: Desired | None, now_ms: Millis) -> Lane:
+def _assigned(lane: Lane, desired: Desired | None, now: Now) -> Lane:
     """The lane with what the catalog wants of it now.
 
     A change forgives earlier failures. A fenced lane hears from the catalog here, and only here,
@@ -142,11 +144,13 @@ def _assigned(lane: Lane, desired: Desired | None, now_ms: Millis) -> Lane:
             lane = lane.moved(Happening.RESET)
     if lane.phase is Phase.FENCED and lane.wanted is not None:
         wait_ms = back_off_ms(lane.fragment, lane.failures)
-        lane = replace(lane.moved(Happening.READMITTED), retry_at_ms=Millis(now_ms + wait_ms))
+        lane = replace(
+            lane.moved(Happening.READMITTED), retry_at_ms=SteadyMillis(now.steady_ms + wait_ms)
+        )
     return lane
 
 
-def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
+def _started(state: NodeState, event: LaneStarted, now: Now) -> Lane:
     lane = state.lanes.get(event.fragment)
     if lane is None:
         place = f"fragment {event.fragment.network}.{event.fragment.fragment}"
@@ -156,29 +160,29 @@ def _started(state: NodeState, event: LaneStarted, now_ms: Millis) -> Lane:
         epoch=event.epoch,
         incarnation=event.incarnation,
         marker=event.marker,
-        time=lane_time.begin(event.profile, event.marker, state.writers, now_ms),
+        time=lane_time.begin(event.profile, event.marker, state.writers, now.steady_ms),
         rebuilding=None,
-        read_at_ms=event.marker.written_at_ms,
-        running_since_ms=now_ms,
+        read_at_ms=now.steady_at(event.marker.written_at_ms),
+        running_since_ms=now.steady_ms,
         retry_at_ms=None,
         ends_log={},
     )
     return lane if state.ends is None else ends_noted(lane, state.ends)
 
 
-def _heard(lane: Lane, event: LaneRebuilding | BatchFinished | LaneStopped, now_ms: Millis) -> Lane:
+def _heard(lane: Lane, event: LaneRebuilding | BatchFinished | LaneStopped, now: Now) -> Lane:
     match event:
         case LaneRebuilding():
-            since_ms = now_ms if lane.rebuilding is None else lane.rebuilding.since_ms
+            since_ms = now.steady_ms if lane.rebuilding is None else lane.rebuilding.since_ms
             how_far = Rebuilding(since_ms, event.offsets, event.read)
             return replace(lane, epoch=event.epoch, rebuilding=how_far)
         case BatchFinished():
-            return _finished(lane, event, now_ms)
+            return _finished(lane, event, now)
         case LaneStopped():
-            return _stopped(lane, event, now_ms)
+            return _stopped(lane, event, now)
 
 
-def _finished(lane: Lane, event: BatchFinished, now_ms: Millis) -> Lane:
+def _finished(lane: Lane, event: BatchFinished, now: Now) -> Lane:
     """A batch of the running lane; those of an earlier run are nothing to it any more."""
     if lane.phase not in (Phase.RUNNING, Phase.STOPPING) or lane.time is None:
         if event.epoch <= lane.epoch:
@@ -191,16 +195,16 @@ def _finished(lane: Lane, event: BatchFinished, now_ms: Millis) -> Lane:
         lane,
         marker=event.marker,
         batch_ms=event.duration_ms,
-        time=lane_time.batch_finished(lane.time, event.marker, event.rows_out, now_ms),
+        time=lane_time.batch_finished(lane.time, event.marker, event.rows_out, now.steady_ms),
     )
 
 
-def _stopped(lane: Lane, event: LaneStopped, now_ms: Millis) -> Lane:
+def _stopped(lane: Lane, event: LaneStopped, now: Now) -> Lane:
     ran = lane.phase in (Phase.RUNNING, Phase.STOPPING)
     if ran and NO_EPOCH < event.epoch < lane.epoch:
         return lane
     asked = lane.phase is Phase.STOPPING and not event.fenced
-    failures = lane.failures if asked else _failures(lane, now_ms) + 1
+    failures = lane.failures if asked else _failures(lane, now) + 1
     error = event.error or ("" if asked else "the query ended without being asked to")
     if asked:
         happening = Happening.ENDED
@@ -219,16 +223,16 @@ def _stopped(lane: Lane, event: LaneStopped, now_ms: Millis) -> Lane:
         rebuilding=None,
         running_since_ms=None,
         failures=failures,
-        retry_at_ms=Millis(now_ms + back_off_ms(lane.fragment, failures)),
+        retry_at_ms=SteadyMillis(now.steady_ms + back_off_ms(lane.fragment, failures)),
         last_error=error or lane.last_error,
         ends_log={},
     )
 
 
-def _failures(lane: Lane, now_ms: Millis) -> int:
+def _failures(lane: Lane, now: Now) -> int:
     """Failures in a row so far: none if the lane had recovered from the earlier ones."""
     since = lane.running_since_ms
-    return 0 if since is not None and now_ms - since >= SUCCESS_MS else lane.failures
+    return 0 if since is not None and now.steady_ms - since >= SUCCESS_MS else lane.failures
 
 
 def _boundary_read(state: NodeState, event: BoundaryRead) -> NodeState:
@@ -258,7 +262,7 @@ def _ends_read(state: NodeState, ends: Ends) -> NodeState:
 # --- decisions ----------------------------------------------------------------------------------
 
 
-def _reconciled(lane: Lane, state: NodeState, now_ms: Millis) -> tuple[Lane, tuple[Effect, ...]]:
+def _reconciled(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Effect, ...]]:
     """Bring what is and what is wanted of a lane together, as far as one step goes."""
     wanted = lane.wanted
     if lane.phase in (Phase.STARTING, Phase.RUNNING):
@@ -270,7 +274,7 @@ def _reconciled(lane: Lane, state: NodeState, now_ms: Millis) -> tuple[Lane, tup
         if lane.phase in (Phase.BACKING_OFF, Phase.FENCED, Phase.FAILED):
             lane = lane.moved(Happening.RESET)
         return lane, ()
-    if not (state.catalog_known and _may_start(lane, now_ms)):
+    if not (state.catalog_known and _may_start(lane, now)):
         return lane, ()
     again = lane.phase is Phase.BACKING_OFF
     lane = replace(
@@ -284,9 +288,9 @@ def _too_late(lane: Lane, asked: tuple[Effect, ...]) -> bool:
     return lane.phase is Phase.STOPPING and not asked
 
 
-def _may_start(lane: Lane, now_ms: Millis) -> bool:
+def _may_start(lane: Lane, now: Now) -> bool:
     if lane.phase is Phase.BACKING_OFF:
-        return lane.retry_at_ms is None or now_ms >= lane.retry_at_ms
+        return lane.retry_at_ms is None or now.steady_ms >= lane.retry_at_ms
     return lane.phase is Phase.STOPPED
 
 
@@ -305,28 +309,28 @@ def _concerns(event: Event, lane: Lane) -> bool:
             return False
 
 
-def _advanced(lane: Lane, state: NodeState, now_ms: Millis) -> tuple[Lane, tuple[Effect, ...]]:
+def _advanced(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Effect, ...]]:
     incarnation = lane.incarnation
     if lane.time is None or incarnation is None:
         return lane, ()
-    time, value = lane_time.advance(lane.time, state.ends, now_ms)
+    time, value = lane_time.advance(lane.time, state.ends, now.steady_ms)
     lane = replace(lane, time=time)
     if value is None:
         return lane, ()
     return lane, (SendAdvance(lane.fragment, incarnation, value),)
 
 
-def _report_due(state: NodeState, lane: Lane, now_ms: Millis) -> bool:
+def _report_due(state: NodeState, lane: Lane, now: Now) -> bool:
     """Whether to report: something changed, or the last report grows old; never too often."""
     if not state.catalog_known or lane.desired is None:
         return False
-    last = lane.published
-    if last is None:
+    last, at_ms = lane.published, lane.published_at_ms
+    if last is None or at_ms is None:
         return True
-    age_ms = now_ms - last.reported_at_ms
-    if 0 <= age_ms < STATUS_LEAST_MS:
+    age_ms = now.steady_ms - at_ms
+    if age_ms < STATUS_LEAST_MS:
         return False
-    if age_ms < 0 or age_ms >= STATUS_MOST_MS:
+    if age_ms >= STATUS_MOST_MS:
         return True
-    now = status(state, lane.fragment, now_ms)
-    return replace(now, reported_at_ms=last.reported_at_ms) != last
+    report = status(state, lane.fragment, now)
+    return replace(report, reported_at_ms=last.reported_at_ms) != last

@@ -14,6 +14,7 @@ from pipeline.ids import (
     Millis,
     NetworkVersion,
     Offset,
+    SteadyMillis,
     TopicName,
 )
 from pipeline.lanes.events import (
@@ -71,11 +72,11 @@ class BoundaryRead:
 class EndsRead:
     """Where the input topics end now (read_committed), for the topics that answered.
 
-    A topic that is not in `ends` could not be reached. `read_at_ms` is the wall time just before
-    they were asked: silence is measured up to then, however long the event waits in the queue.
+    A topic that is not in `ends` could not be reached. `read_at_ms` is the steady time just
+    before they were asked: silence is measured up to then, however long the event waits in line.
     """
 
-    read_at_ms: Millis
+    read_at_ms: SteadyMillis
     ends: Mapping[TopicName, Mapping[int, Offset]]
 
 

@@ -118,8 +118,7 @@ def run_node(
         if servers is None or spark is None or stop.is_set():
             return
         record = _register(settings, servers.catalog, clock)
-        mailbox = Mailbox()
-        plans = Plans(servers.catalog.version, replan)
+        mailbox, plans = Mailbox(), Plans(servers.catalog.version, replan)
         bootstrap = settings.kafka_bootstrap_servers
         host = LaneHost(
             spark, _surveyor(servers), bootstrap, folders.checkpoints, clock, mailbox.tell
@@ -127,6 +126,7 @@ def run_node(
         context = NodeContext(
             node=record.node,
             participant=record.participant,
+            life=record.started_at_ms,
             catalog=servers.catalog,
             plans=plans,
             admit=host.admit,

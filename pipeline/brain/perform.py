@@ -65,10 +65,14 @@ Admit = Callable[[FragmentNames], None]
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What performing needs of the node; nothing here changes while the node lives."""
+    """What performing needs of the node; nothing here changes while the node lives.
+
+    `life`: when the node was started, as its record in the catalog says.
+    """
 
     node: NodeId
     participant: ParticipantId
+    life: Millis
     catalog: Catalog
     plans: Plans
     admit: Admit
@@ -171,7 +175,7 @@ class Performer:
             owner = catalog.owner(published.network, published.fragment)
             if owner is not None and owner.node == self._context.node:
                 published = replace(published, epoch=owner.epoch)
-        catalog.report(published)
+        catalog.report(replace(published, life=self._context.life))
 
     def _live(self, fragment: FragmentId, version: NetworkVersion) -> None:
         """A lane's thread: whatever ends it, the agent is told once."""

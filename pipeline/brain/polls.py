@@ -22,7 +22,7 @@ from pipeline.brain.events import (
 from pipeline.brain.plans import Plans, state_choice
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, NodeRecord
-from pipeline.clock import Clock
+from pipeline.clock import Clock, steady_ms
 from pipeline.errors import EnvironmentProblem, MedusaError, NewerFormatError
 from pipeline.ids import NodeId, Offset, TopicName
 from pipeline.lanes import codec
@@ -211,7 +211,7 @@ class EndsPoll:
         """Tell the ends; none at all when Kafka does not answer."""
         topics = self._plans.input_topics()
         if topics:
-            asked_at_ms = self._clock.now_ms()
+            asked_at_ms = steady_ms(self._clock)
             try:
                 ends = self._admin.end_offsets(topics)
             except MedusaError as error:

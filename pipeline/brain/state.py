@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pipeline.boundaries.lane_time import Ends, LaneTime, Writers
 from pipeline.brain.events import Desired
 from pipeline.catalog.records import FragmentStatus
-from pipeline.ids import Epoch, Incarnation, Millis, NodeId, Offset, StreamName
+from pipeline.ids import Epoch, Incarnation, NodeId, Offset, SteadyMillis, StreamName
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Happening, Phase, move
 from pipeline.lanes.markers import CommitMarker
@@ -17,24 +17,24 @@ NO_EPOCH = Epoch(0)
 
 @dataclass(frozen=True, slots=True)
 class EndsSeen:
-    """Where an input's topic ended at a wall time; kept to tell how old unfinished records are."""
+    """Where an input's topic ended at a steady time; kept to tell how old a record can be."""
 
-    at_ms: Millis
+    at_ms: SteadyMillis
     ends: Mapping[int, Offset]
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """How far the rebuild of a lane's state is; `offsets` and `read` as in `LaneRebuilding`."""
+    """How far the rebuild of a lane's state is, begun at a steady time; the rest is as told."""
 
-    since_ms: Millis
+    since_ms: SteadyMillis
     offsets: int
     read: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One fragment's stable lane, as this node sees it.
+    """One fragment's stable lane, as this node sees it; its times are steady.
 
     Args:
         fragment: which fragment.
@@ -56,6 +56,7 @@ class Lane:
         batch_ms: how long the last batch took.
         ends_log: per input, older answers about its end that are not all finished, oldest first.
         published: what was last reported.
+        published_at_ms: when that was.
     """
 
     fragment: FragmentId
@@ -67,15 +68,16 @@ class Lane:
     time: LaneTime | None = None
     marker: CommitMarker | None = None
     rebuilding: Rebuilding | None = None
-    read_at_ms: Millis | None = None
-    running_since_ms: Millis | None = None
-    retry_at_ms: Millis | None = None
+    read_at_ms: SteadyMillis | None = None
+    running_since_ms: SteadyMillis | None = None
+    retry_at_ms: SteadyMillis | None = None
     failures: int = 0
     restarts: int = 0
     last_error: str = ""
     batch_ms: int = 0
     ends_log: Mapping[StreamName, tuple[EndsSeen, ...]] = field(default_factory=dict)
     published: FragmentStatus | None = None
+    published_at_ms: SteadyMillis | None = None
 
     @property
     def wanted(self) -> Desired | None:

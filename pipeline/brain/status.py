@@ -7,8 +7,9 @@ from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends, LaneTime, finishe
 from pipeline.boundaries.profile import LaneInput
 from pipeline.brain.state import EndsSeen, Lane, NodeState
 from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.clock import Now
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Millis, TopicName
+from pipeline.ids import SteadyMillis, TopicName
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Phase
 from pipeline.lanes.markers import Totals
@@ -31,7 +32,7 @@ class Lag:
     age_ms: int = 0
 
 
-def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentStatus:
+def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
     """What to report of a fragment.
 
     Raises:
@@ -41,9 +42,9 @@ def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentSt
     if lane is None:
         place = f"fragment {fragment.network}.{fragment.fragment}"
         raise BrokenInvariantError("this node has no such lane to report", place=place)
-    unreachable = _unreachable(lane.time, state.ends, now_ms)
+    unreachable = _unreachable(lane.time, state.ends, now.steady_ms)
     shown = shown_state(lane, catalog_known=state.catalog_known, reachable=not unreachable)
-    by_topic = _lags(lane, now_ms) if shown is LaneState.RUNNING else {}
+    by_topic = _lags(lane, now.steady_ms) if shown is LaneState.RUNNING else {}
     totals = Totals() if lane.marker is None else lane.marker.totals
     error = lane.last_error
     if shown is LaneState.WAITING and unreachable:
@@ -55,7 +56,7 @@ def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentSt
         node=state.node,
         epoch=lane.epoch,
         state=shown,
-        reported_at_ms=now_ms,
+        reported_at_ms=now.wall_ms,
         records_in=totals.records_in,
         records_out=totals.records_out,
         lag_records=sum(lag.records for lag in by_topic.values()) if by_topic else None,
@@ -66,7 +67,7 @@ def status(state: NodeState, fragment: FragmentId, now_ms: Millis) -> FragmentSt
         restarts=lane.restarts,
         batch_ms=lane.batch_ms,
         last_error=error,
-        rebuild_since_ms=rebuild.since_ms if rebuild else None,
+        rebuild_since_ms=now.wall_at(rebuild.since_ms) if rebuild else None,
         rebuild_offsets=rebuild.offsets if rebuild else 0,
         rebuild_read=rebuild.read if rebuild else 0,
         inputs=tuple((topic, by_topic[topic].records) for topic in sorted(by_topic)),
@@ -105,7 +106,7 @@ def ends_noted(lane: Lane, ends: Ends) -> Lane:
     return replace(lane, ends_log=logs)
 
 
-def _lags(lane: Lane, now_ms: Millis) -> dict[TopicName, Lag]:
+def _lags(lane: Lane, now_ms: SteadyMillis) -> dict[TopicName, Lag]:
     """The lag per topic; empty as long as the end of one of them was never told."""
     if lane.time is None or any(
         not lane.ends_log.get(lane_input.stream) for lane_input in lane.time.profile.inputs
@@ -121,7 +122,7 @@ def _lags(lane: Lane, now_ms: Millis) -> dict[TopicName, Lag]:
     return found
 
 
-def _lag(lane: Lane, time: LaneTime, lane_input: LaneInput, now_ms: Millis) -> Lag:
+def _lag(lane: Lane, time: LaneTime, lane_input: LaneInput, now_ms: SteadyMillis) -> Lag:
     log = lane.ends_log[lane_input.stream]
     finished = finished_in(time.positions, lane_input)
     if covers(finished, log[-1].ends):
@@ -132,7 +133,9 @@ def _lag(lane: Lane, time: LaneTime, lane_input: LaneInput, now_ms: Millis) -> L
     return Lag(records, max(0, now_ms - since))
 
 
-def _unreachable(time: LaneTime | None, ends: Ends | None, now_ms: Millis) -> tuple[TopicName, ...]:
+def _unreachable(
+    time: LaneTime | None, ends: Ends | None, now_ms: SteadyMillis
+) -> tuple[TopicName, ...]:
     """The input topics that did not answer lately; none while the lane has hardly started."""
     if time is None:
         return ()

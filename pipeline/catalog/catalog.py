@@ -363,7 +363,9 @@ class Catalog:
         if current is not None and current.node != node:
             check_claimable(current, node, place, owner_alive=self.node(current.node) is not None)
         last = self._decoded(EpochRecord, counter, znodes.epoch(network, fragment))
-        claimed = OwnerRecord(node, participant, next_epoch(last), now_ms)
+        mine = self.node(node)
+        life = None if mine is None else mine.started_at_ms
+        claimed = OwnerRecord(node, participant, next_epoch(last), now_ms, life)
         claim = Claim(network, fragment, claimed)
         try:
             self._store.apply(claim_step(znodes, claim, there, owner, counter))

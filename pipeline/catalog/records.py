@@ -107,7 +107,7 @@ class ParticipantRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node that is up (ephemeral).
+    """A node that is up (ephemeral). When it was started names its life.
 
     `reads`: the newest format that it understands; it understands all older ones too.
     """
@@ -179,12 +179,21 @@ class FragmentRecord:
 
 @dataclass(frozen=True, slots=True)
 class OwnerRecord:
-    """Who owns a fragment. Changed only by compare-and-set; each claim raises the epoch by one."""
+    """Who owns a fragment. Changed only by compare-and-set; each claim raises the epoch by one.
+
+    Args:
+        life: when the node was started, as its record says; None: an earlier version did not tell.
+    """
 
     node: NodeId
     participant: ParticipantId
     epoch: Epoch
     claimed_at_ms: Millis
+    life: Millis | None = None
+
+    def is_of(self, life: NodeRecord) -> bool:
+        """Whether this life of a node made the claim."""
+        return _is_of(life, self.node, self.life, self.claimed_at_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +213,7 @@ class FragmentStatus:
         rebuild_since_ms: when the rebuild of the state began that is under way; None: none is.
         rebuild_offsets: how many offsets it has to read.
         rebuild_read: how many records it has read.
+        life: when the node was started, as its record says; None: an earlier version did not tell.
     """
 
     network: NetworkName
@@ -227,3 +237,18 @@ class FragmentStatus:
     rebuild_since_ms: Millis | None = None
     rebuild_offsets: int = 0
     rebuild_read: int = 0
+    life: Millis | None = None
+
+    def is_of(self, life: NodeRecord) -> bool:
+        """Whether this life of a node reported it."""
+        return _is_of(life, self.node, self.life, self.reported_at_ms)
+
+
+def _is_of(life: NodeRecord, node: NodeId, said: Millis | None, at_ms: Millis) -> bool:
+    """Whether something is of a life of a node, by the name of that life.
+
+    Only where an earlier version did not name it the time has to tell: a clock can be set back.
+    """
+    if node != life.node:
+        return False
+    return at_ms >= life.started_at_ms if said is None else said == life.started_at_ms

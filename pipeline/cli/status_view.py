@@ -81,14 +81,12 @@ def see(
     A report of an earlier life of a node says nothing about this one.
     """
     reported = {(status.network, status.fragment): status for status in statuses}
-    lives_since = {node.node: node.started_at_ms for node in nodes}
+    lives = {node.node: node for node in nodes}
     return tuple(
         Seen(
             record,
             status,
-            status is not None
-            and status.node in lives_since
-            and status.reported_at_ms >= lives_since[status.node],
+            status is not None and status.node in lives and status.is_of(lives[status.node]),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)

@@ -125,13 +125,13 @@ def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> N
 
 def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]:
     """The fragments that a node took up in its present life and has not reported at rest."""
-    lives_since = {record.node: record.started_at_ms for record in catalog.nodes()}
+    lives = {record.node: record for record in catalog.nodes()}
     found = []
     for fragment in catalog.fragments(network):
         owner = catalog.owner(network, fragment.fragment)
         status = catalog.status(network, fragment.fragment)
-        since = lives_since.get(owner.node) if owner is not None else None
-        if owner is None or since is None or owner.claimed_at_ms < since:
+        life = lives.get(owner.node) if owner is not None else None
+        if owner is None or life is None or not owner.is_of(life):
             continue
         # A report of an earlier epoch says nothing about the one that was claimed since.
         if status is None or status.epoch != owner.epoch or status.state not in _AT_REST:

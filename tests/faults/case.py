@@ -27,6 +27,7 @@ class Fed:
         fields: the value before it is encoded; instants are ms.
         fate: what is meant to become of it.
         spoil: makes a bad value of the encoded one; None leaves it as it is.
+        clock_ms: by how much its producer's clock is ahead, negative for behind.
     """
 
     stream: str
@@ -35,6 +36,7 @@ class Fed:
     fields: Mapping[str, Value]
     fate: Fate = Fate.GOOD
     spoil: Callable[[bytes], bytes | None] | None = None
+    clock_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class Feeder:
         self._largest_ms = start_ms
         self._failed: str | None = None
         self._stop = threading.Event()
+        self._held = threading.Event()
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -87,6 +88,14 @@ class Feeder:
     def start(self) -> None:
         """Begin to send."""
         self._thread.start()
+
+    def hold(self) -> None:
+        """Send nothing until `go_on`; nothing is left out."""
+        self._held.set()
+
+    def go_on(self) -> None:
+        """Send what came due meanwhile, and go on."""
+        self._held.clear()
 
     @property
     def sent(self) -> tuple[Sent, ...]:
@@ -121,6 +130,8 @@ class Feeder:
     def _run(self) -> None:
         began, count = time.monotonic(), 0
         while not self._stop.wait(TICK_S):
+            if self._held.is_set():
+                continue
             due = int((time.monotonic() - began) * self._case.per_second) - count
             self._send_all(next(self._records) for _ in range(due))
             count += due
@@ -149,7 +160,7 @@ class Feeder:
             fed.key,
             fed.partition,
             on_delivery=delivered,
-            timestamp=time.time_ns() // 1_000_000,
+            timestamp=time.time_ns() // 1_000_000 + fed.clock_ms,
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from brokers.embedded.processes import Child, ChildSpec, start_child
 from pipeline.demo.memory import descendants
+from tests.faults import clocked
 
 LAST_WORDS = 3_000
 
@@ -32,11 +33,14 @@ class Node:
         self.checkpoints = checkpoints
         self._settings = settings
         self._child: Child | None = None
+        self.ahead_ms = 0
+        """By how much its wall clock is ahead of ours; a new process keeps it."""
 
     def start(self) -> None:
         """Start the process, after the end of an earlier one; it is not ready yet."""
         self.kill()
         self.data.mkdir(parents=True, exist_ok=True)
+        clocked.set_ahead(self._clock, self.ahead_ms)
         self._ready.unlink(missing_ok=True)
         settings = {
             **self._settings,
@@ -44,7 +48,7 @@ class Node:
             "data": str(self.data),
             "checkpoints": str(self.checkpoints),
         }
-        command = [sys.executable, "-P", "-m", "pipeline.cli.main", "node", "start"]
+        command = [sys.executable, "-P", clocked.__file__, str(self._clock), "node", "start"]
         command += [f"--ready-file={self._ready}", "--servers-within=60"]
         command += [f"--set={key}={value}" for key, value in settings.items()]
         # Behind a guard, so that no node outlives us, and in a session of its own.
@@ -104,6 +108,11 @@ class Node:
         """Let it go on as if no time had passed."""
         os.killpg(self.pid, signal.SIGCONT)
 
+    def move_clock(self, ms: int) -> None:
+        """Let its wall clock jump, back when negative; the monotonic one goes on as it went."""
+        self.ahead_ms += ms
+        clocked.set_ahead(self._clock, self.ahead_ms)
+
     def fill_disk(self) -> None:
         """Let no file of it or of its Java process grow any more."""
         self._limit_files(0)
@@ -129,6 +138,10 @@ class Node:
     @property
     def _ready(self) -> Path:
         return self.data / "ready"
+
+    @property
+    def _clock(self) -> Path:
+        return self.data / "clock"
 
     @property
     def _out(self) -> Path:

@@ -21,6 +21,10 @@ HANGS_MAX_S = 15.0
 CUT_S = 60.0
 FULL_MAX_S = 15.0
 BATCH_WITHIN_S = 20.0
+QUIET_MAX_S = 2.0
+HOUR_MS = 3_600_000
+JUMPS_MS = (2 * HOUR_MS, -5 * HOUR_MS, 3 * HOUR_MS)
+"""Further than a broker bears of its writers' clocks by default, further back, and right again."""
 _LOOK_S = 0.001
 
 
@@ -108,6 +112,16 @@ def disk_full(world: World, random: Random) -> None:
         time.sleep(random.uniform(1, FULL_MAX_S))
     finally:
         world.node.empty_disk()
+
+
+def clock_jumps(world: World, random: Random) -> None:
+    """The node's wall clock goes two hours forward, five back, and is set right, in silences."""
+    for jump_ms in JUMPS_MS:
+        with world.silence():
+            time.sleep(random.uniform(0, QUIET_MAX_S))
+            world.node.move_clock(jump_ms)
+            time.sleep(random.uniform(0, QUIET_MAX_S))
+        world.await_stable(time.time_ns() // 1_000_000)
 
 
 # --- the servers --------------------------------------------------------------------------------
@@ -271,6 +285,7 @@ FAULTS: Mapping[str, Fault] = {
         zombie_without_checkpoint,
         new_folder,
         disk_full,
+        clock_jumps,
         kill_broker,
         kill_broker_in_start,
         kill_zookeeper,

@@ -13,6 +13,16 @@ LATE_SHARE, BAD_SHARE = 0.02, 0.02
 LATE_BY_MAX_MS = 10_000
 EDGE_SHARE = 0.05
 """So many records lie exactly where their partition's lateness ends, or at a window's edge."""
+WRONG_CLOCK_SHARE = 0.1
+WRONG_CLOCKS = (
+    (-5 * 3_600_000, True, Fate.MAYBE_LATE),
+    (-2 * 3_600_000, False, Fate.BAD),
+    (-30 * 60_000, False, Fate.GOOD),
+    (50 * 60_000, False, Fate.GOOD),
+)
+"""By how much a clock is ahead, whether event time comes from it, too, and what becomes of the
+record: what seems to happen an hour after it is sent is a dead letter. A broker takes nothing from
+a clock that is more than an hour ahead."""
 FAR_AHEAD_MS = 4_000_000_000_000
 """In the year 2096, which no `ahead` allows."""
 
@@ -113,6 +123,19 @@ def mixed(random: Random, start_ms: int, recipes: tuple[Recipe, ...]) -> Iterato
         which = random.randrange(len(recipes))
         number += 1
         yield _made(random, recipes[which], clocks[which], number)
+
+
+def wrong_clocks(random: Random, recipe: Recipe, records: Iterator[Fed]) -> Iterator[Fed]:
+    """The same records, some of them sent by producers whose clocks are wrong by hours or less."""
+    for fed in records:
+        if fed.fate is not Fate.GOOD or random.random() >= WRONG_CLOCK_SHARE:
+            yield fed
+            continue
+        clock_ms, also_event_time, fate = random.choice(WRONG_CLOCKS)
+        fields, at_ms = dict(fed.fields), fed.fields[recipe.event_time]
+        if also_event_time and isinstance(at_ms, int):
+            fields[recipe.event_time] = at_ms + clock_ms
+        yield replace(fed, fields=fields, clock_ms=clock_ms, fate=fate)
 
 
 def closing(recipe: Recipe, at_ms: int) -> Iterator[Fed]:

@@ -54,6 +54,12 @@ class Feed(Protocol):
     def start(self) -> None:
         """Begin."""
 
+    def hold(self) -> None:
+        """Send nothing until `go_on`; nothing is left out."""
+
+    def go_on(self) -> None:
+        """Send what came due meanwhile, and go on."""
+
     def finish(self) -> int:
         """Close everything and deliver; up to which event time all results have to come (ms)."""
 
@@ -76,7 +82,7 @@ class Running:
         return None if last is None else _marker(last.record)
 
     def wrote_since(self, fragment: Fragment, since_ms: int) -> bool:
-        """Whether a batch of a fragment was written after a moment (wall time, ms).
+        """Whether a batch of a fragment was written after a moment (the broker's clock, ms).
 
         The copy of a marker with which a new owner begins is none.
         """
@@ -87,7 +93,7 @@ class Running:
                 continue
             if newer is not None and marker.end != newer.end:
                 return True
-            if marker.written_at_ms < since_ms:
+            if observed.record.timestamp_ms < since_ms:
                 return False
             newer = marker
         return False
@@ -226,6 +232,18 @@ class World:
 
         self.wait(all_wrote, "every fragment writes", STABLE_WITHIN_S)
 
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        """Nothing is fed meanwhile."""
+        feeds = [running.feed for running in self.networks]
+        for feed in feeds:
+            feed.hold()
+        try:
+            yield
+        finally:
+            for feed in feeds:
+                feed.go_on()
+
     def await_complete(self, running: Running, until_ms: int) -> None:
         """Wait until all results up to an event time are there.
 
@@ -285,7 +303,8 @@ class World:
     def _check_lanes(self, since_ms: int) -> None:
         for running in self.networks:
             for status in self.catalog.statuses(NetworkName(running.network)):
-                if status.state is LaneState.FAILED and status.reported_at_ms >= since_ms:
+                reported_ms = status.reported_at_ms - self.node.ahead_ms
+                if status.state is LaneState.FAILED and reported_ms >= since_ms:
                     name = f"{running.network}.{status.fragment}"
                     raise RunFailedError(f"{name} has failed: {status.last_error}")
 

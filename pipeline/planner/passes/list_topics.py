@@ -10,6 +10,9 @@ How the settings were chosen:
   ahead (`ahead` of a stream says how far), so derived topics allow any timestamp.
 - A dead letter is kept from when it came, however old its record is: the broker stamps it, and the
   record's own timestamp is in a header.
+- The broker stamps what a lane keeps for itself, too (markers, boundaries, advances): else a node
+  whose clock is wrong could not write there, or its records would be removed too early.
+- What is sent again keeps its timestamp, and its input topic may allow any.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
 - With three or more replicas two must have a record before it counts as written.
@@ -31,10 +34,10 @@ SAFE_REPLICAS = 3
 
 Config = tuple[tuple[str, str], ...]
 
-_COMPACTED: Config = (("cleanup.policy", "compact"), ("segment.bytes", str(SEGMENT_BYTES)))
 _ANY_TIME: Config = (("message.timestamp.after.max.ms", str(ANY_TIMESTAMP)),)
-
 _STAMPED: Config = (("message.timestamp.type", "LogAppendTime"),)
+_SMALL: Config = (("segment.bytes", str(SEGMENT_BYTES)),)
+_COMPACTED: Config = (("cleanup.policy", "compact"), *_SMALL, *_STAMPED)
 
 
 def list_topics(draft: Draft) -> Draft:
@@ -68,8 +71,8 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
     yield replace(_kept(network, names.dead_letters, widest, _STAMPED), follows=inputs)
-    yield replace(_kept(network, names.redrive, widest), follows=inputs)
-    advances = _kept(network, names.advances, 1, (("segment.bytes", str(SEGMENT_BYTES)),))
+    yield replace(_kept(network, names.redrive, widest, _ANY_TIME), follows=inputs)
+    advances = _kept(network, names.advances, 1, (*_SMALL, *_STAMPED))
     yield replace(advances, single_partition=True)
     yield _compacted(network, names.markers)
 

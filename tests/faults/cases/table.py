@@ -7,7 +7,7 @@ from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.join import JOIN
 from tests.faults.cases.stateless import FILTER, MAP
 from tests.faults.cases.tolls import TOLLS
-from tests.faults.cases.window import WINDOW, WINDOW_WITH_IDLENESS
+from tests.faults.cases.window import WINDOW, WINDOW_OF_WRONG_CLOCKS, WINDOW_WITH_IDLENESS
 from tests.faults.cases.windows_joined import WINDOWS_JOINED
 
 CASES: Mapping[str, Case] = {
@@ -17,6 +17,7 @@ CASES: Mapping[str, Case] = {
         MAP,
         WINDOW,
         WINDOW_WITH_IDLENESS,
+        WINDOW_OF_WRONG_CLOCKS,
         JOIN,
         CHAIN,
         WINDOWS_JOINED,

@@ -10,7 +10,7 @@ from tests.faults.cases.readings import declared, recipe, stream
 from tests.faults.cases.stateless import number, text
 from tests.faults.history import Expected, Fate, Sent
 from tests.faults.letters import Accepted
-from tests.faults.traffic import closing, mixed
+from tests.faults.traffic import closing, mixed, wrong_clocks
 from tests.faults.values import Columns
 
 READ = recipe()
@@ -42,6 +42,10 @@ def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
 
 def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
     return mixed(random, start_ms, (READ,))
+
+
+def _feed_with_wrong_clocks(random: Random, start_ms: int) -> Iterator[Fed]:
+    return wrong_clocks(random, READ, _feed(random, start_ms))
 
 
 def _close(at_ms: int) -> Iterator[Fed]:
@@ -80,3 +84,5 @@ WINDOW_WITH_IDLENESS = replace(
     document=_document(declared("readings", silence=f"idle_after: {IDLE_AFTER_S}s")),
 )
 """What cannot be reached is not idle: here too a record that was sent in time is never late."""
+WINDOW_OF_WRONG_CLOCKS = replace(WINDOW, name="window_clocks", feed=_feed_with_wrong_clocks)
+"""What a producer's clock says of a record moves no window and loses none."""

@@ -27,6 +27,11 @@ def test_servers_that_are_killed(strike: Strike) -> None:
     strike(["map"], ["kill_broker", "kill_zookeeper", "registry_down"])
 
 
+def test_a_wall_clock_that_jumps_by_hours(strike: Strike) -> None:
+    """The node's and the producers': nothing idles early, is late, or stands still."""
+    strike(["window_idle", "window_clocks"], ["clock_jumps"])
+
+
 def test_the_toll_network(strike: Strike) -> None:
     """Three fragments that depend on one another, as their users have them."""
     strike(["tolls"], ["kill_node"])

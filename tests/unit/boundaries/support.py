@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, Shape, Stateless
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    Offset,
+    SteadyMillis,
+    StreamName,
+    TopicName,
+)
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import Wanted, first_marker
@@ -22,8 +31,10 @@ STRICT_CARS = replace(CARS, silence=Silence.MISSING)
 SPEED = DerivedInput(StreamName("speed"), TopicName("tolls.speed"), 2, "local.tolls.speed")
 VOLUME = DerivedInput(StreamName("volume"), TopicName("tolls.volume"), 2, "local.tolls.volume")
 WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
-START_MS = Millis(1_700_000_000_000)
-"""A wall time at which tests begin."""
+START_MS = SteadyMillis(70_000_000)
+"""A steady time at which tests begin."""
+WRITTEN_MS = Millis(1_700_000_000_000)
+"""A wall time."""
 
 
 def lane(*inputs: ExternalInput | DerivedInput, shape: Shape | None = None) -> LaneProfile:
@@ -53,7 +64,7 @@ def marker(
 ) -> CommitMarker:
     """A marker with only what event time depends on."""
     return replace(
-        first_marker(WANTED, Incarnation("one"), end, START_MS),
+        first_marker(WANTED, Incarnation("one"), end, WRITTEN_MS),
         batch=BatchId(batch),
         progress={p: Millis(t) for p, t in (progress or {}).items()},
         eviction_ms=None if eviction_ms is None else Millis(eviction_ms),

@@ -2,10 +2,10 @@
 
 from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
 from pipeline.boundaries.profile import ExternalInput
-from pipeline.ids import Millis, Offset
+from pipeline.ids import Millis, Offset, SteadyMillis
 from tests.unit.boundaries.support import CARS, START_MS, STRICT_CARS
 
-IDLE_AT = Millis(START_MS + CARS.idle_after_ms)
+IDLE_AT = SteadyMillis(START_MS + CARS.idle_after_ms)
 
 
 def seen(
@@ -16,7 +16,7 @@ def seen(
         position=Offset(position),
         end=None if end is None else Offset(end),
         progress_ms=None if progress is None else Millis(progress),
-        quiet_since_ms=Millis(quiet),
+        quiet_since_ms=SteadyMillis(quiet),
     )
 
 
@@ -26,11 +26,11 @@ def boundary(
     stream: ExternalInput = CARS,
     floor: int | None = None,
 ) -> StreamBoundary | None:
-    """The boundary as observed at a wall time."""
+    """The boundary as observed at a time."""
     return external_boundary(
         stream,
         partitions,
-        None if at is None else Millis(at),
+        None if at is None else SteadyMillis(at),
         None if floor is None else Millis(floor),
     )
 

@@ -21,7 +21,7 @@ from pipeline.boundaries.lane_time import (
     stream_boundary,
 )
 from pipeline.boundaries.profile import ExternalInput
-from pipeline.ids import Millis, Offset
+from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.network.model import Silence
 from tests.unit.boundaries.support import CARS, START_MS, at, lane, marker, positions
 
@@ -47,7 +47,7 @@ class History:
     heard: list[list[tuple[int, int]]] = field(
         default_factory=lambda: [[(0, START_MS)], [(0, START_MS)]]
     )
-    """Per partition: (step, wall time) of everything that was heard from it."""
+    """Per partition: (step, time) of everything that was heard from it."""
     bounds: list[tuple[int, int]] = field(default_factory=list)
     """(step, boundary) of every look."""
     position: tuple[int, int] = (0, 0)
@@ -77,7 +77,7 @@ class History:
         last = self.asked[-1] if self.asked else None
         if last is None or last.ends is None or now - last.at_ms > ENDS_FRESH_MS:
             return False
-        silent_ms = last.at_ms - max(wall for _, wall in self.heard[p])
+        silent_ms = last.at_ms - max(then for _, then in self.heard[p])
         at_end = self.position[p] >= last.ends[p]
         return self.stream.silence is Silence.IDLE and at_end and silent_ms >= 10_000
 
@@ -98,9 +98,9 @@ class History:
         spoken = [t for t in behind if t is not None]
         if not spoken:
             return None
-        last_step, last_wall = max(heard for p in (0, 1) for heard in self.heard[p])
+        last_step, last_heard = max(heard for p in (0, 1) for heard in self.heard[p])
         stood = [bound for step, bound in self.bounds if step < last_step]
-        silent_ms = self.asked[-1].at_ms - last_wall
+        silent_ms = self.asked[-1].at_ms - last_heard
         return StreamBoundary(Millis(max(*spoken, *stood, -(2**60)) + silent_ms), by_clock=True)
 
 
@@ -154,7 +154,7 @@ def test_the_boundary_is_what_the_rules_say_of_the_whole_history(
         if what == "write":
             log[one].append(BASE_MS + two)
         elif what == "wait":
-            now = Millis(now + one)
+            now = SteadyMillis(now + one)
         elif what == "batch":
             start = history.position
             end = (min(len(log[0]), start[0] + one), min(len(log[1]), start[1] + two))

@@ -1,4 +1,4 @@
-"""An agent under test: feeds events to `decide`, keeps its state, wall time and effects."""
+"""An agent under test: feeds events to `decide`, keeps its state, its clocks and effects."""
 
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from pipeline.brain.events import (
 from pipeline.brain.state import Lane, NodeState
 from pipeline.brain.status import status
 from pipeline.catalog.records import FragmentStatus
+from pipeline.clock import Now
 from pipeline.ids import (
     Epoch,
     FragmentName,
@@ -25,6 +26,7 @@ from pipeline.ids import (
     NetworkVersion,
     NodeId,
     Offset,
+    SteadyMillis,
     StreamName,
     TopicName,
 )
@@ -47,6 +49,8 @@ CARS = ExternalInput(
 LEFT = DerivedInput(StreamName("left"), TopicName("tolls.left"), 2, "local.tolls.left")
 RIGHT = DerivedInput(StreamName("right"), TopicName("tolls.right"), 2, "local.tolls.right")
 START_MS = Millis(1_700_000_000_000)
+"""A wall time at which tests begin, and the steady time by then."""
+BEGAN_MS = SteadyMillis(70_000_000)
 
 
 def at(lane_input: ExternalInput | DerivedInput, partition: int) -> InputPartition:
@@ -74,7 +78,19 @@ class Agent:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self.state = NodeState(NodeId("node1"))
-        self.now = START_MS
+        self.steady_ms = BEGAN_MS
+        self.ahead_ms = 0
+        """By how much its wall clock is ahead of the right time."""
+
+    @property
+    def now(self) -> Now:
+        """What its clocks show."""
+        passed_ms = self.steady_ms - BEGAN_MS
+        return Now(Millis(START_MS + passed_ms + self.ahead_ms), self.steady_ms)
+
+    def wait(self, milliseconds: int) -> None:
+        """Let time pass without looking."""
+        self.steady_ms = SteadyMillis(self.steady_ms + milliseconds)
 
     def hear(self, event: Event) -> tuple[Effect, ...]:
         """Tell the agent something; what it does, reports aside."""
@@ -86,8 +102,8 @@ class Agent:
         return effects
 
     def tick(self, milliseconds: int = 0) -> tuple[Effect, ...]:
-        """Let wall time pass, then look."""
-        self.now = Millis(self.now + milliseconds)
+        """Let time pass, then look."""
+        self.wait(milliseconds)
         return self.hear(Tick())
 
     def lane(self, fragment: FragmentId = SPEED) -> Lane:
@@ -148,4 +164,4 @@ class Agent:
         found: dict[TopicName, dict[int, Offset]] = {}
         for key, offset in ends.items():
             found.setdefault(key.topic, {})[key.partition] = Offset(offset)
-        return self.hear(EndsRead(self.now, found))
+        return self.hear(EndsRead(self.steady_ms, found))

@@ -33,6 +33,7 @@ from tests.unit.brain.support import LEFT, RIGHT, SPEED, Agent, at, fresh_marker
 INPUTS = (LEFT, RIGHT)
 BASE_MS = 1_000_000
 LIFE = Incarnation("life-1")
+HOUR_MS = 3_600_000
 SHAPES: tuple[Shape, ...] = (
     Joined(span_ms=20),
     Windowed(TumblingWindow(size_ms=10, offset_ms=3)),
@@ -196,6 +197,11 @@ class EventTime(RuleBasedStateMachine):
         """Nothing happens for a while."""
         self.note(self.agent.tick(milliseconds))
 
+    @rule(milliseconds=st.integers(-5 * HOUR_MS, 2 * HOUR_MS))
+    def set_clock(self, milliseconds: int) -> None:
+        """Somebody sets the wall clock."""
+        self.agent.ahead_ms += milliseconds
+
     @rule(compacted=st.integers(0, 3))
     def restart_agent(self, compacted: int) -> None:
         """The agent dies and comes back; old boundaries may be compacted away meanwhile.
@@ -203,9 +209,9 @@ class EventTime(RuleBasedStateMachine):
         The lane continues from its last marker, with the advances that it has not read yet.
         """
         self.epoch += 1
-        now = self.agent.now
+        old = self.agent
         self.agent, self.sent = Agent(), []
-        self.agent.now = now
+        self.agent.steady_ms, self.agent.ahead_ms = old.steady_ms, old.ahead_ms
         self.finished.clear()
         for writer in self.writers:
             self.heard[writer.stream.topic] = max(0, len(writer.published) - 1 - compacted)

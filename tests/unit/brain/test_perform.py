@@ -58,6 +58,7 @@ from tests.unit.planner.networks import OWNER, external, filtered, network
 NETWORK = NetworkName("net")
 MOVING = FragmentId(NETWORK, FragmentName("moving"))
 VERSION = NetworkVersion(1)
+LIFE = Millis(4_000)
 FRAGMENT = FragmentRecord(
     NETWORK,
     MOVING.fragment,
@@ -163,9 +164,8 @@ def make_node() -> Callable[[Exception | None], Node]:
             lanes.append(Lane(settings, raises))
             return lanes[-1]
 
-        context = NodeContext(
-            NodeId("node1"), OWNER, catalog, plans, admit, lane, advances, SystemClock()
-        )
+        node, clock = NodeId("node1"), SystemClock()
+        context = NodeContext(node, OWNER, LIFE, catalog, plans, admit, lane, advances, clock)
         return Node(Performer(context, told.append), lanes, told, advances, catalog, newer)
 
     return make
@@ -305,3 +305,4 @@ def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
     found = node.catalog.status(NETWORK, MOVING.fragment)
     assert found is not None
     assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)
+    assert found.life == LIFE

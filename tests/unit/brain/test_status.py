@@ -6,7 +6,7 @@ from pipeline.boundaries.lane_time import ENDS_FRESH_MS
 from pipeline.brain.status import ENDS_LOG_MAX, status
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, Millis
+from pipeline.ids import Epoch
 from pipeline.lanes.events import LaneRebuilding
 from tests.unit.brain.support import CARS, LEFT, SPEED, START_MS, Agent, at, wish
 
@@ -22,16 +22,11 @@ def agent() -> Agent:
     return agent
 
 
-def later(agent: Agent, milliseconds: int) -> None:
-    """Let wall time pass without looking."""
-    agent.now = Millis(agent.now + milliseconds)
-
-
 def test_a_lane_at_the_ends_of_its_inputs_has_no_lag(agent: Agent) -> None:
     """Neither in records nor in time."""
     agent.ends({ONE: 10, TWO: 20})
     agent.finished({ONE: 10, TWO: 20})
-    later(agent, 3_000)
+    agent.wait(3_000)
     report = agent.report()
     assert (report.lag_records, report.lag_ms) == (0, 0)
     assert report.inputs == ((CARS.topic, 0),)
@@ -47,11 +42,11 @@ def test_lag_in_records_is_what_lies_between_finished_and_end(agent: Agent) -> N
 def test_lag_in_time_counts_from_when_the_topic_ended_where_the_lane_is(agent: Agent) -> None:
     """The oldest unfinished record came after that."""
     agent.ends({ONE: 0, TWO: 0})
-    later(agent, 1_000)
+    agent.wait(1_000)
     agent.ends({ONE: 5, TWO: 0})
-    later(agent, 1_000)
+    agent.wait(1_000)
     agent.ends({ONE: 9, TWO: 0})
-    later(agent, 500)
+    agent.wait(500)
     assert agent.report().lag_ms == 2_500
     agent.finished({ONE: 5})
     assert agent.report().lag_ms == 1_500
@@ -63,7 +58,7 @@ def test_a_steady_flow_has_a_small_lag_not_a_growing_one(agent: Agent) -> None:
     """A lane that always works on the newest batch never stands at the end, and is not behind."""
     for second in range(300):
         agent.ends({ONE: second * 100 + 100, TWO: 0})
-        later(agent, 1_000)
+        agent.wait(1_000)
         agent.finished({ONE: second * 100 + 100})
         agent.ends({ONE: second * 100 + 150, TWO: 0})
         assert (agent.report().lag_ms or 0) <= 1_000
@@ -73,7 +68,7 @@ def test_a_long_lag_is_known_within_a_bounded_memory(agent: Agent) -> None:
     """A lane that stands still for an hour shows an hour."""
     agent.ends({ONE: 0, TWO: 0})
     for step in range(1, 7_200):
-        later(agent, 500)
+        agent.wait(500)
         agent.ends({ONE: step, TWO: 0})
         assert len(agent.lane().ends_log[CARS.stream]) <= ENDS_LOG_MAX
     assert agent.report().lag_ms == 7_199 * 500
@@ -85,10 +80,10 @@ def test_a_lane_that_is_behind_since_its_start_counts_from_its_last_batch_before
     """What its last life had not read can have waited since then, however short this one is."""
     agent = Agent()
     agent.want(wish())
-    agent.now = Millis(START_MS + 60_000)
+    agent.wait(60_000)
     agent.started(CARS)
     agent.ends({ONE: 1_000, TWO: 0})
-    later(agent, 4_000)
+    agent.wait(4_000)
     assert agent.report().lag_ms == 64_000
 
 
@@ -127,21 +122,21 @@ def test_a_topic_that_does_not_answer_makes_the_lane_wait(agent: Agent) -> None:
     """The status says which; when it answers, the lane runs again."""
     agent.ends({ONE: 0, TWO: 0})
     assert agent.report().state is LaneState.RUNNING
-    later(agent, 500)
+    agent.wait(500)
     agent.ends({})
     report = agent.report()
     assert report.state is LaneState.WAITING
     assert report.last_error == f"cannot be reached: topic {CARS.topic}"
     assert (report.lag_records, report.lag_ms) == (None, None)
     agent.ends({ONE: 0, TWO: 0})
-    later(agent, ENDS_FRESH_MS + 1)
+    agent.wait(ENDS_FRESH_MS + 1)
     assert agent.report().state is LaneState.WAITING
 
 
 def test_a_lane_that_just_started_is_not_waiting_yet(agent: Agent) -> None:
     """Nobody has asked for the ends of its topics so far."""
     assert agent.report().state is LaneState.RUNNING
-    later(agent, ENDS_FRESH_MS + 1)
+    agent.wait(ENDS_FRESH_MS + 1)
     assert agent.report().state is LaneState.WAITING
 
 
@@ -149,9 +144,9 @@ def test_a_rebuild_is_reported_with_how_far_it_is() -> None:
     """Since when, how much it has to read and has read; nothing of it when the lane runs."""
     agent = Agent()
     agent.want(wish())
-    began = agent.now
+    began = agent.now.wall_ms
     agent.hear(LaneRebuilding(SPEED, Epoch(1), 1_000))
-    later(agent, 3_000)
+    agent.wait(3_000)
     agent.hear(LaneRebuilding(SPEED, Epoch(1), 1_000, 400))
     report = agent.report()
     assert report.state is LaneState.REBUILDING

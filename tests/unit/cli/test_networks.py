@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,20 @@ def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> No
     world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 2, Millis(NOW + 1), "0"))
     found = medusa("status", "-o", "json", opener=connect).data["fragments"]
     assert [f["state"] for f in found] == ["lost", "pending"]
+
+
+def test_status_knows_a_nodes_life_although_its_clock_was_set(medusa: Caller) -> None:
+    """A report from before the node was started, by its clock, is of this life all the same."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING)
+    status = world.catalog.status(CARS, FragmentName("moving"))
+    assert status is not None
+    for life, state in ((NOW, "running"), (Millis(NOW - 1), "lost")):
+        earlier = Millis(NOW - 5 * 3_600_000)
+        world.catalog.report(replace(status, reported_at_ms=earlier, life=life))
+        found = medusa("status", "-o", "json", opener=connect).data["fragments"]
+        assert found[0]["state"] == state
 
 
 def test_status_of_nothing(medusa: Caller) -> None:

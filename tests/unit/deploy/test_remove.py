@@ -23,6 +23,7 @@ CARS = NetworkName("cars")
 US = ParticipantId("us")
 NODE = NodeId("n1")
 MOVING = FragmentName("moving")
+HOUR_MS = 3_600_000
 
 
 def _deployed(folder: Path, world: World | None = None, document: str = DOCUMENT) -> World:
@@ -83,6 +84,21 @@ def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
     world.store.expire()
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
     world.catalog.register_node(NodeRecord(NODE, US, "host", 2, Millis(NOW + 1), "0"))
+    await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
+
+
+@pytest.mark.parametrize("jump_ms", [-5 * HOUR_MS, 2 * HOUR_MS])
+def test_a_nodes_clock_that_was_set_does_not_hide_what_runs(tmp_path: Path, jump_ms: int) -> None:
+    """A claim is of the life that made it, not of the life that its time would be of."""
+    world = _deployed(tmp_path)
+    _run(world, LaneState.RUNNING)
+    world.catalog.claim(CARS, MOVING, NODE, US, Millis(NOW + jump_ms))
+    stop(CARS, world.catalog)
+    with pytest.raises(RetryError):
+        await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
+    world.store.expire()
+    next_life = NodeRecord(NODE, US, "host", 2, Millis(NOW - 9 * HOUR_MS), "0")
+    world.catalog.register_node(next_life)
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
 
 

@@ -343,7 +343,8 @@ def test_missing_topics_are_listed_where_none_may_be_created() -> None:
     assert len(found.missing_topics) == len(found.problems) == len(closed.topics) - 1
     assert found.problems[1].message == (
         "topic net.tolls.boundaries does not exist, and auto_create is false: it needs "
-        "1 partition, replication 1, cleanup.policy=compact segment.bytes=1048576"
+        "1 partition, replication 1, cleanup.policy=compact "
+        "message.timestamp.type=LogAppendTime segment.bytes=1048576"
     )
 
 

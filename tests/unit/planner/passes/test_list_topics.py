@@ -39,15 +39,23 @@ def test_what_lanes_read_is_kept_equally_long() -> None:
     assert dict(topics["net.tolls.advances"].config)["retention.ms"] == "1234"
 
 
-def test_dead_letters_are_kept_from_when_they_came() -> None:
-    """An old record's letter is not removed with the record; the broker stamps only these."""
+def test_the_broker_stamps_what_no_timestamp_of_a_record_is_kept_of() -> None:
+    """An old record's letter is not removed with the record; a node's clock may be wrong."""
     stamped = {
         name
         for name, topic in _topics().items()
         if dict(topic.config).get("message.timestamp.type") == "LogAppendTime"
     }
-    assert stamped == {name for name in _topics() if name.endswith(".dlq")}
-    assert len(stamped) == 3
+    own = (".dlq", ".advances", ".markers", ".boundaries")
+    assert stamped == {name for name in _topics() if name.endswith(own)}
+    assert len(stamped) == 3 * len(own)
+
+
+def test_where_timestamps_are_kept_any_is_taken() -> None:
+    """A broker would refuse what its producers' clocks or event time have ahead."""
+    topics = _topics()
+    for name in ("net.tolls", "net.tolls.tentative", "net.tolls.redrive"):
+        assert int(dict(topics[name].config)["message.timestamp.after.max.ms"]) > 10**18
 
 
 def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
