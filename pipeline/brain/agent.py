@@ -6,9 +6,10 @@ import threading
 
 from pipeline.brain.decide import decide
 from pipeline.brain.events import Event, Tick
+from pipeline.brain.now import Now
 from pipeline.brain.perform import Performer
 from pipeline.brain.state import NodeState
-from pipeline.clock import Clock, Deadline, Now
+from pipeline.clock import Clock, Deadline, steady_ms
 from pipeline.errors import FencedError, MedusaError
 
 TICK_S = 0.2
@@ -59,7 +60,8 @@ class Agent:
     def step(self) -> None:
         """Take one event, decide, perform."""
         event = self._mailbox.next()
-        self._state, effects = decide(self._state, event, Now.of(self._clock))
+        now = Now(self._clock.now_ms(), steady_ms(self._clock))
+        self._state, effects = decide(self._state, event, now)
         for effect in effects:
             try:
                 self._performer.perform(effect, self._state)

@@ -26,9 +26,9 @@ from pipeline.brain.events import (
     StopLane,
     Tick,
 )
+from pipeline.brain.now import Now
 from pipeline.brain.state import NO_EPOCH, Lane, NodeState, Rebuilding
 from pipeline.brain.status import ends_noted, status
-from pipeline.clock import Now
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SteadyMillis
 from pipeline.lanes.events import (

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pipeline.boundaries.derived import covers
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends, LaneTime, finished_in
 from pipeline.boundaries.profile import LaneInput
+from pipeline.brain.now import Now
 from pipeline.brain.state import EndsSeen, Lane, NodeState
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.clock import Now
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SteadyMillis, TopicName
 from pipeline.lanes.events import FragmentId

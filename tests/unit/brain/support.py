@@ -13,10 +13,10 @@ from pipeline.brain.events import (
     PublishStatus,
     Tick,
 )
+from pipeline.brain.now import Now
 from pipeline.brain.state import Lane, NodeState
 from pipeline.brain.status import status
 from pipeline.catalog.records import FragmentStatus
-from pipeline.clock import Now
 from pipeline.ids import (
     Epoch,
     FragmentName,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.clock import Now
+from pipeline.brain.now import Now
 from pipeline.ids import Millis, SteadyMillis
 
 TIMES = st.integers(0, 10**13)
