@@ -325,10 +325,12 @@ class Stop:
 def run(options: Options, feed: Feed, stop: Stop) -> None:
     """Send at the wanted rate until the time is over, a delivery fails or somebody stops it.
 
-    Without `--start-at` event time follows the clock: after a pause of this program it skips ahead.
+    Without `--start-at` event time begins with the clock: after a pause of this program it skips
+    ahead. A clock that is set meanwhile changes nothing.
     """
-    started_ms = time.time_ns() // 1_000_000
-    event_ms = options.start_at_ms if options.start_at_ms is not None else started_ms
+    began_s = time.monotonic()
+    now_ms = time.time_ns() // 1_000_000
+    event_ms = options.start_at_ms if options.start_at_ms is not None else now_ms
     traffic = Traffic(options.seed, event_ms)
     sent, tick, skipped_ms = 0, 0, 0
     while tick * TICK_MS < options.seconds * 1_000 and not stop.asked and feed.failure is None:
@@ -338,7 +340,8 @@ def run(options: Options, feed: Feed, stop: Stop) -> None:
             feed.send(sighting)
         sent += due
         feed.poll()
-        ahead_ms = started_ms + tick * TICK_MS + skipped_ms - time.time_ns() // 1_000_000
+        passed_ms = round((time.monotonic() - began_s) * 1_000)
+        ahead_ms = tick * TICK_MS + skipped_ms - passed_ms
         if ahead_ms > 0:
             time.sleep(ahead_ms / 1_000)
         elif options.start_at_ms is None and -ahead_ms > BEHIND_MAX_MS:

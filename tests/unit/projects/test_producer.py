@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryError
@@ -98,6 +100,60 @@ def test_wrong_arguments_are_named(
 def test_a_start_time_is_read_with_its_zone() -> None:
     """`--start-at` becomes ms since 1970 UTC."""
     assert parse(["--start-at", "1970-01-01T01:00:01+01:00"]).start_at_ms == 1_000
+
+
+class SetClock:
+    """Two clocks: time passes only in sleep, and the wall clock jumps with each of them."""
+
+    def __init__(self) -> None:
+        self.passed_s = 0.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        """Seconds that have passed."""
+        return self.passed_s
+
+    def time_ns(self) -> int:
+        """A wall clock that is two hours ahead, then five hours behind, and so on."""
+        ahead_s = (0, 7_200, -18_000)[len(self.slept) % 3]
+        return int((1_700_000_000 + self.passed_s + ahead_s) * 1e9)
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.slept.append(seconds)
+        self.passed_s += seconds
+
+
+class Taken:
+    """Takes what is sent."""
+
+    failure = None
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+
+    def send(self, sighting: Sighting) -> None:
+        """Keep its time."""
+        self.times.append(sighting.seen_at)
+
+    def poll(self) -> None:
+        """Nothing waits."""
+
+
+def test_a_clock_that_is_set_neither_stops_the_feed_nor_moves_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It goes on in its steps, and event time with it."""
+    clock, taken = SetClock(), Taken()
+    monkeypatch.setattr(producer, "time", clock)
+    options = parse(["--seconds", "3", "--rate", "50"])
+    stop = cast("producer.Stop", SimpleNamespace(asked=False))
+    producer.run(options, cast("producer.Feed", taken), stop)
+    assert max(clock.slept) <= TICK_MS / 1_000
+    assert sum(clock.slept) == pytest.approx(3)
+    start_ms = 1_700_000_000_000
+    assert start_ms - DELAY_MAX_MS <= min(taken.times)
+    assert max(taken.times) <= start_ms + 3_000
 
 
 @pytest.mark.parametrize(
