@@ -18,8 +18,12 @@ from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.planner.digest import same_format
 from pipeline.planner.state import OnChange
 
+OTHER_DIGEST = "another version of Medusa made the state"
+"""Its digest says nothing here. That the state belongs to this plan is known all the same: a deploy
+of a changed plan is refused until somebody chooses. How its query kept it is not known."""
 REBUILT = BatchId(0)
 """The batch of a new incarnation that builds its state; it publishes nothing."""
 
@@ -40,11 +44,13 @@ class CheckpointFacts:
         incarnation: the life of the lane that it belongs to.
         committed: the last batch that Spark committed in it; None if there is none.
         planned: the newest planned batch; None if there is none.
+        foreign: why this engine must not read the state in it, in words; empty: it may.
     """
 
     incarnation: Incarnation
     committed: BatchId | None
     planned: PlannedBatch | None
+    foreign: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +158,10 @@ def decide_start(
         return BeginAt(marker, "nothing has run yet")
     if not wanted.stateful:
         return _without_state(marker, checkpoint, wanted)
-    if wanted.on_change is not None or marker.state != wanted.state:
+    comparable = same_format(marker.state, wanted.state)
+    if wanted.on_change is not None or (comparable and marker.state != wanted.state):
         return _chosen(marker, wanted)
-    problem = _problem(marker, checkpoint)
+    problem = _problem(marker, checkpoint) if comparable else OTHER_DIGEST
     if problem is None:
         return _continued(marker, checkpoint)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
@@ -295,6 +302,8 @@ def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> st
             f"the checkpoint belongs to incarnation {checkpoint.incarnation}, the last commit "
             f"marker to {marker.incarnation}"
         )
+    elif checkpoint.foreign:
+        problem = checkpoint.foreign
     elif planned not in (committed, committed + 1):
         problem = f"the checkpoint is damaged: {stands}"
     elif committed > marker.batch:

@@ -19,6 +19,8 @@ from pipeline.network.model import Expression, ExternalStream, Silence
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 
 FORMAT_VERSION = 1
+"""Counts up when the same plan gets another digest. What was digested in another format is neither
+equal nor different: see `same_format`."""
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
@@ -62,6 +64,16 @@ def plan_digest(plan: Plan) -> str:
             "topics": [_canonical(topic) for topic in plan.topics],
         }
     )
+
+
+def same_format(one: str, other: str) -> bool:
+    """Whether two digests are in the same format, so that comparing them says something."""
+    return _format(one) == _format(other)
+
+
+def _format(digest: str) -> str:
+    version, colon, _ = digest.partition(":")
+    return version if colon else ""
 
 
 def _without_timing(stream: FragmentInput) -> FragmentInput:

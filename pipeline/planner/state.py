@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pipeline.ids import FragmentName, Incarnation
-from pipeline.planner.digest import state_digest
+from pipeline.planner.digest import same_format, state_digest
 from pipeline.planner.plan import Fragment
 
 
@@ -66,6 +66,8 @@ class Fate(Enum):
     EMPTY = "empty"
     UNDECIDED = "undecided"
     """Its state does not fit, and nobody chose."""
+    UNKNOWN = "unknown"
+    """Another version of Medusa made its state, so that nobody knows yet whether it fits."""
 
 
 CHOSEN = frozenset({Fate.REBUILD, Fate.EMPTY})
@@ -77,6 +79,7 @@ WORDS: Mapping[Fate, str] = {
     Fate.REBUILD: f"its state is {REBUILD_MEANS}",
     Fate.EMPTY: f"its state begins empty: {EMPTY_MEANS}",
     Fate.UNDECIDED: "its state was made by another plan and does not fit",
+    Fate.UNKNOWN: "another version of Medusa made its state: whether it fits is not known",
 }
 
 
@@ -94,4 +97,7 @@ def fate(fragment: Fragment, kept: KeptState | None, choices: Choices) -> Fate:
     chosen = choices.named.get(fragment.name, None if fits else choices.every)
     if chosen is not None:
         return Fate(chosen.value)
-    return Fate.KEPT if fits else Fate.UNDECIDED
+    if fits:
+        return Fate.KEPT
+    known = same_format(kept.digest, state_digest(fragment))
+    return Fate.UNDECIDED if known else Fate.UNKNOWN

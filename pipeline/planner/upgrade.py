@@ -7,7 +7,7 @@ from pipeline.errors import Problem
 from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import differences, key_text
-from pipeline.planner.digest import fragment_digest
+from pipeline.planner.digest import fragment_digest, same_format
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import (
@@ -21,6 +21,16 @@ from pipeline.planner.state import (
     fate,
 )
 
+_REFUSED: Mapping[Fate, str] = {
+    Fate.UNDECIDED: "its state does not fit the new plan",
+    Fate.UNKNOWN: "another version of Medusa made its state: whether it fits is not known",
+}
+_OTHER_PLAN = "its plan differs from the one that was deployed"
+_OTHER_VERSION = "another version of Medusa deployed it"
+_LET_IT_START = (
+    "let a node of this version start the fragment as it is deployed: it builds the state from the "
+    "log, exactly; then deploy again."
+)
 START_OVER = "deploy under another network name, or destroy this one first."
 
 
@@ -96,7 +106,9 @@ class Upgrade:
         self, fragment: Fragment, before: Fragment | None, record: DeployedFragment
     ) -> Item:
         known = differences(before, fragment) if before else ()
-        reasons = known or ("its plan differs from the one that was deployed",)
+        by_us = same_format(record.digest, fragment_digest(fragment))
+        otherwise = _OTHER_PLAN if by_us else _OTHER_VERSION
+        reasons = known or (otherwise,)
         if record.paused:
             reasons = (*reasons, "it is paused and stays so")
         item = Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons)
@@ -133,17 +145,20 @@ class Upgrade:
     def _with_fate(self, item: Item, fragment: Fragment) -> Item:
         """The item with what becomes of what the fragment has done so far."""
         found = fate(fragment, self.current.states.get(fragment.name), self.choices)
-        since = self._since(fragment) if found in {Fate.REBUILD, Fate.UNDECIDED} else ()
+        since = self._since(fragment) if found in {Fate.REBUILD, *_REFUSED} else ()
         reasons = (*item.reasons, WORDS[found], *since)
         item = replace(item, reasons=reasons, fate=found)
-        if found is not Fate.UNDECIDED:
+        if found not in _REFUSED:
             return item
         name = fragment.name
+        choices = (
+            f"say `--state {name}=rebuild` or `--state {name}=empty`; without the name it "
+            "counts for all such fragments."
+        )
         return replace(
             item,
-            refused=f"fragment {name} has run, and its state does not fit the new plan",
-            hint=f"say `--state {name}=rebuild` or `--state {name}=empty`; without the name it "
-            "counts for all such fragments.",
+            refused=f"fragment {name} has run, and {_REFUSED[found]}",
+            hint=choices if found is Fate.UNDECIDED else f"{_LET_IT_START} Or {choices}",
             details=(f"rebuild: {REBUILD_MEANS}", *since, f"empty: {EMPTY_MEANS}"),
         )
 

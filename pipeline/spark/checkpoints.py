@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
@@ -21,17 +22,23 @@ from pipeline.spark.facts import positions
 from pipeline.spark.lowered import Lowered
 
 FORMAT_VERSION = 1
+"""Of a folder, and of what our queries keep in it: counts up when the same plan would make another
+state, or number its sources otherwise. A folder of another format is not read."""
 _IDENTITY = "medusa.json"
 _SET_ASIDE = "medusa.damaged.json"
 _KEPT_EPOCHS = 2
 
 
 class Checkpoints:
-    """The checkpoint folders of one fragment below a node's checkpoint root."""
+    """The checkpoint folders of one fragment below a node's checkpoint root.
 
-    def __init__(self, root: Path, names: FragmentNames) -> None:
+    `spark` is the version of the engine that writes them.
+    """
+
+    def __init__(self, root: Path, names: FragmentNames, spark: str) -> None:
         self._root = root
         self._names = names
+        self._spark = spark
 
     def folder(self, epoch: Epoch) -> Path:
         """Where the lane of an epoch keeps its checkpoint."""
@@ -61,7 +68,11 @@ class Checkpoints:
         """Say to which incarnation the folder of an epoch belongs: from now on it counts."""
         folder = self.folder(epoch)
         with _writing(folder):
-            identity = {"format": FORMAT_VERSION, "incarnation": incarnation}
+            identity = {
+                "format": FORMAT_VERSION,
+                "incarnation": incarnation,
+                "spark": self._spark,
+            }
             (folder / _IDENTITY).write_text(json.dumps(identity), encoding="utf-8")
             for old in self._complete(epoch)[_KEPT_EPOCHS - 1 :]:
                 shutil.rmtree(old, ignore_errors=True)
@@ -91,10 +102,16 @@ class Checkpoints:
         return sorted((path for path in found if path.name < limit.name), reverse=True)
 
 
-def read_facts(folder: Path, lowered: Lowered) -> CheckpointFacts | Unusable:
-    """What a complete checkpoint folder holds, or why it says nothing."""
-    incarnation = _incarnation(folder)
-    if incarnation is None:
+def read_facts(folder: Path, lowered: Lowered, spark: str) -> CheckpointFacts | Unusable:
+    """What a complete checkpoint folder holds, or why it says nothing.
+
+    Args:
+        folder: the folder.
+        lowered: the fragment.
+        spark: the version of the engine that would go on with it.
+    """
+    identity = _identity(folder)
+    if identity is None:
         return Unusable(f"the checkpoint {folder.name} does not say whose it is")
     try:
         committed = _last_number(folder / "commits")
@@ -105,7 +122,10 @@ def read_facts(folder: Path, lowered: Lowered) -> CheckpointFacts | Unusable:
     except (OSError, ValueError, BrokenInvariantError) as error:
         return Unusable(f"the checkpoint {folder.name} cannot be read: {error}")
     return CheckpointFacts(
-        incarnation=incarnation,
+        incarnation=identity.incarnation,
+        foreign=""
+        if identity.spark == spark
+        else f"{_written_by(identity)} wrote the checkpoint, this is Spark {spark}",
         committed=None if committed is None else BatchId(committed),
         planned=planned,
     )
@@ -125,14 +145,32 @@ def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
     return positions(lines[1:], lowered)
 
 
-def _incarnation(folder: Path) -> Incarnation | None:
-    """Whose a folder is; None if that cannot be read, or a newer version wrote it."""
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """Whose a folder is, and which Spark wrote it; None: a version of ours that did not say so."""
+
+    incarnation: Incarnation
+    spark: str | None
+
+
+def _identity(folder: Path) -> _Identity | None:
+    """None if it cannot be read, or is in another format."""
     try:
-        identity = json.loads((folder / _IDENTITY).read_text(encoding="utf-8"))
-        known = identity["format"] == FORMAT_VERSION
-        return Incarnation(str(identity["incarnation"])) if known else None
+        found = json.loads((folder / _IDENTITY).read_text(encoding="utf-8"))
+        if found["format"] != FORMAT_VERSION:
+            return None
+        return _Identity(Incarnation(str(found["incarnation"])), found.get("spark"))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _written_by(identity: _Identity) -> str:
+    return f"Spark {identity.spark}" if identity.spark else "an unknown Spark"
+
+
+def _incarnation(folder: Path) -> Incarnation | None:
+    identity = _identity(folder)
+    return None if identity is None else identity.incarnation
 
 
 @contextmanager

@@ -136,7 +136,7 @@ class StableLane:
         self._id = FragmentId(fragment.names.network, fragment.names.fragment)
         self._stop = threading.Event()
         self._runner = QueryRunner(self._stop)
-        self._checkpoints = Checkpoints(host.checkpoints, fragment.names)
+        self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
         self._label = f"{self._id.network}.{self._id.fragment}"
         self._beside = Beside(f"write {self._label}")
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
@@ -207,14 +207,13 @@ class StableLane:
     ) -> CheckpointFacts | Unusable:
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
-            folder = checkpoints.any(epoch)
-            return (
-                Unusable("nothing has run yet") if folder is None else read_facts(folder, lowered)
-            )
-        folder = checkpoints.of(marker.incarnation, epoch)
+            folder, without = checkpoints.any(epoch), "nothing has run yet"
+        else:
+            folder = checkpoints.of(marker.incarnation, epoch)
+            without = "there is no checkpoint of its last life here that can be read"
         if folder is None:
-            return Unusable("there is no checkpoint of its last life here")
-        return read_facts(folder, lowered)
+            return Unusable(without)
+        return read_facts(folder, lowered, self._host.spark.version)
 
     def _begin(
         self, start: Start, wanted: Wanted, sink: Sink, lowered: Lowered

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.catalog.backup import read
 from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
 from pipeline.cli.session import Opener
 from pipeline.deploy.documents import replan
@@ -43,12 +44,13 @@ def _deployed(medusa: Caller, world: World, document: str = DOCUMENT) -> Opener:
     return connect
 
 
-def _has_run(world: World) -> None:
+def _has_run(world: World, state: str = "") -> None:
     """The windows have a state, and a marker that tells of it."""
     version = world.catalog.version(CARS, NetworkVersion(1))
     assert version is not None
     (fragment,) = replan(version, LOCAL).fragments
-    wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
+    made = state or state_digest(fragment)
+    wanted = Wanted(Epoch(1), made, stateful=True, on_change=None, place="")
     marker = first_marker(wanted, Incarnation("1-7"), {}, NOW)
     world.kafka.fill(fragment.names.markers)
     world.log.values[fragment.names.markers] = encode_marker(replace(marker, batch=BatchId(4)))
@@ -93,6 +95,23 @@ def test_a_choice_is_shown_asked_about_and_kept_for_the_lane(medusa: Caller) -> 
     assert called.out.startswith("cars@2")
     (record,) = world.catalog.fragments(CARS)
     assert record.choice == (OnChange.EMPTY, "1-7")
+
+
+def test_a_state_that_another_version_made_is_refused_with_the_way_out(medusa: Caller) -> None:
+    """Its digest is in another format, which says neither that it fits nor that it does not."""
+    world = World.new()
+    connect = _deployed(medusa, world, WINDOWS)
+    _has_run(world, state="2:abc")
+    write_project(Path(), SHORTER)
+    before = read(world.store, NOW)
+    for verb in ("plan", "deploy"):
+        called = medusa(verb, opener=connect)
+        assert called.code == 65
+        assert "another version of Medusa made its state" in called.err
+        assert "let a node of this version start the fragment as it is deployed" in called.err
+    assert read(world.store, NOW) == before
+    shown = medusa("plan", "--state", "rebuild", "-o", "json", opener=connect)
+    assert shown.data["fragments"][0]["state"] == "rebuild"
 
 
 def test_an_unknown_choice_is_a_usage_error(medusa: Caller) -> None:

@@ -170,6 +170,33 @@ def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
         assert (found.begin, found.eviction_ms) == (begin, 9000)
 
 
+def test_a_checkpoint_of_another_engine_is_not_read() -> None:
+    """The state is built from the log; without any, positions are enough; without a marker, no."""
+    facts = replace(checkpoint(7, 7), foreign="Spark 3 wrote the checkpoint, this is Spark 4")
+    found = start(marker(7), facts)
+    assert isinstance(found, Rebuild)
+    assert (found.begin, found.eviction_ms, found.why) == (ends(6), 7000, facts.foreign)
+    begun = start(marker(7), facts, STATELESS)
+    assert isinstance(begun, BeginAt)
+    assert (begun.marker.end, begun.why) == (ends(7), facts.foreign)
+    with pytest.raises(RefusedError, match="no commit marker"):
+        start(None, facts)
+
+
+def test_a_state_whose_digest_is_in_another_format_is_rebuilt_from_the_log() -> None:
+    """A plan that changed was refused at deploy; if something was chosen, that is done."""
+    last = replace(marker(7), state="1:abc")
+    wanted = replace(STATEFUL, state="2:abc")
+    found = start(last, checkpoint(7, 7), wanted)
+    assert isinstance(found, Rebuild)
+    assert (found.begin, found.eviction_ms) == (ends(6), 7000)
+    assert rebuilt(found, ends(6), wanted, Incarnation("two")).state == "2:abc"
+    chosen = start(last, checkpoint(7, 7), replace(wanted, on_change=OnChange.EMPTY))
+    assert isinstance(chosen, Rebuild)
+    assert chosen.begin == ends(7)
+    assert isinstance(start(last, checkpoint(7, 7), replace(wanted, stateful=False)), BeginAt)
+
+
 def test_a_marker_of_a_newer_epoch_fences() -> None:
     """Somebody else has taken the fragment over, whatever the checkpoint looks like."""
     for facts in (GONE, checkpoint(7, 7)):

@@ -1,0 +1,303 @@
+"""Programs of two versions: what an older one must not touch, and what a newer one rebuilds.
+
+The newer version is made up: what it would have written is written by hand, in format 2.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from brokers.kafka.admin import Isolation
+from brokers.versioned_store import Create, Delete, Set
+from brokers.zookeeper import ZooKeeperStore
+from pipeline.catalog.codec import encode
+from pipeline.catalog.formats import Raised, raise_format
+from pipeline.catalog.records import FormatRecord, LaneState
+from pipeline.deploy.remove import stop
+from pipeline.errors import NewerFormatError, RefusedError
+from pipeline.ids import FragmentName, NetworkName, NodeId, ParticipantId, TopicName
+from pipeline.names import FragmentNames, Znodes
+from tests.system.lanes.support import READING, TIMEOUT_S, Installation, kill
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+WINDOWS = """
+network: {name}
+streams:
+  readings:
+    topic: {name}-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    idle_after: 1h
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 10s
+    by: [sensor]
+    compute: {{n: count(*), total: sum(value)}}
+outputs: {{counts: {{topic: {name}-out}}}}
+"""
+ZNODES = Znodes("")
+COUNTS = FragmentName("counts")
+WITHIN_S = 90.0
+BASE = int(time.time()) // 10 * 10_000 - 1_000_000
+NODE = "node_formats"
+
+
+@pytest.fixture
+def store(medusa: Installation) -> Iterator[ZooKeeperStore]:
+    """A session of its own on the catalog."""
+    found = ZooKeeperStore.connect(medusa.stack.zookeeper_connect, TIMEOUT_S)
+    yield found
+    found.close()
+
+
+def names(name: str) -> FragmentNames:
+    """The names of the network's only fragment."""
+    return FragmentNames(ParticipantId("local"), NetworkName(name), COUNTS)
+
+
+def send(medusa: Installation, name: str, values: range) -> None:
+    """Readings a quarter of a second apart, of two sensors."""
+    for value in values:
+        reading = {"sensor": "ab"[value % 2], "value": value, "at": BASE + value * 250}
+        data = medusa.encoded(f"{name}-in-value", READING, reading)
+        medusa.send(f"{name}-in", data, partition=value % 2)
+    medusa.producer.flush(10)
+
+
+def has_read(medusa: Installation, name: str, records: int) -> bool:
+    """Whether so many records are finished."""
+    status = medusa.status(name, "counts")
+    return status is not None and status.records_in >= records
+
+
+def znodes_below(store: ZooKeeperStore, path: str = "") -> dict[str, tuple[bytes, int]]:
+    """Values and versions of all below a path."""
+    found: dict[str, tuple[bytes, int]] = {}
+    for name in store.children(path or "/"):
+        child = f"{path}/{name}"
+        there = store.get(child)
+        if there is not None:
+            found[child] = (there.value, there.version)
+            found.update(znodes_below(store, child))
+    return found
+
+
+def files_below(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """What a folder holds, and when each file was written."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that a program could touch: the catalog, the ends of all topics, checkpoint files."""
+
+    znodes: Mapping[str, tuple[bytes, int]]
+    topics: Mapping[TopicName, Mapping[int, int]]
+    files: Mapping[str, tuple[bytes, int]]
+
+    def without(self, *prefixes: str) -> "Everything":
+        """The same without some znodes."""
+        kept = {p: found for p, found in self.znodes.items() if not p.startswith(prefixes)}
+        return Everything(kept, self.topics, self.files)
+
+
+def everything(medusa: Installation, store: ZooKeeperStore) -> Everything:
+    """What there is now."""
+    ends = medusa.admin.end_offsets(medusa.admin.topic_names(), Isolation.UNCOMMITTED)
+    return Everything(
+        znodes_below(store),
+        {topic: dict(found) for topic, found in ends.items()},
+        files_below(medusa.folder / "checkpoints"),
+    )
+
+
+def await_no_node(medusa: Installation, store: ZooKeeperStore) -> None:
+    """Wait until ZooKeeper has forgotten the nodes that were killed."""
+    medusa.wait_for(lambda: not store.children(ZNODES.nodes()), "no node is up", within_s=WITHIN_S)
+
+
+def ended(medusa: Installation, process: "subprocess.Popen[bytes]") -> str:
+    """What a node says that ends by itself, with the exit code of a refusal."""
+    try:
+        assert process.wait(90) == 65
+    finally:
+        kill(process)
+    return (medusa.folder / f"{NODE}.out").read_text()
+
+
+def deployed_by_hand(medusa: Installation, document: str) -> "subprocess.CompletedProcess[str]":
+    """What `medusa deploy` makes of a document."""
+    folder = medusa.folder / "by_hand"
+    folder.mkdir(exist_ok=True)
+    (folder / "network.yaml").write_text(document)
+    (folder / "reading.avsc").write_text(json.dumps(READING))
+    settings = {
+        "data": str(medusa.folder),
+        "kafka.bootstrap_servers": medusa.stack.kafka_bootstrap_servers,
+        "zookeeper.connect": medusa.stack.zookeeper_connect,
+        "registry.url": medusa.stack.registry_url,
+    }
+    command = [sys.executable, "-P", "-m", "pipeline.cli.main", "deploy", "--no-wait"]
+    command += ["-f", str(folder / "network.yaml")]
+    command += [f"--set={key}={value}" for key, value in settings.items()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@contextmanager
+def stored(store: ZooKeeperStore, path: str, value: bytes) -> Iterator[None]:
+    """While the block runs, this stands at a path."""
+    before = store.get(path)
+    if before is None:
+        store.apply((Create(path, value),))
+    else:
+        store.apply((Set(path, value, before.version),))
+    try:
+        yield
+    finally:
+        now = store.get(path)
+        assert now is not None
+        if before is None:
+            store.apply((Delete(path, now.version),))
+        else:
+            store.apply((Set(path, before.value, now.version),))
+
+
+def of_spark(version: str) -> Callable[[Path], None]:
+    """Marks the newest checkpoint folder as written by another Spark."""
+
+    def mark(folder: Path) -> None:
+        file = max(folder.glob("epoch-*/medusa.json"))
+        plain = json.loads(file.read_text())
+        assert plain["spark"] != version
+        file.write_text(json.dumps({**plain, "spark": version}))
+
+    return mark
+
+
+def in_format_2(folder: Path) -> None:
+    """Marks the newest checkpoint folder as written by a newer Medusa."""
+    file = max(folder.glob("epoch-*/medusa.json"))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
+
+
+def test_a_checkpoint_that_this_version_must_not_read_is_rebuilt_exactly(
+    medusa: Installation,
+) -> None:
+    """Of another Spark, or in another format: not one window differs, and each comes once."""
+    name = "other_engine"
+    medusa.deploy(WINDOWS.format(name=name), {"reading.avsc": READING})
+    folder = medusa.folder / "checkpoints" / name / "counts"
+    marks: tuple[Callable[[Path], None], ...] = (of_spark("3.5.1"), in_format_2)
+    for life in range(3):
+        with medusa.node(NODE):
+            send(medusa, name, range(life * 100, life * 100 + 100))
+            medusa.wait_for(
+                partial(has_read, medusa, name, (life + 1) * 100), "read", within_s=WITHIN_S
+            )
+        if life < len(marks):
+            marks[life](folder)
+    log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
+    assert "Spark 3.5.1 wrote the checkpoint, this is Spark" in log
+    assert "there is no checkpoint of its last life here that can be read: rebuilding" in log
+    # The last reading is 74.75 s after the first: seven windows are over, with the lateness.
+    out = f"{name}-out"
+    counts: Counter[tuple[str, int]] = Counter()
+    totals: Counter[tuple[str, int]] = Counter()
+    for value in range(300):
+        window = ("ab"[value % 2], (BASE + value * 250) // 10_000 * 10_000 + 10_000)
+        if window[1] <= BASE + 70_000:
+            counts[window] += 1
+            totals[window] += value
+    found = [
+        ((row["sensor"], int(row["window_end"].timestamp() * 1000)), row["n"], row["total"])
+        for row in medusa.decoded(out)
+    ]
+    assert sorted(found) == sorted((w, n, totals[w]) for w, n in counts.items())
+    stop(NetworkName(name), medusa.catalog)
+
+
+def test_a_newer_commit_marker_is_refused_before_the_fragment_is_claimed(
+    medusa: Installation, store: ZooKeeperStore
+) -> None:
+    """No epoch, no transaction, no file; the reason is in the status, and the node lives on."""
+    name = "newer_marker"
+    medusa.deploy(WINDOWS.format(name=name), {"reading.avsc": READING})
+    with medusa.node(NODE) as process:
+        send(medusa, name, range(20))
+        medusa.wait_for(partial(has_read, medusa, name, 20), "20 read", within_s=WITHIN_S)
+        process.terminate()  # in order, so that no transaction is left for Kafka to abort later
+        assert process.wait(60) == 0
+    markers = names(name).markers
+    last = json.loads(medusa.records(markers)[-1].value or b"")
+    newer = json.dumps({**last, "format": 2, "epoch": 1}).encode()
+    medusa.send(markers, newer, key=b"marker", partition=0)
+    medusa.producer.flush(10)
+    await_no_node(medusa, store)
+    before = everything(medusa, store)
+    with medusa.node(NODE):
+        status = medusa.await_state(name, "counts", LaneState.FAILED)
+        after = everything(medusa, store)
+    assert "a newer Medusa wrote this commit marker: format 2" in status.last_error
+    told = (ZNODES.nodes(), ZNODES.status(NetworkName(name), COUNTS))
+    assert after.without(*told) == before.without(*told)
+    stop(NetworkName(name), medusa.catalog)
+
+
+@pytest.mark.parametrize("path", [ZNODES.format(), ZNODES.node(NodeId("tomorrow"))])
+def test_an_older_program_touches_nothing_of_a_newer_catalog(
+    medusa: Installation, store: ZooKeeperStore, path: str
+) -> None:
+    """Neither a node nor, if the catalog's own format is newer, a deploy of a new network."""
+    await_no_node(medusa, store)
+    with stored(store, path, b'{"format":2,"made_by":"tomorrow"}'):
+        before = everything(medusa, store)
+        said = ended(medusa, medusa.start_node(NODE))
+        assert f"catalog {path}: a newer Medusa wrote this record: format 2" in said
+        if path == ZNODES.format():
+            done = deployed_by_hand(medusa, WINDOWS.format(name="never"))
+            assert done.returncode == 65
+            assert "a newer Medusa wrote this record: format 2" in done.stderr
+        assert everything(medusa, store) == before
+
+
+def test_the_format_is_raised_when_every_node_reads_it(
+    medusa: Installation, store: ZooKeeperStore
+) -> None:
+    """A node of today holds it up; one that misses the raise, cut off, ends by itself."""
+    process = medusa.start_node(NODE)
+    try:
+        medusa.await_node(NODE, process)
+        before = everything(medusa, store)
+        with pytest.raises(RefusedError, match=f"{NODE} .*reads up to format 1"):
+            raise_format(store, ZNODES, newest=2)
+        assert everything(medusa, store) == before
+        with stored(store, ZNODES.format(), encode(FormatRecord(2))):
+            said = ended(medusa, process)
+    finally:
+        kill(process)
+    assert "a newer Medusa wrote this record: format 2, this one reads up to 1" in said
+    await_no_node(medusa, store)
+    present = store.get(ZNODES.format())
+    assert present is not None
+    with stored(store, ZNODES.format(), present.value):
+        assert raise_format(store, ZNODES, newest=2) == Raised(1, 2)
+        with pytest.raises(NewerFormatError):
+            medusa.catalog.format()
+    assert medusa.catalog.format() == 1
