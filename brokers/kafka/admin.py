@@ -4,8 +4,9 @@ Every call has one deadline for all its steps and raises `UnavailableError` when
 answer within it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeVar
 
@@ -45,6 +46,19 @@ DEFAULT_PORT: Final = 9092
 _SLACK_S: Final = 1.0
 """Beyond the driver's own limit; only a bug of the driver uses it up."""
 _NO_LEADER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Describing:
+    """A question about topics that was sent.
+
+    Args:
+        done: whether the answer is there.
+        result: the answer, as `describe` gives it; waits for it, and raises as `describe` does.
+    """
+
+    done: Callable[[], bool]
+    result: Callable[[], Mapping[TopicName, TopicDescription]]
 
 
 class Isolation(Enum):
@@ -122,6 +136,15 @@ class KafkaAdmin:
     def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
         """What is known of those topics that exist; a missing topic is missing in the answer."""
         return self._describe(tuple(topics), self._deadline("describing topics"))
+
+    def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
+        """Ask what is known of topics; does not wait. The answer is no older than this call."""
+        names, deadline = tuple(topics), self._deadline("describing topics")
+        futures = self._ask(names, deadline)
+        return Describing(
+            done=lambda: all(future.done() for future in futures.values()),
+            result=lambda: _facts(self._answers(names, futures, deadline)),
+        )
 
     def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
         """All settings in force of those topics that exist, defaults included."""
@@ -303,19 +326,29 @@ class KafkaAdmin:
     def _describe(
         self, topics: tuple[TopicName, ...], deadline: Deadline
     ) -> dict[TopicName, TopicDescription]:
-        return {
-            name: TopicDescription(name, str(found.topic_id), len(found.partitions))
-            for name, found in self._describe_raw(topics, deadline).items()
-        }
+        return _facts(self._describe_raw(topics, deadline))
 
     def _describe_raw(
         self, topics: tuple[TopicName, ...], deadline: Deadline
     ) -> dict[TopicName, Any]:
+        return self._answers(topics, self._ask(topics, deadline), deadline)
+
+    def _ask(
+        self, topics: tuple[TopicName, ...], deadline: Deadline
+    ) -> "dict[TopicName, Future[Any]]":
         if not topics:
             return {}
         futures = self._client.describe_topics(
             TopicCollection(sorted(set(topics))), request_timeout=deadline.remaining_s()
         )
+        return {TopicName(name): future for name, future in futures.items()}
+
+    def _answers(
+        self,
+        topics: tuple[TopicName, ...],
+        futures: "Mapping[TopicName, Future[Any]]",
+        deadline: Deadline,
+    ) -> dict[TopicName, Any]:
         found: dict[TopicName, Any] = {}
         for name in topics:
             try:
@@ -389,6 +422,13 @@ class KafkaAdmin:
 
     def _translated(self, error: KafkaException, detail: str) -> MedusaError:
         return medusa_error(error, self._place(detail))
+
+
+def _facts(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:
+    return {
+        name: TopicDescription(name, str(found.topic_id), len(found.partitions))
+        for name, found in raw.items()
+    }
 
 
 def _usable(topic: Any) -> bool:

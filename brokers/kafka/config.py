@@ -10,6 +10,10 @@ RECONNECT_MS_MAX: Final = 1_000
 TOPIC_MISSING_MS: Final = 2_000
 """How long a topic that the brokers do not know may be one that was just created."""
 
+RECORD_BYTES_MAX: Final = 100_000_000
+"""What a producer hands over at all. Topics have limits of their own, of which the broker tells;
+but by default it drops the connection at a request of more than 104,857,600 bytes."""
+
 
 def client_config(bootstrap: str, **settings: str | float | bool) -> dict[str, Any]:
     """Settings for a client at these brokers; an underscore in a name stands for a dot.

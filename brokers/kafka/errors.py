@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from pipeline.errors import (
     BrokenInvariantError,
@@ -45,6 +45,12 @@ class OffsetGoneError(RefusedError):
     code = "offset-gone"
 
 
+class RecordTooLargeError(RefusedError):
+    """The topic, or the broker, does not take a record of this size."""
+
+    code = "record-too-large"
+
+
 _Row = tuple[type[MedusaError], str, str]
 
 _DOWN: Final[_Row] = (
@@ -62,7 +68,7 @@ _NOT_ALLOWED: Final[_Row] = (
 )
 _LOGIN: Final[_Row] = (RefusedError, "Kafka does not accept our credentials", "")
 _TOO_LARGE: Final[_Row] = (
-    RefusedError,
+    RecordTooLargeError,
     "the record is larger than Kafka takes",
     "raise max.message.bytes of the topic, or send smaller records.",
 )
@@ -71,6 +77,9 @@ _GONE: Final[_Row] = (
     "the offset is not in the topic any more",
     "retention removed it, or the topic was deleted and made again.",
 )
+
+_ROOM_BYTES: Final = 65_536
+"""For headers, and for what Kafka adds to a record."""
 
 _TABLE: Final[dict[int, _Row]] = {
     KafkaError._TRANSPORT: _DOWN,
@@ -174,6 +183,26 @@ def medusa_error(error: KafkaError | KafkaException, place: str = "") -> MedusaE
         )
     kind, words, hint = row
     return kind(f"{words} ({plain.str()})", place=place, hint=hint)
+
+
+def undelivered(error: KafkaError, message: Message, before: str = "") -> MedusaError:
+    """What the failed delivery of one record is in our tree, with its topic and its size.
+
+    `before` stands in front of the place.
+    """
+    place = f"{before}topic {message.topic()}"
+    found = medusa_error(error, place)
+    if not isinstance(found, RecordTooLargeError):
+        return found
+    size = len(message.value() or b"") + len(message.key() or b"")
+    least = size + _ROOM_BYTES
+    return RecordTooLargeError(
+        f"a record of {size} bytes is larger than the topic takes",
+        place=place,
+        hint=f"raise `max.message.bytes` of the topic to {least} or more, with Kafka's own tool: "
+        f"kafka-configs.sh --alter --entity-type topics --entity-name {message.topic()} "
+        f"--add-config max.message.bytes={least}",
+    )
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from brokers.kafka.config import client_config
-from brokers.kafka.errors import medusa_error, translated
+from brokers.kafka.config import RECORD_BYTES_MAX, client_config
+from brokers.kafka.errors import translated, undelivered
 from brokers.records import Headers
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError
@@ -37,6 +37,7 @@ class PlainProducer:
                 bootstrap,
                 enable_idempotence=True,
                 linger_ms=0,
+                message_max_bytes=RECORD_BYTES_MAX,
                 delivery_timeout_ms=max(1, int(timeout_s * 1000)),
                 partitioner="murmur2_random",
             )
@@ -113,5 +114,4 @@ class PlainProducer:
             return
         self._failed += 1
         if self._first_failure is None:
-            place = f"Kafka {self._bootstrap}, topic {message.topic()}"
-            self._first_failure = medusa_error(error, place)
+            self._first_failure = undelivered(error, message, f"Kafka {self._bootstrap}, ")

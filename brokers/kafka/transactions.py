@@ -6,12 +6,12 @@ asked to try again, and with librdkafka's default of 100 that is most of what a 
 
 from collections.abc import Iterable, Sequence
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from brokers.kafka.config import client_config
-from brokers.kafka.errors import translated
+from brokers.kafka.config import RECORD_BYTES_MAX, client_config
+from brokers.kafka.errors import RecordTooLargeError, translated, undelivered
 from pipeline.clock import Deadline
-from pipeline.errors import RetryError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import TopicName, TransactionalId
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -36,18 +36,20 @@ class TransactionalWriter:
         transactional_id: TransactionalId,
         transaction_ms: int = _TRANSACTION_MS,
     ) -> None:
-        self._producer = Producer(
-            client_config(
-                bootstrap_servers,
-                transactional_id=transactional_id,
-                retry_backoff_ms=10,
-                retry_backoff_max_ms=200,
-                partitioner="murmur2_random",
-                queue_buffering_max_messages=_QUEUE_RECORDS,
-                queue_buffering_max_kbytes=_QUEUE_KBYTES,
-                transaction_timeout_ms=transaction_ms,
-            )
+        settings = client_config(
+            bootstrap_servers,
+            transactional_id=transactional_id,
+            retry_backoff_ms=10,
+            retry_backoff_max_ms=200,
+            partitioner="murmur2_random",
+            queue_buffering_max_messages=_QUEUE_RECORDS,
+            queue_buffering_max_kbytes=_QUEUE_KBYTES,
+            transaction_timeout_ms=transaction_ms,
+            message_max_bytes=RECORD_BYTES_MAX,
+            delivery_report_only_error=True,
         )
+        self._producer = Producer({**settings, "on_delivery": self._on_delivery})
+        self._too_large: RecordTooLargeError | None = None
         self._id = transactional_id
 
     def start(self, deadline: Deadline) -> None:
@@ -57,6 +59,7 @@ class TransactionalWriter:
 
     def begin(self) -> None:
         """Open a transaction."""
+        self._too_large = None
         with translated(f"beginning a transaction of {self._id}"):
             self._producer.begin_transaction()
 
@@ -112,14 +115,29 @@ class TransactionalWriter:
         raise RetryError(f"the queue to Kafka stayed full for {int(1200 * _POLL_S)} s")
 
     def commit(self, deadline: Deadline) -> None:
-        """Make the transaction visible."""
-        with translated(f"committing a transaction of {self._id}"):
-            self._producer.commit_transaction(deadline.remaining_s())
+        """Make the transaction visible.
+
+        Raises:
+            RecordTooLargeError: a topic did not take one of its records; abort it.
+        """
+        try:
+            with translated(f"committing a transaction of {self._id}"):
+                self._producer.commit_transaction(deadline.remaining_s())
+        except MedusaError as error:
+            raise self._too_large or error from error
 
     def abort(self, deadline: Deadline) -> None:
         """Give the transaction up; what was sent is never seen by a read_committed reader."""
         with translated(f"aborting a transaction of {self._id}"):
             self._producer.abort_transaction(deadline.remaining_s())
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        """Keep what the error of the whole transaction does not tell: which record it was."""
+        if error is None or self._too_large is not None:
+            return
+        found = undelivered(error, message)
+        if isinstance(found, RecordTooLargeError):
+            self._too_large = found
 
     def close(self) -> None:
         """Drop the connection; an open transaction is left for the next epoch to abort."""

@@ -86,7 +86,7 @@ def unknown_schema_ids(source: Source, reader: Reader) -> DataFrame:
     known = [int(w.id) for w in source.writers]
     rows = reader(source).where(F.col("topic") != _advances(source))
     value = F.col("value")
-    number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("int")
+    number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("bigint")
     rows = rows.where(_has_prefix(value)).select(number.alias("id"), "topic")
     lacking = _is_missing(F.col("topic"), F.col("id"), source, int)
     return rows.where(~F.col("id").isin(known) & ~lacking).select("id").distinct()
@@ -179,11 +179,10 @@ def _is_missing(
 ) -> Column:
     """Whether the registry is known not to have a schema; `told` names it in the `form` of ids.
 
-    The registry may have it by the time that a record is sent again.
+    The registry may have it by the time that a record is sent again, so that is looked up again.
     """
     again = topic == source.topic(TopicRole.REDRIVE)
-    missing = told.isin([form(i) for i in source.missing])
-    return missing & (~again | told.isin([form(i) for i in source.absent]))
+    return ~again & told.isin([form(i) for i in source.missing])
 
 
 def _is_decoded() -> Column:
@@ -231,6 +230,9 @@ def _reason(source: Source) -> Column:
     if time.failed is not None:
         reason = reason.when(F.expr(time.failed), Reason.EVENT_TIME_FAILED.value)
     reason = reason.when(event_time.isNull(), Reason.EVENT_TIME_MISSING.value)
+    if time.sql is not None:
+        before = F.unix_millis(event_time) <= 0
+        reason = reason.when(before, Reason.EVENT_TIME_BEFORE_1970.value)
     if time.ahead_ms is not None:
         ahead = F.unix_millis(event_time) - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
         reason = reason.when(ahead, Reason.EVENT_TIME_AHEAD.value)

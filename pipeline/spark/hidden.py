@@ -37,13 +37,20 @@ class Reason(Enum):
     EVENT_TIME_FAILED = "event_time_failed"
     EVENT_TIME_MISSING = "event_time_missing"
     EVENT_TIME_AHEAD = "event_time_ahead"
+    EVENT_TIME_BEFORE_1970 = "event_time_before_1970"
     EVALUATION_FAILED = "evaluation_failed"
     """Followed, where it is to be told, by what failed: see `Failed`."""
     LATE = "late"
 
 
 UNKNOWN_SCHEMA = "unknown_schema"
-"""Not a reason for a dead letter: the batch is given up and run again with the schema looked up."""
+"""The query was planned without that schema. It has to be looked up: if there is one, the batch is
+given up and run again with it; if not, the record stays out as one whose schema was not found."""
+
+
+def reason_of(word: str) -> Reason:
+    """The reason that a word stands for, once unknown schemas were looked up in vain."""
+    return Reason.SCHEMA_NOT_FOUND if word == UNKNOWN_SCHEMA else Reason(word.partition(":")[0])
 
 
 @dataclass(frozen=True, slots=True)

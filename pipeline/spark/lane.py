@@ -58,6 +58,7 @@ from pipeline.spark.lowered import Lowered, restricted
 from pipeline.spark.planned import plan_first_batch
 from pipeline.spark.query import (
     DamagedCheckpointError,
+    LostDataError,
     Query,
     QueryRunner,
     StoppingError,
@@ -66,16 +67,15 @@ from pipeline.spark.query import (
 )
 from pipeline.spark.readers import KafkaReader, read_options
 from pipeline.spark.rebuild import Log
-from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
+from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError, check_schemas
 from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.topics import TopicWatch, topics_of
 
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
 SETTLE_DEADLINE_S = 60.0
 RECORDS_PER_BATCH = 400_000
 """Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
-SCHEMA_ROUNDS = 8
-"""How often in a row one batch may meet new schema ids before the lane gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,8 @@ class StableLane:
         self._runner = QueryRunner(self._stop)
         self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
         self._label = f"{self._id.network}.{self._id.fragment}"
+        self._topics = TopicWatch(host.surveyor.admin, topics_of(fragment), settings.topic_ids)
+        self._met: tuple[SchemaId, ...] = ()
         self._beside = Beside(f"write {self._label}")
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
@@ -254,11 +256,9 @@ class StableLane:
     def _reassigned(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
         return reassigned(marker, self._host.surveyor.positions_for(lowered, marker.end))
 
-    def _lowered(self, new_ids: tuple[SchemaId, ...] = ()) -> Lowered:
-        fragment = self._settings.fragment
-        return lower(
-            fragment, self._host.surveyor.survey(fragment, self._settings.topic_ids, new_ids)
-        )
+    def _lowered(self) -> Lowered:
+        fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
+        return lower(fragment, self._host.surveyor.survey(fragment, topic_ids, self._met))
 
     def _sink_context(
         self, writer: TransactionalWriter, boundaries: PlainProducer, lowered: Lowered
@@ -275,6 +275,8 @@ class StableLane:
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
+            schemas=self._host.surveyor,
+            topics=self._topics,
             beside=self._beside,
             clock=self._clock,
             tell=self._host.tell,
@@ -286,8 +288,9 @@ class StableLane:
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
     ) -> tuple[Positions, Lowered]:
         """Build the state in an empty folder; from where, and with which schemas."""
-        log = Log(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
-        todo = log.prepare(start, lowered, self._settings.fragment.names.dead_letters)
+        todo = self._log_of_inputs().prepare(
+            start, lowered, self._settings.fragment.names.dead_letters
+        )
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
         told = LaneRebuilding(self._id, self._settings.epoch, todo.records)
         self._host.tell(told)
@@ -304,7 +307,8 @@ class StableLane:
                 rows.write.format("noop").mode("overwrite").save()
                 facts = engine.batch_facts(batch)
                 if facts.unknown:
-                    raise UnknownSchemasError(inspector.unknown_ids(todo.begin, end))
+                    unknown = inspector.unknown_ids(todo.begin, end)
+                    check_schemas(unknown, self._host.surveyor)
                 todo.check(facts)
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
@@ -317,6 +321,13 @@ class StableLane:
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
         """Run until it fails or is stopped, which raises as well."""
+        try:
+            self._run_query(lowered, folder, sink)
+        except LostDataError as error:
+            self._topics.ask()()
+            raise self._log_of_inputs().overtaken(sink.marker, lowered) or error from error
+
+    def _run_query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
 
         def run(lowered: Lowered) -> None:
             inspector = Inspector(self._host.spark, lowered, self._options())
@@ -326,6 +337,7 @@ class StableLane:
 
             def watch(_: Engine) -> None:
                 self._beside.check()
+                self._topics.look()
 
             rows = emit(lowered, self._reader(sink.marker.end), sink.marker.incarnation)
             name = f"{self._label}.{self._settings.epoch}"
@@ -344,16 +356,21 @@ class StableLane:
             self._log.info("the last batch was not written: %s", error)
 
     def _knowing_schemas(self, lowered: Lowered, run: Callable[[Lowered], None]) -> Lowered:
-        """Run, and run again with what was looked up whenever a batch meets new schema ids."""
-        for _ in range(SCHEMA_ROUNDS):
+        """Run, and run again with the schemas that a batch met; each round learns of one more."""
+        while True:
             try:
                 run(lowered)
             except UnknownSchemasError as error:
-                self._log.info("%s: looking them up", error.message)
-                lowered = self._lowered(error.ids)
+                if set(error.ids) <= set(self._met):
+                    raise RetryError(f"{error.message}: they were looked up before") from error
+                self._log.info("%s: planning again", error.message)
+                self._met = tuple(sorted({*self._met, *error.ids}))
+                lowered = self._lowered()
             else:
                 return lowered
-        raise RetryError("new schema ids came faster than they could be looked up")
+
+    def _log_of_inputs(self) -> Log:
+        return Log(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
 
     def _reader(self, begin: Positions) -> KafkaReader:
         label = self._label

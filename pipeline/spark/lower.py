@@ -35,7 +35,6 @@ class Surroundings:
 
     writers: Mapping[StreamName, tuple[WriterSchema, ...]]
     missing: tuple[SchemaId, ...]
-    absent: tuple[SchemaId, ...]
     partitions: Mapping[TopicName, int]
     value_id: SchemaId
     key_id: SchemaId | None
@@ -132,7 +131,6 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
         reader_json=with_decoded_mark(reader_json),
         writers=tuple(_fitting(writer, reader_json) for writer in around.writers[stream.name]),
         missing=around.missing,
-        absent=around.absent,
         event_time=event_time,
         start=stream.start if isinstance(stream, ExternalStream) else None,
     )

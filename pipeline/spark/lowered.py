@@ -73,8 +73,8 @@ class Source:
     """One input of the fragment: one Spark source over several topics.
 
     `missing` are schema ids that the registry is known not to have: their records go to the dead
-    letters, whereas an id that is in neither list stops the batch before it is written. So does a
-    missing id of a record that is sent again, unless it was looked up again in vain: `absent`.
+    letters, whereas an id that is in neither list, or that a record which is sent again has, is
+    looked up before the batch is written.
     """
 
     input: StreamName
@@ -83,7 +83,6 @@ class Source:
     reader_json: str
     writers: tuple[WriterSchema, ...]
     missing: tuple[SchemaId, ...]
-    absent: tuple[SchemaId, ...]
     event_time: EventTime
     start: StartAt | None
     """Where a first start begins; None for derived streams, which are read from their start."""

@@ -42,6 +42,13 @@ class SecondLook(Protocol):
         """All schema ids in a range that the query was not planned with."""
 
 
+class Schemas(Protocol):
+    """As in `surroundings.py`."""
+
+    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+        """Those of some ids that the registry has; of the others it is kept that it has not."""
+
+
 class Transactions(Protocol):
     """As in `brokers/kafka/transactions.py`."""
 
@@ -92,6 +99,13 @@ class PartitionEnds(Protocol):
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
         """Where the partitions of a topic end."""
+
+
+class Topics(Protocol):
+    """As in `topics.py`."""
+
+    def ask(self) -> Callable[[], None]:
+        """Ask whether the topics are the same; what comes back waits for the answer."""
 
 
 class Followed(Protocol):

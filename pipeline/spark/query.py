@@ -35,6 +35,12 @@ class DamagedCheckpointError(RetryError):
     code = "damaged-checkpoint"
 
 
+class LostDataError(RefusedError):
+    """An input no longer holds what had to be read; Spark does not say where in one way."""
+
+    code = "lost-data"
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query that is ready to run.
@@ -107,6 +113,9 @@ class QueryRunner:
         except MedusaError as error:
             self._raised = error
             raise
+        except PySparkException as error:
+            self._raised = from_spark(error, None)
+            raise
         finally:
             self._in_batch.release()
 
@@ -143,13 +152,16 @@ class QueryRunner:
 
 _DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
 _IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
-_DAMAGED = (
+_DAMAGED_STATE = (
     "CANNOT_LOAD_STATE_STORE",
     "STATE_STORE_",
     "StateStoreProvider",
     "RocksDBException",
+)
+_DAMAGED_LOG = (
     "MALFORMED_LOG",
     "is malformed",
+    "was malformed",
     "BATCH_METADATA_NOT_FOUND",
     "Unexpected end-of-input",
 )
@@ -161,20 +173,24 @@ def lost_data(error: PySparkException) -> bool:
     return any(sign in text for sign in _DATA_LOSS)
 
 
-def from_spark(error: PySparkException, folder: Path) -> MedusaError:
-    """Spark's failure in our words: the only translation of its errors."""
+def from_spark(error: PySparkException, folder: Path | None) -> MedusaError:
+    """Spark's failure in our words: the only translation of its errors.
+
+    `folder` is the query's checkpoint; None for what failed inside a batch. There a checkpoint's
+    state is read, but its log is not, and an error may name the folder for other reasons.
+    """
     text = str(error)
     if lost_data(error):
-        return RefusedError(
+        return LostDataError(
             "an input no longer holds records that were not read yet",
             hint="its retention overtook the lane, or the topic was made again; the log of the "
             "node names the partition and the offsets",
         )
-    # What a batch itself raises may name the folder for other reasons.
-    of_files = _IN_BATCH not in text and folder.as_posix() in text
-    if of_files or any(sign in text for sign in _DAMAGED):
+    inside = folder is None or _IN_BATCH in text
+    of_log = not inside and (str(folder) in text or any(sign in text for sign in _DAMAGED_LOG))
+    if of_log or any(sign in text for sign in _DAMAGED_STATE):
         return DamagedCheckpointError(
-            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder)
+            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder or "")
         )
     return RetryError(f"the query failed: {first_line(error)}")
 

@@ -10,7 +10,7 @@ from pipeline import durations
 from pipeline.errors import SchemaError
 from pipeline.ids import Millis, SchemaId
 from pipeline.planner.instants import instant
-from pipeline.spark.hidden import Failed, Reason
+from pipeline.spark.hidden import Failed, Reason, reason_of
 from pipeline.spark.lowered import Source
 from schemas import avro, codec, wire
 
@@ -53,13 +53,18 @@ class Judged:
 
 def why(judged: Judged, source: Source) -> Why:
     """The reason in full."""
-    reason = Reason(judged.word.partition(":")[0])
+    reason = reason_of(judged.word)
     match reason:
         case Reason.EVALUATION_FAILED:
             return failed(judged.word)
         case Reason.LATE:
             return _late(judged)
-        case Reason.EVENT_TIME_FAILED | Reason.EVENT_TIME_MISSING | Reason.EVENT_TIME_AHEAD:
+        case (
+            Reason.EVENT_TIME_FAILED
+            | Reason.EVENT_TIME_MISSING
+            | Reason.EVENT_TIME_AHEAD
+            | Reason.EVENT_TIME_BEFORE_1970
+        ):
             return _event_time(reason, judged, source)
         case _:
             return _undecoded(reason, judged.value, source)
@@ -101,6 +106,11 @@ def _event_time(reason: Reason, judged: Judged, source: Source) -> Why:
             text = f"event_time cannot be computed: {time.text}"
         case Reason.EVENT_TIME_MISSING:
             text = f"event_time is null: {time.text}"
+        case Reason.EVENT_TIME_BEFORE_1970:
+            text = (
+                f"event time {_time(judged.event_time_ms)} is not after 1970-01-01T00:00:00Z, "
+                "where the timestamps of Kafka begin"
+            )
         case _:
             text = (
                 f"event time {_time(judged.event_time_ms)} is more than "

@@ -15,11 +15,16 @@ from pipeline.errors import BrokenInvariantError, RefusedError
 from pipeline.ids import Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
+from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import Rebuild
 from pipeline.spark.lowered import Lowered, TopicRole
 
 READ_TIMEOUT_S = 60.0
+_OVERTAKEN = (
+    "nothing of it can be had back from Kafka: destroy the network and deploy it again to go on "
+    "without these records, and raise `retention.ms` of the topic if it is to be down for so long"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,31 @@ class Log:
                 raise self._too_short(at, begin[at], earliest[at])
         gone = (one for one in self._left_out(dead_letters) if within(one, begin, end))
         return Rebuilding(start, begin, tuple(sorted(set(gone))))
+
+    def overtaken(self, marker: CommitMarker, lowered: Lowered) -> RefusedError | None:
+        """What a lane was to read next and cannot any more, in words; None if it is all there."""
+        earliest = self._earliest(lowered)
+        latest = self.admin.end_offsets({at.topic for at in marker.end})
+        for at, read in sorted(marker.end.items()):
+            place = f"topic {at.topic}, partition {at.partition}"
+            begins, ends = earliest.get(at, read), latest.get(at.topic, {}).get(at.partition, read)
+            if read < begins:
+                since = self._time_of(at, begins)
+                return RefusedError(
+                    f"the records from offset {read} on were removed before they were read: the "
+                    f"topic begins at {begins} now{since}; everything before offset {read} was "
+                    f"read by {rfc3339(marker.written_at_ms)}",
+                    place=place,
+                    hint=_OVERTAKEN,
+                )
+            if read > ends:
+                return RefusedError(
+                    f"everything before offset {read} was read, but the topic ends at {ends}: "
+                    "records were lost in Kafka itself",
+                    place=place,
+                    hint="restore the topic, or destroy the network and deploy it again",
+                )
+        return None
 
     def _earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         topics = {t.topic for source in lowered.sources for t in source.topics}

@@ -27,7 +27,7 @@ from pipeline.replay.ranges import Range
 from pipeline.settings import Settings
 from pipeline.spark import hidden
 from pipeline.spark.emit import emit, emit_path, unknown_schema_ids
-from pipeline.spark.hidden import UNKNOWN_SCHEMA, Reason
+from pipeline.spark.hidden import UNKNOWN_SCHEMA, Reason, reason_of
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Keep, Lowered
 from pipeline.spark.lowered import Path as Way
@@ -104,7 +104,7 @@ class Recomputer:
 
         counts = Counter[str]()
         for row in self._knowing_schemas(look, ranges):
-            counts[row["word"]] += row["records"]
+            counts[reason_of(row["word"]).value] += row["records"]
         return dict(counts.most_common())
 
     def results(self, ranges: tuple[Range, ...], period: Period) -> Iterator[Record]:
@@ -136,7 +136,11 @@ class Recomputer:
                 found = look(lowered)
                 if not any(row["word"] == UNKNOWN_SCHEMA for row in found):
                     return found
-                self._known += self._unknown(lowered, ranges)
+                unknown = self._unknown(lowered, ranges)
+            there = self._surveyor().look_up(unknown)
+            if not there:
+                return found
+            self._known += there
         raise RetryError("new schema ids came faster than they could be looked up")
 
     def _unknown(self, lowered: Lowered, ranges: tuple[Range, ...]) -> tuple[SchemaId, ...]:
@@ -150,13 +154,16 @@ class Recomputer:
         return tuple(sorted(found))
 
     def _lower(self) -> Lowered:
-        surveyor = Surveyor(
+        survey = self._surveyor().survey(self.fragment, self.topic_ids, self._known)
+        return lower(self.fragment, survey)
+
+    def _surveyor(self) -> Surveyor:
+        return Surveyor(
             self.servers.registry,
             self.servers.admin,
             lambda: frozenset(self._missing),
             self._missing.add,
         )
-        return lower(self.fragment, surveyor.survey(self.fragment, self.topic_ids, self._known))
 
     def _reader(self, ranges: tuple[Range, ...]) -> RangeReader:
         found: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}

@@ -25,6 +25,18 @@ from pipeline.errors import EnvironmentProblem
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
 _STREAMING = "org.apache.spark.sql.execution.streaming"
+AVRO_BYTES_MAX = 16_777_216
+AVRO_ITEMS_MAX = 4_194_304
+_AVRO_LIMITS = " ".join(
+    f"-Dorg.apache.avro.limits.{what}.maxLength={limit}"
+    for what, limit in (
+        ("string", AVRO_BYTES_MAX),
+        ("bytes", AVRO_BYTES_MAX),
+        ("collectionItems", AVRO_ITEMS_MAX),
+    )
+)
+"""Avro makes room for as much as a value says that it holds, before it looks whether it does: the
+few bytes of one bad value would end the node for want of memory."""
 _NOISY = (
     "org.apache.spark.sql.avro.AvroSerializer",
     "org.apache.spark.scheduler.DAGScheduler",
@@ -87,7 +99,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
         "spark.local.dir": str(settings.scratch / "local"),
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.kafka.consumer.cache.capacity": str(settings.cached_readers),
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xss4m",
+        "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Xss4m {_AVRO_LIMITS}",
     }
     builder = SparkSession.builder.appName(settings.app).master(settings.master)
     for key, value in config.items():

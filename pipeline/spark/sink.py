@@ -45,7 +45,9 @@ from pipeline.spark.ports import (
     Jobs,
     PartitionEnds,
     Records,
+    Schemas,
     SecondLook,
+    Topics,
     Transactions,
 )
 from pipeline.spark.rejected import Rejected, failed_result
@@ -56,9 +58,9 @@ MARKER_KEY = b"marker"
 
 
 class UnknownSchemasError(MedusaError):
-    """A batch met schema ids that the query was not planned with; nothing was written.
+    """A batch met schemas that the query was not planned with; nothing was written.
 
-    The lane looks them up, plans again and runs the same batch once more.
+    The lane plans again with them and runs the same batch once more.
     """
 
     code = "unknown-schemas"
@@ -66,6 +68,19 @@ class UnknownSchemasError(MedusaError):
     def __init__(self, ids: tuple[SchemaId, ...]) -> None:
         super().__init__(f"new schema ids: {', '.join(str(i) for i in ids)}")
         self.ids = ids
+
+
+def check_schemas(unknown: tuple[SchemaId, ...], schemas: Schemas) -> None:
+    """Look up the schema ids that a batch was not planned with.
+
+    Those that the registry does not have change nothing: their records were left out as bad ones.
+
+    Raises:
+        UnknownSchemasError: with the ids that it has.
+    """
+    found = schemas.look_up(unknown)
+    if found:
+        raise UnknownSchemasError(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,8 @@ class SinkContext:
     output_partitions: int
     boundaries: Records
     mirror: Followed
+    schemas: Schemas
+    topics: Topics
     beside: Jobs
     clock: Clock
     tell: Callable[[LaneEvent], None]
@@ -128,9 +145,10 @@ class Sink:
         What goes wrong with a batch that is written beside the query is raised with the next one.
 
         Raises:
-            UnknownSchemasError: look them up and run the batch again.
+            UnknownSchemasError: plan again with them and run the batch again.
             FencedError: another epoch owns the fragment.
             RetryError, UnavailableError: nothing was written; run the batch again.
+            RefusedError: a topic was deleted and made again, or a record is too large for one.
             BrokenInvariantError: a record of a derived stream was late.
             TooManyDeadLettersError: nothing was written, and running it again will not help.
         """
@@ -140,7 +158,8 @@ class Sink:
         facts = engine.batch_facts(batch)
         self._context.beside.wait()
         if facts.unknown:
-            raise UnknownSchemasError(inspector.unknown_ids(self.marker.end, facts.end))
+            unknown = inspector.unknown_ids(self.marker.end, facts.end)
+            check_schemas(unknown, self._context.schemas)
         if is_repeat(self.marker, facts):
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)
@@ -157,9 +176,13 @@ class Sink:
             commit()
 
     def _commit(self, judged: _Judged, started_s: float) -> None:
-        """Write a batch in one transaction; it is the truth from its commit on."""
+        """Write a batch in one transaction; it is the truth from its commit on.
+
+        All of it was read by now: if its topics are still the same, it was read from them.
+        """
         clock, writer = self._context.clock, self._context.writer
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
+        still_the_same = self._context.topics.ask()
         writer.begin()
         try:
             sent, failed = self._send_results(judged.results)
@@ -172,6 +195,7 @@ class Sink:
             )
             marker, needed = self._next(judged.facts, written)
             self._send_marker(marker)
+            still_the_same()
             writer.commit(deadline)
         except FencedError:
             raise

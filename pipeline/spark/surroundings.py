@@ -2,17 +2,24 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from brokers.kafka.admin import KafkaAdmin
 from pipeline.errors import RefusedError, SchemaError
 from pipeline.ids import Offset, SchemaId, Subject, TopicName
 from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.names import key_subject, tentative_topic, value_subject
+from pipeline.names import key_subject, value_subject
 from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.lower import Surroundings
 from pipeline.spark.lowered import Lowered, TopicRole, WriterSchema
+from pipeline.spark.topics import check_same, topics_of
 from schemas.client import RegistryClient
+
+SCHEMA_ID_MAX: Final = 2**31 - 1
+"""Registries count in signed numbers of 32 bits."""
+MISSING_MAX: Final = 1_000
+"""How many missing ids are recorded; each is a node in the catalog and a literal in a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,38 +39,53 @@ class Surveyor:
         self,
         fragment: Fragment,
         topic_ids: Mapping[TopicName, str],
-        new_ids: tuple[SchemaId, ...],
+        met: tuple[SchemaId, ...],
     ) -> Surroundings:
         """Everything for lowering a fragment.
 
-        `new_ids` were met by a batch; those that the registry does not have are recorded first.
+        `met`: schema ids that occur in its inputs beside those registered for them.
 
         Raises:
             SchemaError: an output's schema is not registered.
             RefusedError: a topic is gone, or was deleted and made again.
             UnavailableError: a server does not answer.
         """
-        extra, absent, before = [], [], self.missing()
-        for schema_id in new_ids:
-            text = self._text(schema_id)
-            if text is None:
-                self.record_missing(schema_id)
-                absent += [schema_id] if schema_id in before else []
-            else:
-                extra.append(WriterSchema(schema_id, text))
+        texts = ((schema_id, self._text(schema_id)) for schema_id in met)
+        extra = tuple(WriterSchema(found, text) for found, text in texts if text is not None)
         output = fragment.output
         value_id = self._registered(value_subject(output.topic), output.schema_json)
         key_id = None
         if output.key_schema_json is not None:
             key_id = self._registered(key_subject(output.topic), output.key_schema_json)
         return Surroundings(
-            writers={i.name: self._writers(i, tuple(extra)) for i in fragment.inputs},
+            writers={i.name: self._writers(i, extra) for i in fragment.inputs},
             missing=tuple(sorted(self.missing())),
-            absent=tuple(absent),
             partitions=self._partitions(fragment, topic_ids),
             value_id=value_id,
             key_id=key_id,
         )
+
+    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+        """Those of some ids that the registry has.
+
+        That it does not have the others is recorded, so that it stays so for their records,
+        whatever is registered later. Values that are no records at all may name any id, so only
+        `MISSING_MAX` are recorded, and those that are recorded are not asked for again.
+
+        Raises:
+            UnavailableError: a server does not answer.
+        """
+        found, known = [], self.missing()
+        room = MISSING_MAX - len(known)
+        for schema_id in ids:
+            if schema_id in known:
+                continue
+            if schema_id <= SCHEMA_ID_MAX and self._text(schema_id) is not None:
+                found.append(schema_id)
+            elif room > 0:
+                self.record_missing(schema_id)
+                room -= 1
+        return tuple(found)
 
     def _text(self, schema_id: SchemaId) -> str | None:
         """A schema's text; None if there is none, or if it is none that Avro could read."""
@@ -143,28 +165,14 @@ class Surveyor:
     def _partitions(
         self, fragment: Fragment, topic_ids: Mapping[TopicName, str]
     ) -> dict[TopicName, int]:
-        names = fragment.names
-        topics = [names.redrive, names.advances, names.markers, names.dead_letters]
-        topics.append(fragment.output.topic)
-        for stream in fragment.inputs:
-            topics.append(stream.topic)
-            if not isinstance(stream, ExternalStream):
-                topics.append(tentative_topic(stream.topic))
-        found = self.admin.describe(tuple(topics))
+        topics = topics_of(fragment)
+        found = self.admin.describe(topics)
         for topic in topics:
-            description = found.get(topic)
-            if description is None:
+            if topic not in found:
                 raise RefusedError(
                     "the topic does not exist",
                     place=f"topic {topic}",
                     hint="it was there at deploy: run `medusa deploy` again to create it",
                 )
-            expected = topic_ids.get(topic)
-            if expected is not None and expected != description.topic_id:
-                raise RefusedError(
-                    "the topic was deleted and made again since the network was deployed, "
-                    "so positions in it mean other records",
-                    place=f"topic {topic}",
-                    hint="destroy the network and deploy it again to start over",
-                )
+        check_same(topics, topic_ids, found)
         return {topic: found[topic].partitions for topic in topics}

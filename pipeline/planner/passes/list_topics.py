@@ -15,6 +15,8 @@ How the settings were chosen:
 - What is sent again keeps its timestamp, and its input topic may allow any.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
+- What a lane passes on or keeps as a dead letter may come from a topic that takes more than Kafka's
+  default of 1 MB a record. So the topics that lanes write take more as well.
 - With three or more replicas two must have a record before it counts as written.
 """
 
@@ -30,10 +32,13 @@ from pipeline.planner.plan import Fragment, NewTopic
 SEGMENT_BYTES = 1_048_576
 """The least that Kafka 4 accepts."""
 ANY_TIMESTAMP = 9_223_372_036_854_775_807
+RECORD_BYTES = 8_388_608
+"""Eight times Kafka's default; more than this is what many hosted clusters do not allow."""
 SAFE_REPLICAS = 3
 
 Config = tuple[tuple[str, str], ...]
 
+_LARGE: Config = (("max.message.bytes", str(RECORD_BYTES)),)
 _ANY_TIME: Config = (("message.timestamp.after.max.ms", str(ANY_TIMESTAMP)),)
 _STAMPED: Config = (("message.timestamp.type", "LogAppendTime"),)
 _SMALL: Config = (("segment.bytes", str(SEGMENT_BYTES)),)
@@ -64,14 +69,16 @@ def _external(network: Network, fragments: Iterable[Fragment]) -> Iterator[NewTo
 
 def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     names, output = fragment.names, fragment.output
-    yield _kept(network, output.topic, output.partitions, _ANY_TIME)
+    yield _kept(network, output.topic, output.partitions, (*_LARGE, *_ANY_TIME))
     yield _compacted(network, boundaries_topic(output.topic))
-    tentative = _kept(network, tentative_topic(output.topic), output.partitions, _ANY_TIME)
+    tentative = _kept(
+        network, tentative_topic(output.topic), output.partitions, (*_LARGE, *_ANY_TIME)
+    )
     yield replace(tentative, follows=(output.topic,))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
-    yield replace(_kept(network, names.dead_letters, widest, _STAMPED), follows=inputs)
-    yield replace(_kept(network, names.redrive, widest, _ANY_TIME), follows=inputs)
+    yield replace(_kept(network, names.dead_letters, widest, (*_LARGE, *_STAMPED)), follows=inputs)
+    yield replace(_kept(network, names.redrive, widest, (*_LARGE, *_ANY_TIME)), follows=inputs)
     advances = _kept(network, names.advances, 1, (*_SMALL, *_STAMPED))
     yield replace(advances, single_partition=True)
     yield _compacted(network, names.markers)

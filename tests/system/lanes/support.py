@@ -171,7 +171,11 @@ class Installation:
 
     def decoded(self, topic: str) -> list[Any]:
         """All committed values of a topic, decoded with the schema each was written with."""
-        return [self._decode(record.value) for record in self.records(topic)]
+        return self.decode([record.value for record in self.records(topic)])
+
+    def decode(self, values: Sequence[bytes | None]) -> list[Any]:
+        """Values, decoded with the schema that each was written with."""
+        return [self._decode(value) for value in values]
 
     def _decode(self, value: bytes | None) -> Any:
         framed = wire.split(value)

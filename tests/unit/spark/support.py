@@ -34,7 +34,6 @@ def surroundings(planned: Fragment, *, missing: tuple[int, ...] = ()) -> Surroun
     return Surroundings(
         writers={StreamName(i.name): (WriterSchema(SchemaId(1), SCHEMA),) for i in planned.inputs},
         missing=tuple(SchemaId(i) for i in missing),
-        absent=(),
         partitions=dict.fromkeys(topics, 2),
         value_id=SchemaId(7),
         key_id=None if planned.output.key_schema_json is None else SchemaId(8),

@@ -1,284 +1,38 @@
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 
-from brokers.kafka.admin import Isolation
-from brokers.kafka.transactions import Headers
-from pipeline.boundaries.profile import profile
 from pipeline.brain.events import Event
-from pipeline.clock import Deadline, SystemClock
-from pipeline.errors import BrokenInvariantError, FencedError, MedusaError, RetryError
-from pipeline.ids import (
-    BatchId,
-    Epoch,
-    FragmentName,
-    Incarnation,
-    Millis,
-    NetworkName,
-    NetworkVersion,
-    Offset,
-    SchemaId,
-    StreamName,
-    TopicName,
+from pipeline.errors import (
+    BrokenInvariantError,
+    FencedError,
+    RefusedError,
+    RetryError,
 )
 from pipeline.lanes import codec
-from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.events import BatchFinished, FragmentId
+from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.limits import Refused, TooManyDeadLettersError
-from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.lanes.start import Wanted, first_marker
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
-from pipeline.planner.planner import plan
 from pipeline.spark.hidden import Reason
-from pipeline.spark.reasons import Why
-from pipeline.spark.rejected import Rejected
-from pipeline.spark.results import Record
-from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
-from tests.unit.planner.networks import OWNER, external, filtered, network
+from pipeline.spark.sink import UnknownSchemasError
+from tests.unit.spark.sink_twins import (
+    AT,
+    NOW,
+    AtOnce,
+    Batch,
+    Log,
+    Mirror,
+    Plain,
+    Schemas,
+    Topics,
+    facts,
+    rejected,
+    sink,
+    stateless,
+    write,
+)
 from tests.unit.spark.support import fragment
-
-AT = InputPartition(StreamName("sightings"), TopicName("sightings-topic"), 0)
-NOW = Millis(1_700_000_000_000)
-
-
-@dataclass
-class Log:
-    """A transactional writer that keeps what was done, in order."""
-
-    done: list[tuple[str, str]] = field(default_factory=list)
-    values: dict[str, list[bytes | None]] = field(default_factory=dict)
-    headers: dict[str, list[dict[str, bytes | None]]] = field(default_factory=dict)
-    fails: dict[str, Exception] = field(default_factory=dict)
-
-    def _do(self, what: str, topic: str = "") -> None:
-        self.done.append((what, topic))
-        if what in self.fails:
-            raise self.fails[what]
-
-    def begin(self) -> None:
-        """As the protocol says."""
-        self._do("begin")
-
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: int,
-        headers: Headers = (),
-        partition: int = -1,
-    ) -> None:
-        """Keep the value."""
-        del key, timestamp_ms, partition
-        self.headers.setdefault(topic, []).append(dict(headers))
-        self.values.setdefault(topic, []).append(value)
-        self._do("send", topic)
-
-    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
-        """Keep the values."""
-        values = [value for _, value, _, _ in records]
-        self.values.setdefault(topic, []).extend(values)
-        self._do("send", topic)
-        return len(values)
-
-    def commit(self, deadline: Deadline) -> None:
-        """As the protocol says."""
-        deadline.check()
-        self._do("commit")
-
-    def abort(self, deadline: Deadline) -> None:
-        """As the protocol says."""
-        deadline.check()
-        self._do("abort")
-
-
-@dataclass
-class Plain:
-    """A producer without transactions that keeps what was sent, and notes when."""
-
-    log: Log
-    fails: bool = False
-
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: Millis | None = None,
-        partition: int = -1,
-    ) -> None:
-        """Keep the value."""
-        assert (key, timestamp_ms is None, partition) == (b"local.net.moving", False, 0)
-        if self.fails:
-            raise RetryError("not now")
-        self.log.done.append(("boundary", topic))
-        self.log.values.setdefault(topic, []).append(value)
-
-
-@dataclass
-class Mirror:
-    """Keeps where a group was sent."""
-
-    positions: list[Mapping[TopicName, Mapping[int, Offset]]] = field(default_factory=list)
-
-    def follow(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
-        """Keep them."""
-        self.positions.append(positions)
-
-
-@dataclass
-class AtOnce:
-    """Runs jobs at once; what one raised is raised by the next call."""
-
-    failed: Exception | None = None
-
-    def start(self, job: Callable[[], None]) -> None:
-        """Run it."""
-        self.wait()
-        try:
-            job()
-        except MedusaError as error:
-            self.failed = error
-
-    def wait(self) -> None:
-        """Raise what went wrong."""
-        if self.failed is not None:
-            raise self.failed
-
-
-class Admin:
-    """Every topic has one partition that ends at 42."""
-
-    def partition_ends(
-        self, topic: TopicName, partitions: int, isolation: Isolation
-    ) -> Mapping[int, Offset]:
-        """Where they end."""
-        assert isolation is Isolation.UNCOMMITTED, "markers of transactions are still on the way"
-        assert topic.startswith("net.")
-        return dict.fromkeys(range(partitions), Offset(42))
-
-
-@dataclass
-class Batch:
-    """Rows, facts and a second look of one batch."""
-
-    facts: BatchFacts
-    rows: Sequence[tuple[bytes, int, str | None]] = ()
-    wrong: list[Rejected] = field(default_factory=list)
-    asked_late_ms: Millis | None = None
-
-    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
-        """The rows."""
-        return pa.table(
-            {
-                "key": pa.array([None for _ in self.rows], pa.binary()),
-                "value": pa.array([value for value, _, _ in self.rows], pa.binary()),
-                "timestamp_ms": pa.array([time for _, time, _ in self.rows], pa.int64()),
-                "partition": pa.array([0 for _ in self.rows], pa.int32()),
-                "reason": pa.array([reason for _, _, reason in self.rows], pa.string()),
-            }
-        )
-
-    def batch_facts(self, batch: int) -> BatchFacts:
-        """The facts."""
-        assert batch == self.facts.batch
-        return self.facts
-
-    def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
-        """What is wrong, and by which limit it was asked for."""
-        assert start.keys() == end.keys()
-        self.asked_late_ms = late_ms
-        return self.wrong
-
-    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
-        """One id."""
-        assert start.keys() == end.keys()
-        return (SchemaId(9),)
-
-
-def stateless() -> Fragment:
-    """A filter of an external stream."""
-    sightings = external("sightings")
-    planned = plan(network((sightings,), (filtered("moving", sightings, "`at` > 0"),)), OWNER)
-    return planned.fragments[0]
-
-
-def sink(
-    log: Log,
-    events: list[Event],
-    planned: Fragment | None = None,
-    plain: Plain | None = None,
-    mirror: Mirror | None = None,
-    beside: AtOnce | None = None,
-) -> Sink:
-    """A sink right after its first marker."""
-    planned = planned or stateless()
-    context = SinkContext(
-        fragment=planned,
-        id=FragmentId(NetworkName("net"), FragmentName(planned.name)),
-        version=NetworkVersion(1),
-        epoch=Epoch(3),
-        profile=profile(planned),
-        writer=log,
-        admin=Admin(),
-        output_partitions=1,
-        boundaries=plain or Plain(log),
-        mirror=mirror or Mirror(),
-        beside=beside or AtOnce(),
-        clock=SystemClock(),
-        tell=events.append,
-    )
-    wanted = Wanted(Epoch(3), "digest", stateful=True, on_change=None, place="here")
-    started, fails, log.fails = Sink(context), log.fails, {}
-    started.start(first_marker(wanted, Incarnation("one"), {AT: Offset(0)}, NOW))
-    for kept in (log.done, log.values, log.headers):
-        kept.clear()
-    log.fails = fails
-    return started
-
-
-def facts(batch: int, end: int, **more: Any) -> BatchFacts:
-    """A batch that read up to `end` and met nothing special."""
-    plain = BatchFacts(
-        batch=BatchId(batch),
-        end={AT: Offset(end)},
-        late_ms=None,
-        eviction_ms=None,
-        advance_ms=None,
-        records=1,
-        bad=0,
-        unknown=0,
-        late=0,
-        largest={},
-    )
-    return replace(plain, **more)
-
-
-def rejected(reason: Reason, stream: str = "sightings") -> Rejected:
-    """A record at offset 5."""
-    return Rejected(
-        input=StreamName(stream),
-        port="",
-        why=Why(reason, "told", box="where"),
-        topic=AT.topic,
-        partition=0,
-        offset=Offset(5),
-        timestamp_ms=NOW,
-        key=b"k",
-        value=b"broken",
-        headers=(("h", b"v"),),
-    )
-
-
-def write(written: Sink, batch: Batch) -> None:
-    """Write one batch."""
-    written.write(batch, batch.facts.batch, batch, batch)
 
 
 def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_it() -> None:
@@ -292,6 +46,7 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
         ("begin", ""),
         ("send", "net.moving"),
         ("send", "net.moving.markers"),
+        ("same?", ""),
         ("commit", ""),
         ("boundary", "net.moving.boundaries"),
     ]
@@ -372,6 +127,26 @@ def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
         write(written, Batch(facts(0, 5, bad=1, unknown=1)))
     assert caught.value.ids == (9,)
     assert log.done == []
+
+
+def test_a_schema_that_the_registry_does_not_have_stops_nothing() -> None:
+    """Its record was left out of the batch as a bad one, and is a dead letter."""
+    log = Log()
+    written = sink(log, [], schemas=Schemas(()))
+    wrong = [rejected(Reason.SCHEMA_NOT_FOUND)]
+    write(written, Batch(facts(0, 5, bad=1, unknown=1), [(b"a", NOW, None)], wrong))
+    assert log.values["net.moving.dlq"] == [b"broken"]
+    assert log.values["net.moving"] == [b"a"]
+
+
+def test_nothing_is_written_once_a_topic_is_another_one() -> None:
+    """The question is asked after all was read, and answered before anything counts."""
+    log = Log()
+    beside = AtOnce()
+    written = sink(log, [], beside=beside, topics=Topics(log, RefusedError("made again")))
+    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert isinstance(beside.failed, RefusedError)
+    assert log.done[-2:] == [("same?", ""), ("abort", "")]
 
 
 def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:

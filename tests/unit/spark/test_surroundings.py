@@ -4,7 +4,7 @@ from typing import cast
 from brokers.kafka.admin import KafkaAdmin
 from brokers.records import TopicDescription
 from pipeline.ids import SchemaId, TopicName
-from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.surroundings import MISSING_MAX, Surveyor
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema
@@ -35,17 +35,30 @@ class Registry:
         return parse(SCHEMA) if schema_id == SchemaId(5) else None
 
 
-def test_an_id_is_absent_once_it_was_looked_up_again_in_vain() -> None:
-    """It was missing before, so a record was sent again; it is not looked up for ever."""
-    missing = {SchemaId(3)}
-    surveyor = Surveyor(
-        cast("RegistryClient", Registry()),
-        cast("KafkaAdmin", EveryTopic()),
-        lambda: frozenset(missing),
-        missing.add,
-    )
-    found = surveyor.survey(fragment("tolls"), {}, (SchemaId(5), SchemaId(6)))
+def surveyor(missing: set[SchemaId]) -> Surveyor:
+    """One that asks the twins, and keeps in a set what is missing."""
+    registry, kafka = cast("RegistryClient", Registry()), cast("KafkaAdmin", EveryTopic())
+    return Surveyor(registry, kafka, lambda: frozenset(missing), missing.add)
+
+
+def test_a_schema_that_inputs_have_is_one_of_their_writers() -> None:
+    """Also when it is registered for something else; one that there is not is left out."""
+    found = surveyor({SchemaId(3)}).survey(fragment("tolls"), {}, (SchemaId(5), SchemaId(6)))
     assert {w.id for writers in found.writers.values() for w in writers} == {5}
-    assert (found.missing, found.absent) == ((3, 6), ())
-    again = surveyor.survey(fragment("tolls"), {}, (SchemaId(6),))
-    assert (again.missing, again.absent) == ((3, 6), (6,))
+    assert found.missing == (3,)
+
+
+def test_what_the_registry_does_not_have_is_recorded_and_not_asked_for_again() -> None:
+    """Its records stay dead letters, whatever is registered later."""
+    missing = {SchemaId(5)}
+    assert surveyor(missing).look_up((SchemaId(5), SchemaId(6))) == ()
+    assert missing == {5, 6}
+    assert surveyor(set()).look_up((SchemaId(5), SchemaId(6))) == (5,)
+
+
+def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
+    """Four bytes of something else name up to four thousand million schemas."""
+    missing: set[SchemaId] = set()
+    ids = tuple(SchemaId(2**32 - 1 - i) for i in range(MISSING_MAX + 7))
+    assert surveyor(missing).look_up(ids) == ()
+    assert len(missing) == MISSING_MAX

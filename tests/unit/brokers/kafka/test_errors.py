@@ -6,6 +6,7 @@ from confluent_kafka import KafkaError, KafkaException
 from brokers.kafka.errors import (
     NoSuchTopicError,
     OffsetGoneError,
+    RecordTooLargeError,
     TopicExistsError,
     medusa_error,
     translated,
@@ -34,7 +35,7 @@ from pipeline.errors import (
         (KafkaError.UNKNOWN_TOPIC_OR_PART, NoSuchTopicError),
         (KafkaError.TOPIC_ALREADY_EXISTS, TopicExistsError),
         (KafkaError._AUTO_OFFSET_RESET, OffsetGoneError),
-        (KafkaError.MSG_SIZE_TOO_LARGE, RefusedError),
+        (KafkaError.MSG_SIZE_TOO_LARGE, RecordTooLargeError),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, RefusedError),
         (KafkaError._FATAL, BrokenInvariantError),
     ],

@@ -1,0 +1,106 @@
+"""Whether the topics of a lane are still those that it was deployed with.
+
+A topic that is deleted and made again has the same name and another id. Its offsets count other
+records, so what a lane knows of positions, and what it has read, means nothing there.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from brokers.kafka.admin import Describing
+from brokers.records import TopicDescription
+from pipeline.errors import RefusedError, RetryError, UnavailableError
+from pipeline.ids import TopicName
+from pipeline.names import tentative_topic
+from pipeline.network.model import ExternalStream
+from pipeline.planner.plan import Fragment
+
+
+class Describer(Protocol):
+    """As in `brokers/kafka/admin.py`."""
+
+    def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
+        """Ask what is known of topics; does not wait."""
+
+
+def topics_of(fragment: Fragment) -> tuple[TopicName, ...]:
+    """All topics that a lane of the fragment reads, and those it writes in its transactions."""
+    names = fragment.names
+    topics = [names.redrive, names.advances, names.markers, names.dead_letters]
+    topics.append(fragment.output.topic)
+    for stream in fragment.inputs:
+        topics.append(stream.topic)
+        if not isinstance(stream, ExternalStream):
+            topics.append(tentative_topic(stream.topic))
+    return tuple(topics)
+
+
+def check_same(
+    topics: Iterable[TopicName],
+    expected: Mapping[TopicName, str],
+    found: Mapping[TopicName, TopicDescription],
+) -> None:
+    """Compare topics with the ids that they had; of those without one nothing is expected.
+
+    Raises:
+        RefusedError: one was deleted and made again.
+    """
+    for topic in topics:
+        described, known = found.get(topic), expected.get(topic)
+        if described is not None and known is not None and known != described.topic_id:
+            raise RefusedError(
+                "the topic was deleted and made again since the network was deployed, "
+                "so positions in it mean other records",
+                place=f"topic {topic}",
+                hint="destroy the network and deploy it again to start over",
+            )
+
+
+class TopicWatch:
+    """Watches the topics of one lane while it runs.
+
+    Args:
+        admin: whom to ask.
+        topics: which.
+        expected: the ids that they had when the network was deployed.
+    """
+
+    def __init__(
+        self, admin: Describer, topics: tuple[TopicName, ...], expected: Mapping[TopicName, str]
+    ) -> None:
+        self._admin = admin
+        self._topics = topics
+        self._expected = expected
+        self._asked: Describing | None = None
+
+    def ask(self) -> Callable[[], None]:
+        """Ask now. What comes back waits for the answer, and raises what `look` raises.
+
+        What was read before the question was then read from the topics that are meant.
+        """
+        asked = self._admin.begin_describing(self._topics)
+        return lambda: self._judge(asked.result())
+
+    def look(self) -> None:
+        """Judge the answer to the last look's question, if it came, and ask again; never waits.
+
+        Raises:
+            RefusedError: a topic was deleted and made again.
+            RetryError: a topic is gone; a start will say more.
+        """
+        if self._asked is not None and not self._asked.done():
+            return
+        asked, self._asked = self._asked, self._admin.begin_describing(self._topics)
+        if asked is None:
+            return
+        try:
+            found = asked.result()
+        except UnavailableError:  # those who read and write notice it too, and bear it for longer
+            return
+        self._judge(found)
+
+    def _judge(self, found: Mapping[TopicName, TopicDescription]) -> None:
+        check_same(self._topics, self._expected, found)
+        for topic in self._topics:
+            if topic not in found:
+                raise RetryError("the topic is gone", place=f"topic {topic}")

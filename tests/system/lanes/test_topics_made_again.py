@@ -1,0 +1,110 @@
+"""Topics that change under a lane: made again, or cut short by their retention."""
+
+from functools import partial
+
+import pytest
+
+from brokers.records import NewTopicSpec
+from pipeline.catalog.records import LaneState
+from pipeline.deploy.pause import pause, resume
+from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
+from tests.system.lanes.support import READING, Installation, readings
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
+
+DOCUMENT = """
+network: {name}
+streams:
+  readings:
+    topic: {name}-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1m
+    silence: missing
+    partitions: 1
+boxes:
+  kept: {{map: readings, select: [sensor, value]}}
+  counts: {{aggregate: readings, window: 1s, by: [sensor], compute: {{n: count(*)}}}}
+"""
+BOXES = ("kept", "counts")
+WITHIN_S = 60.0
+
+
+def send(medusa: Installation, name: str, count: int) -> None:
+    """Send readings to partition 0."""
+    for reading in readings(count):
+        value = medusa.encoded(f"{name}-in-value", READING, reading)
+        medusa.send(f"{name}-in", value, partition=0)
+    medusa.producer.flush(10)
+
+
+def has_read(medusa: Installation, name: str, count: int) -> bool:
+    """Whether both fragments have settled so many records."""
+    found = [medusa.status(name, box) for box in BOXES]
+    return all(status is not None and status.records_in == count for status in found)
+
+
+def started(medusa: Installation, name: str, count: int) -> None:
+    """Deploy, and wait until so many records are settled."""
+    medusa.deploy(DOCUMENT.format(name=name), {"reading.avsc": READING})
+    for box in BOXES:
+        medusa.await_state(name, box, LaneState.RUNNING)
+    send(medusa, name, count)
+    medusa.wait_for(partial(has_read, medusa, name, count), "all are read", within_s=WITHIN_S)
+
+
+def made_again(medusa: Installation, topic: str) -> None:
+    """Delete a topic and make another one of the same name."""
+    medusa.admin.delete_topics((TopicName(topic),))
+    medusa.admin.create_topics((NewTopicSpec(TopicName(topic), 1, 1),))
+
+
+def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Installation) -> None:
+    """Also when it holds more by then than was ever read: of that, nothing is written."""
+    started(medusa, "again", 3)
+    made_again(medusa, "again-in")
+    send(medusa, "again", 20)
+    for box in BOXES:
+        status = medusa.await_state("again", box, LaneState.FAILED)
+        assert "topic again-in: the topic was deleted and made again" in status.last_error
+        assert "destroy the network and deploy it again" in status.last_error
+        assert (status.records_in, status.dead_letters) == (3, 0)
+    assert len(medusa.records("again.kept")) == 3
+    assert medusa.records("again.counts") == []
+
+
+def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation) -> None:
+    """Nothing goes into a topic that has lost what was published."""
+    started(medusa, "output", 3)
+    made_again(medusa, "output.kept")
+    send(medusa, "output", 2)
+    status = medusa.await_state("output", "kept", LaneState.FAILED)
+    assert "topic output.kept: the topic was deleted and made again" in status.last_error
+    assert medusa.records("output.kept") == []
+    medusa.wait_for(
+        lambda: (s := medusa.status("output", "counts")) is not None and s.records_in == 5,
+        "the other fragment goes on",
+        within_s=WITHIN_S,
+    )
+
+
+def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installation) -> None:
+    """Where it stood, where the topic begins now, since when, and what can be done."""
+    started(medusa, "short", 3)
+    name, topic = NetworkName("short"), TopicName("short-in")
+    for box in BOXES:
+        pause(name, FragmentName(box), medusa.catalog)
+    for box in BOXES:
+        medusa.await_state("short", box, LaneState.STOPPED)
+    send(medusa, "short", 9)
+    medusa.admin.delete_records(topic, {0: Offset(10)})
+    for box in BOXES:
+        resume(name, FragmentName(box), medusa.catalog)
+    for box in BOXES:
+        status = medusa.await_state("short", box, LaneState.FAILED)
+        said = status.last_error
+        assert "topic short-in, partition 0: the records from offset 3 on were removed" in said
+        assert "the topic begins at 10 now (20" in said
+        assert "retention.ms" in said
+        assert status.records_in == 3
+    assert len(medusa.records("short.kept")) == 3

@@ -1,0 +1,63 @@
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+
+from brokers.kafka.admin import Describing
+from brokers.records import TopicDescription
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import TopicName
+from pipeline.spark.topics import TopicWatch
+
+IN, OUT = TopicName("in"), TopicName("out")
+
+
+@dataclass
+class Kafka:
+    """Topics by their ids; answers when it is told to."""
+
+    ids: dict[TopicName, str]
+    answers: bool = True
+    asked: int = 0
+
+    def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
+        """What there is when it is asked."""
+        self.asked += 1
+        found = {t: TopicDescription(t, self.ids[t], 1) for t in topics if t in self.ids}
+        return Describing(done=lambda: self.answers, result=lambda: found)
+
+
+def watch(kafka: Kafka) -> TopicWatch:
+    """A lane of two topics that knows the first one's id."""
+    return TopicWatch(kafka, (IN, OUT), {IN: "1"})
+
+
+def test_a_topic_that_was_made_again_is_refused() -> None:
+    """With its name; one that nothing is known of may be any."""
+    kafka = Kafka({IN: "1", OUT: "7"})
+    watched = watch(kafka)
+    watched.ask()()
+    kafka.ids[IN] = "2"
+    answer = watched.ask()
+    with pytest.raises(RefusedError, match="deleted and made again") as caught:
+        answer()
+    assert caught.value.place == "topic in"
+
+
+def test_a_topic_that_is_gone_is_looked_for_by_a_start() -> None:
+    """It may be on its way; a start refuses if it is not."""
+    with pytest.raises(RetryError) as caught:
+        watch(Kafka({IN: "1"})).ask()()
+    assert caught.value.place == "topic out"
+
+
+def test_a_look_never_waits() -> None:
+    """It judges the answer to the look before, once that is there."""
+    kafka = Kafka({IN: "2", OUT: "7"}, answers=False)
+    watched = watch(kafka)
+    watched.look()
+    watched.look()
+    assert kafka.asked == 1
+    kafka.answers = True
+    with pytest.raises(RefusedError):
+        watched.look()
