@@ -136,8 +136,15 @@ def _record_place(text: str, fragment: Fragment) -> tuple[FragmentInput, InputPa
     return stream, InputPartition(stream.name, stream.topic, partition), Offset(offset)
 
 
-def reads(what: Subject, asked: Asked, connections: Connections, *, incomplete: bool) -> Reads:
-    """Everything that has to be read.
+def reads(
+    what: Subject,
+    asked: Asked,
+    connections: Connections,
+    *,
+    incomplete: bool,
+    published: bool = False,
+) -> Reads:
+    """Everything that has to be read; `published`: see `period`.
 
     Raises:
         RefusedError: the fragment has not got that far, or the inputs no longer reach back so far.
@@ -149,8 +156,12 @@ def reads(what: Subject, asked: Asked, connections: Connections, *, incomplete: 
             "the fragment has not run yet, so there is nothing to compute again", place=what.place
         )
     shape = profile(fragment).shape
-    found = period(shape, asked, marker.boundary_ms, what.place)
-    kept = [one for s in fragment.inputs for one in _kept(s, found, connections)]
+    found = period(shape, asked, marker.boundary_ms, what.place, published=published)
+    kept = [
+        one
+        for stream in fragment.inputs
+        for one in kept_of(stream, timestamps_from(stream, found.input_from_ms), connections)
+    ]
     ahead = [s.ahead_ms for s in fragment.inputs if isinstance(s, ExternalStream)]
     chosen = ranges(kept, reach_ms(shape) + max(ahead, default=0), incomplete=incomplete)
     reader = connections.reader()
@@ -159,11 +170,16 @@ def reads(what: Subject, asked: Asked, connections: Connections, *, incomplete: 
     return Reads(found, chosen, since, late, again)
 
 
-def _kept(stream: FragmentInput, found: Period, connections: Connections) -> list[Kept]:
+def kept_of(stream: FragmentInput, from_ms: Millis, connections: Connections) -> list[Kept]:
+    """What the partitions of a stream hold from a Kafka timestamp on.
+
+    Raises:
+        RefusedError: its topic does not exist.
+    """
     topic, topics, reader = stream.topic, connections.topics, connections.reader()
     ends = ends_of(topic, connections)
     starts = topics.start_offsets([topic])[topic]
-    since = topics.offsets_for_time(topic, timestamps_from(stream, found.input_from_ms))
+    since = topics.offsets_for_time(topic, from_ms)
     kept = []
     for partition, end in sorted(ends.items()):
         at = InputPartition(stream.name, topic, partition)

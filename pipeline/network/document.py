@@ -93,6 +93,7 @@ class _OutputDraft:
     stream: Text
     topic: Text
     partitions: int
+    corrections: bool
 
 
 class _Loader:
@@ -129,6 +130,7 @@ class _Loader:
         }
         facts = {key: made.facts for key, made in built.items() if made.facts is not None}
         boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
+        self._finality(outputs, boxes)
         if name is None:
             return None
         return Network(
@@ -136,8 +138,13 @@ class _Loader:
             streams=tuple(s.stream for s in built.values() if s.stream is not None),
             boxes=boxes,
             outputs=tuple(
-                Output(StreamName(o.stream.value), TopicName(o.topic.value), o.partitions)
-                for o in outputs
+                Output(
+                    StreamName(draft.stream.value),
+                    TopicName(draft.topic.value),
+                    draft.partitions,
+                    draft.corrections,
+                )
+                for draft in outputs
             ),
             partitions=partitions,
             replication=replication,
@@ -314,10 +321,22 @@ class _Loader:
             inner.line = key.line
             topic = inner.text("topic", required=True)
             number = inner.integer("partitions", partitions, low=1, high=PARTITIONS_MAX)
+            corrections = inner.boolean("corrections", default=False)
             inner.finish()
             if topic is not None and key.text in boxes:
-                found.append(_OutputDraft(Text(key.text, key.line), topic, number))
+                found.append(_OutputDraft(Text(key.text, key.line), topic, number, corrections))
         return tuple(found)
+
+    def _finality(self, outputs: tuple[_OutputDraft, ...], boxes: tuple[Box, ...]) -> None:
+        """Boxes read records that are final; they would count a correction as one more record."""
+        for output in outputs:
+            readers = [box.name for box in boxes if output.stream.value in box.inputs]
+            if output.corrections and readers:
+                self.report.add(
+                    f"output {output.stream.value} may be corrected, but box {readers[0]} reads it",
+                    output.stream.line,
+                    hint="leave corrections out; or copy the stream with a map and put that out.",
+                )
 
     def _topics(
         self,

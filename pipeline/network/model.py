@@ -172,6 +172,8 @@ class Output:
     stream: StreamName
     topic: TopicName
     partitions: int
+    corrections: bool = False
+    """Whether its readers take a later record with the id of an earlier one in its place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,14 @@ def state_digest(fragment: Fragment) -> str:
     both may change while the state stays good. What stands behind the stateful box counts, since
     Spark keeps no column that nothing reads.
     """
-    return _hash(
-        {
-            "inputs": [_canonical(_without_timing(stream)) for stream in fragment.inputs],
-            "boxes": [_canonical(box) for box in fragment.boxes],
-        }
-    )
+    plain: dict[str, Json] = {
+        "inputs": [_canonical(_without_timing(stream)) for stream in fragment.inputs],
+        "boxes": [_canonical(box) for box in fragment.boxes],
+    }
+    stateful = fragment.stateful_box
+    if fragment.output.corrections and stateful is not None and len(stateful.inputs) > 1:
+        plain["ids"] = True  # rows that wait for a partner keep theirs
+    return _hash(plain)
 
 
 def plan_digest(plan: Plan) -> str:

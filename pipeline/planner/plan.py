@@ -28,6 +28,8 @@ class DerivedStream:
     key bytes pass, or, where a stateful box made a row of several records, the key is null."""
     partitions: int
     """With how many partitions the topic is created; an existing topic keeps what it has."""
+    corrections: bool = False
+    """Whether its records carry ids, by which later ones can take their place."""
 
 
 FragmentInput = ExternalStream | DerivedStream

@@ -40,7 +40,9 @@ class Period:
     input_until_ms: Millis | None
 
 
-def period(shape: Shape, asked: Asked, boundary_ms: Millis | None, place: str) -> Period:
+def period(
+    shape: Shape, asked: Asked, boundary_ms: Millis | None, place: str, *, published: bool = False
+) -> Period:
     """What to compute and what that is made of.
 
     Args:
@@ -48,6 +50,8 @@ def period(shape: Shape, asked: Asked, boundary_ms: Millis | None, place: str) -
         asked: of windows every one that reaches into it, of all others the results that lie in it.
         boundary_ms: what the fragment has promised: its results up to there are complete.
         place: names the fragment, for errors.
+        published: whether all of the fragment's own results in it have to be there, without state
+            too: what is computed is compared with them.
 
     Raises:
         RefusedError: nothing lies in it, or not all of it is complete yet.
@@ -56,7 +60,10 @@ def period(shape: Shape, asked: Asked, boundary_ms: Millis | None, place: str) -
         raise RefusedError("the end of the replay does not lie after its beginning", place=place)
     match shape:
         case Stateless():
-            return Period(asked.from_ms, asked.until_ms, asked.from_ms, asked.until_ms)
+            until_ms = asked.until_ms
+            if published:
+                until_ms = _complete(asked.from_ms, until_ms, boundary_ms, place)
+            return Period(asked.from_ms, until_ms, asked.from_ms, until_ms)
         case Windowed(window):
             first = next_end(window, asked.from_ms)
             last = None if asked.until_ms is None else next_end(window, Millis(asked.until_ms - 1))

@@ -6,7 +6,7 @@ time at or after t has a Kafka timestamp at or after t - ahead, and lies at or b
 record that has. Late records may lie anywhere behind it, so the range ends where the log ends now.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipeline.errors import RefusedError
@@ -84,7 +84,7 @@ def ranges(kept: Iterable[Kept], reach_ms: int, *, incomplete: bool) -> tuple[Ra
     Raises:
         RefusedError: records that are needed may be gone, with the place and what can be done.
     """
-    found = tuple(_ranges(kept, reach_ms, incomplete=incomplete))
+    found = whole(kept, reach_ms, incomplete=incomplete)
     if not any(one.offsets for one in found):
         raise RefusedError(
             "the inputs hold no records that can belong to these results",
@@ -93,12 +93,15 @@ def ranges(kept: Iterable[Kept], reach_ms: int, *, incomplete: bool) -> tuple[Ra
     return found
 
 
-def _ranges(kept: Iterable[Kept], reach_ms: int, *, incomplete: bool) -> Iterator[Range]:
+def whole(kept: Iterable[Kept], reach_ms: int, *, incomplete: bool) -> tuple[Range, ...]:
+    """The same, also when they hold nothing."""
+    found = []
     for one in kept:
         gone = may_lack(one)
         if gone and not incomplete:
             raise _gone(one, reach_ms)
-        yield Range(one.at.input, one.at.topic, one.at.partition, one.since, one.end, gone)
+        found.append(Range(one.at.input, one.at.topic, one.at.partition, one.since, one.end, gone))
+    return tuple(found)
 
 
 def _gone(one: Kept, reach_ms: int) -> RefusedError:

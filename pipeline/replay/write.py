@@ -5,7 +5,7 @@ leaves a topic in which no reader of committed records sees anything, and a topi
 record is complete. A replay without any result makes no topic.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -15,9 +15,10 @@ from brokers.records import NewTopicSpec
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RefusedError
 from pipeline.ids import TopicName
+from pipeline.lanes.ids import RESULT_ID
 
-Record = tuple[bytes | None, bytes, int, int]
-"""Key, value, timestamp in ms, partition or -1."""
+Result = tuple[bytes | None, bytes, int, int, bytes | None]
+"""Key, value, timestamp in ms, partition or -1, id if it has one."""
 
 TRANSACTION_S = 900
 """How long a transaction may be open: Kafka's own default for the most that brokers allow."""
@@ -36,8 +37,17 @@ class Transactions(Protocol):
     def begin(self) -> None:
         """Open a transaction."""
 
-    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
-        """Add many records; returns how many."""
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: int,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int = -1,
+    ) -> None:
+        """Add a record."""
 
     def commit(self, deadline: Deadline) -> None:
         """Make it visible."""
@@ -73,20 +83,20 @@ class Target:
 
 
 def write(
-    records: Iterable[Record],
+    results: Iterable[Result],
     target: Target,
     writer: Transactions,
     topics: Topics,
     clock: Clock,
 ) -> int:
-    """Write all records in one transaction; returns how many, and makes no topic for none.
+    """Write all results in one transaction; returns how many, and makes no topic for none.
 
     Raises:
         RefusedError: the topic holds something, or a transaction cannot last as long as it takes.
         FencedError: another run into the same topic began.
         UnavailableError, RetryError: nothing of it is visible; run it again.
     """
-    rest = iter(records)
+    rest = iter(results)
     first = next(rest, None)
     if first is None:
         return 0
@@ -106,12 +116,21 @@ def write(
                 topics.delete_topics(created)
 
 
-def _written(records: Iterator[Record], target: Target, writer: Transactions, clock: Clock) -> int:
+def _written(results: Iterator[Result], target: Target, writer: Transactions, clock: Clock) -> int:
     deadline = Deadline.after(clock, WRITE_WITHIN_S, "writing")
     count = 0
     writer.begin()
-    while part := writer.send_many(target.spec.name, islice(records, RECORDS_AT_ONCE)):
-        count += part
+    while part := list(islice(results, RECORDS_AT_ONCE)):
+        for key, value, timestamp_ms, partition, result in part:
+            writer.send(
+                target.spec.name,
+                key,
+                value,
+                timestamp_ms=timestamp_ms,
+                headers=() if result is None else ((RESULT_ID, result),),
+                partition=partition,
+            )
+        count += len(part)
         target.tell(count)
         if deadline.passed:
             raise RefusedError(

@@ -14,12 +14,11 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 
 from pipeline.ids import Incarnation, SchemaId
 from pipeline.lanes.left_out import LeftOut
-from pipeline.spark import hidden
+from pipeline.spark import hidden, result_ids
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
     DECODED_MARK,
     Check,
-    Encoding,
     JoinCore,
     Keep,
     Lowered,
@@ -47,7 +46,7 @@ def emit(
     incarnation: Incarnation,
     left_out: tuple[LeftOut, ...] = (),
 ) -> DataFrame:
-    """The whole query: rows of (key, value, timestamp_ms, partition, reason).
+    """The whole query: rows of (key, value, timestamp_ms, partition, reason), and id if it has ids.
 
     `left_out` are records that count in no result of a stateful fragment; a rebuild names them.
     `reason` is null in a result; else the row is a result that could not be computed and `value`
@@ -59,19 +58,22 @@ def emit(
         (path,) = lowered.paths
         source = lowered.source(path.source)
         rows = _judged(raw[path.source], source, path, incarnation)
-        rows = _with_steps(_observed(rows, source), path.steps, hidden.PASSED)
-        rows = _path_observed(rows, path)
+        rows = _observed(rows, source)
+        carried = (*hidden.PASSED, *((hidden.ID,) if lowered.ids else ()))
+        if lowered.ids:
+            rows = rows.withColumn(hidden.ID, result_ids.of_record(source))
+        rows = _path_observed(_with_steps(rows, path.steps, carried), path)
         rows = rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
-        return _encoded(rows, lowered.encoding, passed=True)
+        return _encoded(rows, lowered, passed=True)
     ports = [
         _port(_without(raw[path.source], path, left_out), lowered, path, incarnation)
         for path in lowered.paths
     ]
     if isinstance(core, WindowCore):
-        results = _windowed(ports[0], core)
+        results = _windowed(ports[0], core, ids=lowered.ids)
     else:
-        results = _joined(ports[0], ports[1], core)
-    return _encoded(_after(results, lowered.after), lowered.encoding, passed=False)
+        results = _joined(ports[0], ports[1], core, ids=lowered.ids)
+    return _encoded(_after(results, lowered), lowered, passed=False)
 
 
 def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
@@ -277,18 +279,23 @@ def _port(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
     rows = _judged(raw, source, path, incarnation)
     rows = _observed(rows, source) if path.first else rows
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
-    rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms)
-    rows = _path_observed(_with_steps(rows, path.steps, ()), path)
+    carried = (hidden.ID,) if lowered.ids and isinstance(lowered.core, JoinCore) else ()
+    if carried:
+        rows = rows.withColumn(hidden.ID, result_ids.of_record(source))
+    rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms, carried)
+    rows = _path_observed(_with_steps(rows, path.steps, carried), path)
     return rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
 
 
-def _boundary_driven(rows: DataFrame, source: Source, lead_ms: int) -> DataFrame:
+def _boundary_driven(
+    rows: DataFrame, source: Source, lead_ms: int, carried: tuple[str, ...]
+) -> DataFrame:
     advance, event_time = F.col(hidden.ADVANCE), F.col(hidden.EVENT_TIME)
     far_past = F.lit(_FAR_PAST_S).cast("timestamp")
     is_data = F.col(hidden.WATERMARK) < F.lit(_DATA_BEFORE).cast("timestamp")
     moved = F.when(advance.isNotNull(), F.timestamp_millis(advance + lead_ms)).otherwise(far_past)
     rows = rows.withColumn(hidden.WATERMARK, moved).withWatermark(hidden.WATERMARK, "0 seconds")
-    passed = [*(c.name for c in source.columns), hidden.REASON]
+    passed = [*(c.name for c in source.columns), *carried, hidden.REASON]
     marked = F.when(is_data, event_time).alias(
         hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}
     )
@@ -341,7 +348,7 @@ def _path_observed(rows: DataFrame, path: Path) -> DataFrame:
 # --- cores and results ----------------------------------------------------------------------
 
 
-def _windowed(rows: DataFrame, core: WindowCore) -> DataFrame:
+def _windowed(rows: DataFrame, core: WindowCore, *, ids: bool) -> DataFrame:
     window = F.window(
         hidden.EVENT_TIME,
         f"{core.size_ms} milliseconds",
@@ -357,10 +364,11 @@ def _windowed(rows: DataFrame, core: WindowCore) -> DataFrame:
         *[F.col(quoted(name)) for name, _ in core.functions],
         F.col("window.end").alias(hidden.EVENT_TIME),
         F.lit(None).cast("string").alias(hidden.REASON),
+        *([result_ids.of_window(core).alias(hidden.ID)] if ids else []),
     )
 
 
-def _joined(left: DataFrame, right: DataFrame, core: JoinCore) -> DataFrame:
+def _joined(left: DataFrame, right: DataFrame, core: JoinCore, *, ids: bool) -> DataFrame:
     left, right = left.alias("left"), right.alias("right")
     left_time, right_time = (f"{side}.{hidden.EVENT_TIME}" for side in ("left", "right"))
     equal = [f"left.{quoted(a)} = right.{quoted(b)}" for a, b in core.on]
@@ -375,6 +383,7 @@ def _joined(left: DataFrame, right: DataFrame, core: JoinCore) -> DataFrame:
         F.struct("right.*").alias("right"),
         later.alias(hidden.EVENT_TIME),
         F.lit(None).cast("string").alias(hidden.REASON),
+        *([result_ids.of_pair().alias(hidden.ID)] if ids else []),
     )
 
 
@@ -382,11 +391,11 @@ def _interval(ms: int) -> str:
     return f"make_dt_interval(0, 0, 0, CAST({ms / 1000} AS DECIMAL(18,6)))"
 
 
-def _after(rows: DataFrame, steps: tuple[Step, ...]) -> DataFrame:
+def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """Steps on results. A result that fails is kept as JSON of what it was computed from."""
     rows = rows.withColumn("__failed_on", F.lit(None).cast("string"))
-    carried: tuple[str, ...] = ("__failed_on",)
-    for step in steps:
+    carried = ("__failed_on", *((hidden.ID,) if lowered.ids else ()))
+    for step in lowered.after:
         failed = any_failed(step)
         if failed is not None:
             told = F.to_json(F.struct(*[c for c in rows.columns if not c.startswith("__")]))
@@ -396,8 +405,9 @@ def _after(rows: DataFrame, steps: tuple[Step, ...]) -> DataFrame:
     return rows
 
 
-def _encoded(rows: DataFrame, encoding: Encoding, *, passed: bool) -> DataFrame:
+def _encoded(rows: DataFrame, lowered: Lowered, *, passed: bool) -> DataFrame:
     """The rows as Kafka records."""
+    encoding = lowered.encoding
     value = _wire(encoding.value_id, encoding.value_columns, encoding.value_json)
     if encoding.key_json is not None and encoding.key_id is not None:
         key = _wire(encoding.key_id, encoding.key_columns, encoding.key_json)
@@ -416,6 +426,7 @@ def _encoded(rows: DataFrame, encoding: Encoding, *, passed: bool) -> DataFrame:
         F.unix_millis(hidden.EVENT_TIME).alias("timestamp_ms"),
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
+        *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
     )
 
 

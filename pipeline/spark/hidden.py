@@ -20,6 +20,8 @@ PROGRESS = "__progress"
 REDRIVEN = "__redriven"
 """The same of good records that were sent again."""
 WATERMARK = "__watermark"
+ID = "__id"
+"""What a result is told apart by; a column only where the output can be corrected."""
 
 ORIGINAL = (TOPIC, PARTITION, OFFSET, KEY, VALUE, KAFKA_TIME, HEADERS)
 """What a dead letter is made of."""

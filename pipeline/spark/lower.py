@@ -67,6 +67,7 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
         core=core,
         after=after,
         encoding=_encoding(fragment, around),
+        ids=fragment.output.corrections,
     )
 
 

@@ -201,6 +201,8 @@ class Lowered:
     core: Core | None
     after: tuple[Step, ...]
     encoding: Encoding
+    ids: bool = False
+    """Whether each result carries an id."""
 
     def source(self, name: StreamName) -> Source:
         """The source of an input."""

@@ -24,6 +24,7 @@ from pipeline.lanes.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range
+from pipeline.replay.write import Result
 from pipeline.settings import Settings
 from pipeline.spark import hidden
 from pipeline.spark.emit import emit, emit_path, unknown_schema_ids
@@ -33,7 +34,6 @@ from pipeline.spark.lowered import Keep, Lowered
 from pipeline.spark.lowered import Path as Way
 from pipeline.spark.query import first_line, lost_data
 from pipeline.spark.readers import RangeReader, read_options
-from pipeline.spark.results import Record
 from pipeline.spark.session import SessionSettings, open_session
 from pipeline.spark.surroundings import Surveyor
 from schemas.client import RegistryClient
@@ -107,7 +107,7 @@ class Recomputer:
             counts[reason_of(row["word"]).value] += row["records"]
         return dict(counts.most_common())
 
-    def results(self, ranges: tuple[Range, ...], period: Period) -> Iterator[Record]:
+    def results(self, ranges: tuple[Range, ...], period: Period) -> Iterator[Result]:
         """The results, in order of time if the fragment keeps state; else in the input's order.
 
         `left_out` comes first: it learns the schemas of the ranges.
@@ -124,7 +124,8 @@ class Recomputer:
                     self.failed[str(row["reason"]).partition(":")[0]] += 1
                     continue
                 key = None if row["key"] is None else bytes(row["key"])
-                yield key, bytes(row["value"]), row["timestamp_ms"], row["partition"]
+                result = bytes(row["id"]) if lowered.ids else None
+                yield key, bytes(row["value"]), row["timestamp_ms"], row["partition"], result
 
     def _knowing_schemas(
         self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]

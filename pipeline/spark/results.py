@@ -15,13 +15,16 @@ from pipeline.ids import Millis
 
 Record = tuple[bytes | None, bytes, int, int]
 """Key, value, timestamp in ms, partition."""
+Identified = tuple[bytes | None, bytes, int, int, bytes]
+"""The same, and the id."""
 COLUMNS = ("key", "value", "timestamp_ms", "partition")
+ID = "id"
 ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The rows of a batch, with the columns `COLUMNS` and `reason`."""
+    """The rows of a batch, with the columns `COLUMNS` and `reason`, and `ID` if they have one."""
 
     table: Table
 
@@ -41,13 +44,19 @@ class Results:
 
     def records(self) -> Iterator[Record]:
         """What was computed, in the order of the batch."""
+        return cast("Iterator[Record]", self._fine(COLUMNS))
+
+    def identified(self) -> Iterator[Identified]:
+        """The same of results that have ids."""
+        return cast("Iterator[Identified]", self._fine((*COLUMNS, ID)))
+
+    def _fine(self, columns: tuple[str, ...]) -> Iterator[tuple[object, ...]]:
         reasons = self.table.column("reason")
         fine = self.table
         if reasons.null_count < len(reasons):
             fine = fine.filter(pc.is_null(reasons))
-        for chunk in fine.select(COLUMNS).to_batches(max_chunksize=ROWS_AT_ONCE):
-            columns = (column.to_pylist() for column in chunk.columns)
-            yield from cast("Iterator[Record]", zip(*columns, strict=True))
+        for chunk in fine.select(columns).to_batches(max_chunksize=ROWS_AT_ONCE):
+            yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
 
     def failed(self) -> Iterator[tuple[str, bytes, Millis]]:
         """What could not be computed: the reason, what it was computed from, and the time."""

@@ -30,6 +30,7 @@ from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
+from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
@@ -295,12 +296,28 @@ class Sink:
 
     def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
-        topic = self._context.fragment.output.topic
+        output, writer = self._context.fragment.output, self._context.writer
         failed = 0
         for reason, value, timestamp_ms in results.failed():
             self._send_failed_result(reason, value, timestamp_ms)
             failed += 1
-        return self._context.writer.send_many(topic, results.records()), failed
+        if output.corrections:
+            return self._send_identified(results), failed
+        return writer.send_many(output.topic, results.records()), failed
+
+    def _send_identified(self, results: Results) -> int:
+        topic, sent = self._context.fragment.output.topic, 0
+        for key, value, timestamp_ms, partition, result in results.identified():
+            self._context.writer.send(
+                topic,
+                key,
+                value,
+                timestamp_ms=timestamp_ms,
+                headers=((RESULT_ID, result),),
+                partition=partition,
+            )
+            sent += 1
+        return sent
 
     def _send_failed_result(self, reason: str, value: bytes, timestamp_ms: Millis) -> None:
         context = failed_result(reason, timestamp_ms, self._context.version)

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from brokers.records import NewTopicSpec
+from pipeline.cli import correcting
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import label
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Printer
 from pipeline.cli.replaying import Reads, Subject, check_empty, reads, subject, target, time_of
 from pipeline.cli.session import Session
-from pipeline.clock import Clock, rfc3339
+from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.counting import counted
-from pipeline.ids import Millis, Offset
+from pipeline.errors import UsageError
+from pipeline.ids import Millis, Offset, TopicName
 from pipeline.lanes.positions import InputPartition
+from pipeline.replay.corrections import corrections, publish
 from pipeline.replay.period import Asked
-from pipeline.replay.write import Target, write
+from pipeline.replay.write import START_WITHIN_S, Target, write
 
 if TYPE_CHECKING:
     from pipeline.spark.replay import Recomputer
 
+NOTHING_DONE = "nothing was done; --yes does it"
 _TOLD_EVERY_S = 5.0
 
 
@@ -31,6 +35,9 @@ _TOLD_EVERY_S = 5.0
 @click.option("--from", "start", metavar="TIME|RECORD", required=True, help="Results from here on.")
 @click.option("--to", "end", metavar="TIME|RECORD", help="Results before this; default: all.")
 @click.option("--into", metavar="TOPIC", help="A new topic; default: OUTPUT.replay-N.")
+@click.option(
+    "--as-corrections", is_flag=True, help="Into the output itself, only what differs, by id."
+)
 @click.option("--incomplete", is_flag=True, help="Do with what is left where records are gone.")
 @click.option("--yes", is_flag=True, help="Do it; without this it only says what it would do.")
 @with_session
@@ -41,6 +48,7 @@ def command(
     end: str | None,
     into: str | None,
     *,
+    as_corrections: bool,
     incomplete: bool,
     yes: bool,
 ) -> None:
@@ -52,6 +60,11 @@ def command(
     output, its positions and its state stay as they are.
 
     All results become visible at once, or none: a topic that shows records is complete.
+
+    With --as-corrections they are compared with what the output holds, and only what differs is
+    written into it: a record with the id of the earlier one, or without a value if there is no such
+    result any more. The output has to say `corrections: true`. Without --yes it computes and
+    compares, and writes nothing.
 
     \b
     Examples:
@@ -68,18 +81,60 @@ def command(
             time_of(start, what.fragment, now_ms, connections, event_time),
             time_of(end, what.fragment, now_ms, connections, event_time) if end else None,
         )
+        if as_corrections:
+            if into is not None or incomplete:
+                raise UsageError("--as-corrections goes with neither --into nor --incomplete")
+            _correct(engine, asked, session, connections, yes=yes)
+            return
         spec = target(what, into, connections)
         with session.printer.waiting("looking at the inputs"):
             found = reads(what, asked, connections, incomplete=incomplete)
-        data = _data(what, found, spec)
+        data = {**_data(what, found), "into": spec.name, "partitions": spec.partitions}
         if not yes:
-            text = [*_words(what, found, spec, "would replay"), "nothing was done; --yes does it"]
+            text = [*_words(what, found, spec.name, "would replay"), NOTHING_DONE]
             session.printer.show({**data, "dry_run": True}, "\n".join(text))
             return
         done = _done(found, spec, engine, connections, session.clock)
     data = {**data, "dry_run": False, **done}
-    text = [*_words(what, found, spec, "replayed"), *_outcome(done, spec)]
+    text = [*_words(what, found, spec.name, "replayed"), *_outcome(done, spec)]
     session.printer.show(data, "\n".join(text))
+
+
+def _correct(
+    engine: "_Engine", asked: Asked, session: Session, connections: Connections, *, yes: bool
+) -> None:
+    """Compute, compare and, with `yes`, write what differs."""
+    what, printer, clock = engine.subject, session.printer, session.clock
+    topic = what.fragment.output.topic
+    correcting.check_agreed(what, connections)
+    writer = connections.replayer(what.fragment.names, topic)
+    if yes:
+        writer.start(Deadline.after(clock, START_WITHIN_S, "ending an earlier run"))
+    with printer.waiting("looking at the inputs and the output"):
+        found = reads(what, asked, connections, incomplete=False, published=True)
+        stands = correcting.stands(what, found.period, connections)
+    recomputer = engine.recomputer
+    printer.note(f"judging {counted(found.offsets, 'offset')} of the inputs")
+    left_out = recomputer.left_out(found.ranges, found.period)
+    printer.note("computing")
+    differs = list(corrections(stands, recomputer.results(found.ranges, found.period)))
+    if yes:
+        publish(differs, topic, writer, clock)
+        connections.topics.await_decided(topic)
+    data = {
+        **correcting.data(topic, _data(what, found), differs),
+        "dry_run": not yes,
+        "left_out": dict(left_out),
+        "failed_results": dict(recomputer.failed),
+    }
+    text = [
+        *_words(what, found, topic, "corrected" if yes else "would correct"),
+        f"  records that cannot be processed: {_reasons(left_out)}",
+        f"  results that cannot be computed: {_reasons(recomputer.failed)}",
+        *correcting.words(topic, differs, len(stands), done=yes),
+        *([] if yes or not differs else [NOTHING_DONE]),
+    ]
+    printer.show(data, "\n".join(text))
 
 
 class _Engine:
@@ -141,14 +196,12 @@ class _Told:
             self._printer.note(f"{counted(count, 'result')} written, not visible yet")
 
 
-def _data(what: Subject, found: Reads, spec: NewTopicSpec) -> dict[str, Any]:
+def _data(what: Subject, found: Reads) -> dict[str, Any]:
     names, period = what.fragment.names, found.period
     return {
         "network": names.network,
         "fragment": names.fragment,
         "version": what.version,
-        "into": spec.name,
-        "partitions": spec.partitions,
         "results_from": rfc3339(period.results_from_ms),
         "results_until": _time(period.results_until_ms),
         "input_from": rfc3339(period.input_from_ms),
@@ -171,10 +224,10 @@ def _data(what: Subject, found: Reads, spec: NewTopicSpec) -> dict[str, Any]:
     }
 
 
-def _words(what: Subject, found: Reads, spec: NewTopicSpec, before: str) -> list[str]:
+def _words(what: Subject, found: Reads, into: TopicName, before: str) -> list[str]:
     period = found.period
     lines = [
-        f"{before} {label(what.fragment)} of version {what.version} into {spec.name}",
+        f"{before} {label(what.fragment)} of version {what.version} into {into}",
         f"  results {_interval(period.results_from_ms, period.results_until_ms)}",
         f"  made of records {_interval(period.input_from_ms, period.input_until_ms)}",
         f"  read from the log: {counted(found.offsets, 'offset')}",

@@ -117,4 +117,5 @@ def _derived(network: Network, box: Box) -> DerivedStream:
         schema_json=to_avro(box.columns, box.name, network.name),
         key_schema_json=to_avro(key, f"{box.name}_key", network.name) if key else None,
         partitions=output.partitions if output else network.partitions,
+        corrections=output.corrections if output else False,
     )

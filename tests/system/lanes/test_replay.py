@@ -1,5 +1,6 @@
 """Replays on the real stack: late records count, a run that is killed shows nothing."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pipeline.catalog.records import LaneState
 from pipeline.clock import Deadline, SystemClock, rfc3339
 from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
+from pipeline.lanes.ids import CORRECTION, RESULT_ID
 from pipeline.names import FragmentNames
 from tests.system.lanes.support import OWNER, READING, Installation, kill
 
@@ -40,6 +42,7 @@ boxes:
     by: [sensor]
     compute: {n: count(*), total: sum(value)}
   many: {filter: counts, where: n > 1}
+  sums: {aggregate: readings, window: 10s, by: [sensor], compute: {n: count(*), total: sum(value)}}
   odd: {filter: readings, where: value % 2 = 1}
   even: {filter: readings, where: value % 2 = 0}
   pairs:
@@ -47,9 +50,11 @@ boxes:
     select: {sensor: left.sensor, a: left.value, b: right.value}
 outputs:
   counts: {topic: again-counts, partitions: 3}
-  many: {topic: again-many}
-  pairs: {topic: again-pairs}
+  many: {topic: again-many, corrections: true}
+  sums: {topic: again-sums, partitions: 3, corrections: true}
+  pairs: {topic: again-pairs, corrections: true}
 """
+FRAGMENTS = ("counts", "many", "sums", "pairs")
 NEWER = {
     **READING,
     "fields": [*READING["fields"], {"name": "again", "type": "string", "default": "x"}],
@@ -59,6 +64,7 @@ ODD_ONE = 60
 WITHIN_S = 150.0
 REPLAY_S = 300.0
 SIZE_MS = 10_000
+SPAN_MS = 4_000
 Reading = tuple[str, int, int]
 """Sensor, value, event time in milliseconds."""
 Replay = Callable[..., Any]
@@ -105,7 +111,7 @@ def replay(medusa: Installation) -> Replay:
 def readings(medusa: Installation) -> list[Reading]:
     """The network has read all of them; one of the sensor `a` came too late, another is text."""
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
-    for fragment in ("counts", "many", "pairs"):
+    for fragment in FRAGMENTS:
         medusa.await_state("again", fragment, LaneState.RUNNING)
     base = int(time.time()) // 10 * 10_000 - 300_000
     sent = [("ab"[i // 2 % 2], i, base + i * 500) for i in range(160)]
@@ -136,7 +142,7 @@ def _send(medusa: Installation, readings: list[Reading]) -> None:
 
 def _await_boundary(medusa: Installation, at_ms: int) -> None:
     def passed() -> bool:
-        found = [medusa.status("again", f) for f in ("counts", "many", "pairs")]
+        found = [medusa.status("again", f) for f in FRAGMENTS]
         return all(s is not None and (s.boundary_ms or 0) >= at_ms for s in found)
 
     medusa.wait_for(passed, "event time has passed", within_s=WITHIN_S)
@@ -214,6 +220,65 @@ def test_pairs_and_filtered_records_come_again_as_they_were(
         assert Counter(found) == Counter(lane)
     refused = replay("again.many", *interval, "--into", "many-once-more", code=65)
     assert "it holds records" in refused["error"]["message"]
+
+
+def _md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest().encode()
+
+
+def _by_id(records: list[KafkaRecord]) -> dict[bytes | None, KafkaRecord]:
+    """The last record of each id."""
+    return {dict(record.headers)[RESULT_ID]: record for record in records}
+
+
+def test_corrections_bring_an_output_up_to_what_is_computed_again(
+    medusa: Installation, replay: Replay, readings: list[Reading]
+) -> None:
+    """The window that a late record belongs to, once; read by id the topic is then right."""
+    base = readings[0][2]
+    interval = ("--from", rfc3339(base), "--to", rfc3339(base + 55_000), "--as-corrections")
+    before = medusa.records("again-sums")
+    done = replay("again.sums", *interval, "--yes")
+    assert (done["changed"], done["added"], done["removed"]) == (1, 0, 0)
+    *there, correction = medusa.records("again-sums")
+    headers = dict(correction.headers)
+    assert headers[CORRECTION] == b"1"
+    assert headers[RESULT_ID] == str(base + 20_000).encode() + b"/" + _md5(b'{"sensor":"a"}')
+    (old,) = [record for record in before if record.headers == correction.headers[:1]]
+    assert (old.key, old.partition, old.timestamp_ms) == (
+        correction.key, correction.partition, base + 20_000,
+    )  # fmt: skip
+    merged = _by_id([*there, correction])
+    rows = [
+        medusa.decode(record.value)
+        for record in merged.values()
+        if base < record.timestamp_ms <= base + 60_000
+    ]
+    assert _windows(rows) == _expected(readings, base, base + 60_000)
+    again = replay("again.sums", *interval, "--yes")
+    assert (again["changed"], again["added"], again["removed"]) == (0, 0, 0)
+
+
+def test_corrections_add_the_pairs_of_a_late_record(
+    medusa: Installation, replay: Replay, readings: list[Reading]
+) -> None:
+    """A lane and a replay give one pair the same id; and so they do for a single record."""
+    base = readings[0][2]
+    interval = ("--from", rfc3339(base), "--to", rfc3339(base + 60_000), "--as-corrections")
+    sensor, late, at = readings[-1]
+    partners = [
+        value
+        for s, value, time_ms in readings[:-1]
+        if s == sensor and value % 2 == 1 and abs(time_ms - at) <= SPAN_MS
+    ]
+    done = replay("again.pairs", *interval, "--yes")
+    assert (done["changed"], done["added"], done["removed"]) == (0, len(partners), 0)
+    added = medusa.decoded("again-pairs")[-len(partners) :]
+    assert sorted((row["a"], row["b"]) for row in added) == [(v, late) for v in sorted(partners)]
+    nothing = replay("again.many", *interval)
+    assert (nothing["dry_run"], nothing["changed"], nothing["added"]) == (True, 0, 0)
+    assert nothing["removed"] == 0
+    assert nothing["offsets"] > 0
 
 
 def test_a_record_stands_for_its_event_time(replay: Replay, readings: list[Reading]) -> None:

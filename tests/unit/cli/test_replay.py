@@ -22,6 +22,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.dead_letters import Context, headers
+from pipeline.lanes.ids import CORRECTION, RESULT_ID
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
@@ -42,8 +43,16 @@ boxes:
   fast: {filter: speeds, where: n > 3}
 outputs:
   speeds: {topic: car-speeds}
-  fast: {topic: fast-cars}
+  fast: {topic: fast-cars, corrections: true}
 """
+READER = """\
+network: readers
+streams:
+  fast: {topic: fast-cars, subject: fast-cars-value, event_time: window_end}
+boxes:
+  slow: {filter: fast, where: n < 100}
+"""
+FAST = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("fast"))
 
 
 @dataclass
@@ -116,7 +125,7 @@ def test_without_yes_it_says_what_it_would_do_and_does_nothing(scene: Scene) -> 
 
 def test_with_yes_results_are_written_into_a_new_topic(scene: Scene) -> None:
     """Keys, values and timestamps as computed; what is left out is told."""
-    scene.engine.made = [(b"k", b"v", BASE + 20_000, -1)]
+    scene.engine.made = [(b"k", b"v", BASE + 20_000, -1, None)]
     called = scene.replay("cars.speeds", "--from", at(12), "--yes", "-o", "json")
     assert called.code == 0, called.err
     assert (called.data["dry_run"], called.data["written"]) == (False, 1)
@@ -141,7 +150,7 @@ def test_no_results_make_no_topic(scene: Scene) -> None:
 
 def test_a_topic_is_used_if_it_holds_nothing(scene: Scene) -> None:
     """A run that was killed leaves such a one; records or other partitions are refused."""
-    scene.engine.made = [(None, b"v", BASE + 20_000, -1)]
+    scene.engine.made = [(None, b"v", BASE + 20_000, -1, None)]
     scene.world.kafka.add("left", 4)
     arguments = ("cars.speeds", "--from", at(12), "--yes", "--into")
     assert scene.replay(*arguments, "left").code == 0
@@ -179,6 +188,64 @@ def test_a_record_stands_for_its_event_time(scene: Scene) -> None:
     assert "the partition holds the offsets 0 up to 30" in gone.err
     assert scene.replay("cars.speeds", "--from", "car-sightings/4").code == 64
     assert "is no input of cars.speeds" in scene.replay("speeds", "--from", "other/0/4").err
+
+
+@pytest.fixture
+def fast(scene: Scene) -> Scene:
+    """The fragment whose output takes corrections has run as well, and has written a result."""
+    read = {InputPartition(StreamName("speeds"), TopicName("car-speeds"), 0): Offset(1)}
+    marker = CommitMarker(
+        Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
+        BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
+    )  # fmt: skip
+    scene.world.log.values[FAST.markers] = encode_marker(marker)
+    scene.log.records += [
+        KafkaRecord(TopicName("car-speeds"), 0, Offset(0), Millis(BASE + 20_000), b"k", b"in"),
+        KafkaRecord(
+            TopicName("fast-cars"), 0, Offset(0), Millis(BASE + 20_000), b"k", b"old",
+            ((RESULT_ID, b"car-speeds/0/0"),),
+        ),
+    ]  # fmt: skip
+    return scene
+
+
+def test_corrections_are_compared_first_and_written_with_yes(fast: Scene) -> None:
+    """With the id and the number of the correction; a second run has nothing to write."""
+    fast.engine.made = [(b"k", b"new", BASE + 20_000, -1, b"car-speeds/0/0")]
+    arguments = ("cars.fast", "--from", at(1), "--as-corrections")
+    would = fast.replay(*arguments)
+    assert would.code == 0, would.err
+    assert "compared with 1 result in fast-cars: 1 changed, 0 added, 0 removed" in would.out
+    assert "nothing was done; --yes does it" in would.out
+    assert len(fast.into("fast-cars")) == 1
+    done = fast.replay(*arguments, "--yes", "-o", "json")
+    assert done.code == 0, done.err
+    assert {k: done.data[k] for k in ("dry_run", "into", "changed", "added", "removed")} == {
+        "dry_run": False, "into": "fast-cars", "changed": 1, "added": 0, "removed": 0,
+    }  # fmt: skip
+    _, written = fast.into("fast-cars")
+    assert (written.key, written.value, written.timestamp_ms) == (b"k", b"new", BASE + 20_000)
+    assert written.headers == ((RESULT_ID, b"car-speeds/0/0"), (CORRECTION, b"1"))
+    again = fast.replay(*arguments, "--yes")
+    assert "nothing has to be corrected" in again.out
+    assert len(fast.into("fast-cars")) == len((written, would))
+
+
+def test_corrections_need_readers_that_take_them(fast: Scene) -> None:
+    """The output has to say so; and they go nowhere else, nor are they made of a part."""
+    arguments = ("--from", at(1), "--as-corrections")
+    refused = fast.replay("cars.speeds", *arguments)
+    assert refused.code == 65
+    assert "the output takes no corrections" in refused.err
+    assert "corrections: true" in refused.err
+    assert fast.replay("cars.fast", *arguments, "--into", "x").code == 64
+    assert fast.replay("cars.fast", *arguments, "--incomplete").code == 64
+    Path("readers.yaml").write_text(READER)
+    deployed = fast.medusa("deploy", "-f", "readers.yaml", "--no-wait", opener=opener(fast.world))
+    assert deployed.code == 0, deployed.err
+    refused = fast.replay("cars.fast", *arguments)
+    assert refused.code == 65
+    assert "cannot be corrected while a fragment reads it: readers.slow" in refused.err
 
 
 def test_what_never_ran_has_nothing_to_replay(scene: Scene) -> None:

@@ -1,7 +1,7 @@
 """Connections of a command to in-memory twins."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range
-from pipeline.replay.write import Record
+from pipeline.replay.write import Result
 from pipeline.settings import Settings
 from tests.unit.deploy.twins import NOW, TwinKafka, World
 
@@ -84,14 +84,6 @@ class TwinWriter:
         record = KafkaRecord(topic, 0, Offset(before), time_ms, key, value, more["headers"])
         self._open.append(record)
 
-    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
-        """Add many records; returns how many."""
-        count = 0
-        for key, value, timestamp_ms, _ in records:
-            self.send(topic, key, value, timestamp_ms=timestamp_ms, headers=())
-            count += 1
-        return count
-
     def commit(self, _deadline: Deadline) -> None:
         """Make it visible."""
         self._log.records += self._open
@@ -101,7 +93,7 @@ class TwinWriter:
 class TwinRecomputer:
     """Computes what it was given; remembers for which ranges and period."""
 
-    made: list[Record] = field(default_factory=list)
+    made: list[Result] = field(default_factory=list)
     times: dict[Offset, Millis] = field(default_factory=dict)
     asked: list[tuple[tuple[Range, ...], Period]] = field(default_factory=list)
     failed: Counter[str] = field(default_factory=Counter)
@@ -115,7 +107,7 @@ class TwinRecomputer:
         self.asked.append((ranges, period))
         return {"undecodable": 1}
 
-    def results(self, _ranges: tuple[Range, ...], _period: Period) -> Iterator[Record]:
+    def results(self, _ranges: tuple[Range, ...], _period: Period) -> Iterator[Result]:
         """As they were given; one of them cannot be computed."""
         yield from self.made
         self.failed["evaluation_failed"] += 1

@@ -9,10 +9,10 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.model import Network, Origin
 from pipeline.network.types import Columns
-from pipeline.planner.digest import fragment_digest, plan_digest
+from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from tests.unit.planner.networks import OWNER, column, external, filtered, network
+from tests.unit.planner.networks import OWNER, column, external, filtered, joined, network
 
 SOURCE = external("s", column("a"))
 KEPT = filtered("kept", SOURCE, "`a` > 1")
@@ -26,6 +26,10 @@ def _fragment(of: Network) -> Fragment:
 
 def _with_source(**changes: object) -> Network:
     return replace(BASE, streams=(replace(SOURCE, **changes),))  # type: ignore[arg-type]  # keywords
+
+
+def _corrected(of: Network) -> Network:
+    return replace(of, outputs=tuple(replace(o, corrections=True) for o in of.outputs))
 
 
 def _with_where(change: Callable[[Filter], Filter]) -> Network:
@@ -64,6 +68,16 @@ def test_what_decides_what_runs_changes_the_digest(other: Network) -> None:
 def test_what_decides_nothing_keeps_the_digest(other: Network) -> None:
     """How something is written or how a topic would be created restarts nothing."""
     assert fragment_digest(_fragment(other)) == fragment_digest(_fragment(BASE))
+
+
+def test_ids_belong_to_the_state_of_a_join_alone() -> None:
+    """Rows that wait for a partner keep theirs; a fragment without state, or a window, has none."""
+    kept = _corrected(BASE)
+    assert fragment_digest(_fragment(kept)) != fragment_digest(_fragment(BASE))
+    assert state_digest(_fragment(kept)) == state_digest(_fragment(BASE))
+    pairs = joined("pairs", SOURCE, SOURCE, (("a", "a"),), {"a": "`left`.`a`"})
+    base = network((SOURCE,), (pairs,), ("pairs",))
+    assert state_digest(_fragment(_corrected(base))) != state_digest(_fragment(base))
 
 
 def test_plan_digest_covers_topics() -> None:

@@ -1,4 +1,5 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -6,8 +7,9 @@ from brokers.records import NewTopicSpec
 from pipeline.clock import Deadline
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import TopicName
+from pipeline.lanes.ids import RESULT_ID
 from pipeline.replay import write as module
-from pipeline.replay.write import RECORDS_AT_ONCE, Record, Target, write
+from pipeline.replay.write import RECORDS_AT_ONCE, Result, Target, write
 from tests.unit.deploy.twins import TwinClock, TwinKafka
 
 TOPIC = TopicName("out.replay-1")
@@ -16,12 +18,13 @@ TOPIC = TopicName("out.replay-1")
 class TwinWriter:
     """Remembers what was called; what was sent counts once it is committed."""
 
-    def __init__(self, clock: TwinClock, *, slow_s: float = 0.0) -> None:
+    def __init__(self, clock: TwinClock, *, slow_s: float = 0.0, topic: TopicName = TOPIC) -> None:
         self._clock = clock
+        self._topic = topic
         self._slow_s = slow_s
         self.calls: list[str] = []
-        self.open: list[Record] = []
-        self.visible: list[Record] = []
+        self.open: list[Result] = []
+        self.visible: list[Result] = []
 
     def start(self, _deadline: Deadline) -> None:
         """Nobody else writes."""
@@ -31,12 +34,12 @@ class TwinWriter:
         """Open a transaction."""
         self.calls.append("begin")
 
-    def send_many(self, _topic: TopicName, records: Iterable[Record]) -> int:
-        """Take all of them; it may last."""
-        part = list(records)
-        self.open += part
+    def send(self, topic: TopicName, key: bytes | None, value: bytes | None, **more: Any) -> None:
+        """Take it; it may last."""
+        assert topic == self._topic
+        result = dict(more["headers"]).get(RESULT_ID)
+        self.open.append((key, value or b"", more["timestamp_ms"], more["partition"], result))
         self._clock.sleep(self._slow_s)
-        return len(part)
 
     def commit(self, _deadline: Deadline) -> None:
         """All of it is seen."""
@@ -48,9 +51,9 @@ class TwinWriter:
         self.calls.append("abort")
 
 
-def records(count: int) -> Iterator[Record]:
+def records(count: int) -> Iterator[Result]:
     """So many results."""
-    return ((b"k", str(n).encode(), n, -1) for n in range(count))
+    return ((b"k", str(n).encode(), n, -1, None) for n in range(count))
 
 
 def target(told: list[int] | None = None) -> Target:
@@ -66,9 +69,18 @@ def test_everything_is_one_transaction() -> None:
     count = 2 * RECORDS_AT_ONCE + 1
     assert write(records(count), target(told), writer, kafka, clock) == count
     assert writer.calls == ["start", "begin", "commit"]
-    assert [value for _, value, _, _ in writer.visible] == [str(n).encode() for n in range(count)]
+    assert [value for _, value, *_ in writer.visible] == [str(n).encode() for n in range(count)]
     assert told == [RECORDS_AT_ONCE, 2 * RECORDS_AT_ONCE, count]
     assert TOPIC in kafka.topics
+
+
+def test_ids_go_with_the_results() -> None:
+    """So that a copy can be compared by them."""
+    clock = TwinClock()
+    writer = TwinWriter(clock)
+    made = [(b"k", b"v", 1, 0, b"id"), (b"k", b"w", 2, 0, None)]
+    assert write(made, target(), writer, TwinKafka(), clock) == len(made)
+    assert writer.visible == made
 
 
 def test_without_results_there_is_no_topic() -> None:
@@ -82,7 +94,7 @@ def test_without_results_there_is_no_topic() -> None:
 def test_what_fails_midway_leaves_nothing() -> None:
     """The transaction is given up, and the topic that was made for it goes."""
 
-    def failing() -> Iterator[Record]:
+    def failing() -> Iterator[Result]:
         yield from records(3)
         raise RetryError("Spark failed")
 

@@ -200,6 +200,7 @@ class Batch:
     facts: BatchFacts
     rows: Sequence[tuple[bytes, int, str | None]] = ()
     wrong: list[Rejected] = field(default_factory=list)
+    ids: Sequence[bytes] = ()
     asked_late_ms: Millis | None = None
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
@@ -211,6 +212,7 @@ class Batch:
                 "timestamp_ms": pa.array([time for _, time, _ in self.rows], pa.int64()),
                 "partition": pa.array([0 for _ in self.rows], pa.int32()),
                 "reason": pa.array([reason for _, _, reason in self.rows], pa.string()),
+                **({"id": pa.array(self.ids, pa.binary())} if self.ids else {}),
             }
         )
 

@@ -4,8 +4,10 @@ from pipeline.ids import Millis
 from pipeline.spark.results import ROWS_AT_ONCE, Results
 
 
-def results(*rows: tuple[bytes | None, bytes, int, str | None]) -> Results:
-    """Rows of (key, value, time, reason)."""
+def results(
+    *rows: tuple[bytes | None, bytes, int, str | None], ids: tuple[bytes, ...] = ()
+) -> Results:
+    """Rows of (key, value, time, reason), with ids if they have some."""
     keys, values, times, reasons = (list(c) for c in zip(*rows, strict=True)) if rows else [[]] * 4
     return Results(
         pa.table(
@@ -15,6 +17,7 @@ def results(*rows: tuple[bytes | None, bytes, int, str | None]) -> Results:
                 "timestamp_ms": pa.array(times, pa.int64()),
                 "partition": pa.array([-1] * len(rows), pa.int32()),
                 "reason": pa.array(reasons, pa.string()),
+                **({"id": pa.array(ids, pa.binary())} if ids else {}),
             }
         )
     )
@@ -33,6 +36,12 @@ def test_what_failed_is_kept_apart() -> None:
     assert list(mixed.records()) == [(b"k", b"fine", 1, -1)]
     assert list(mixed.failed()) == [("evaluation_failed:1", b"inputs", 2)]
     assert list(results((b"k", b"fine", 1, None)).failed()) == []
+
+
+def test_ids_come_with_the_records() -> None:
+    """Of results that have them; what failed has none to tell."""
+    mixed = results((b"k", b"x", 1, None), (None, b"y", 2, "evaluation_failed:1"), ids=(b"1", b"2"))
+    assert list(mixed.identified()) == [(b"k", b"x", 1, -1, b"1")]
 
 
 def test_times() -> None:

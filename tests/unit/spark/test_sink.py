@@ -11,6 +11,7 @@ from pipeline.errors import (
 )
 from pipeline.lanes import codec
 from pipeline.lanes.events import BatchFinished
+from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, TooManyDeadLettersError
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
@@ -61,6 +62,19 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
     (event,) = events
     assert isinstance(event, BatchFinished)
     assert (event.rows_out, event.marker) == (2, marker)
+
+
+def test_results_of_an_output_that_takes_corrections_carry_their_ids() -> None:
+    """As a header; the marker counts them as it counts others."""
+    planned = stateless()
+    planned = replace(planned, output=replace(planned.output, corrections=True))
+    log, events = Log(), list[Event]()
+    rows = [(b"a", NOW + 1, None), (b"b", NOW + 2, "evaluation_failed:::"), (b"c", NOW + 3, None)]
+    written = sink(log, events, planned)
+    write(written, Batch(facts(0, 5), rows, ids=[b"in/0/1", b"in/0/2", b"in/0/3"]))
+    assert log.values["net.moving"] == [b"a", b"c"]
+    assert log.headers["net.moving"] == [{RESULT_ID: b"in/0/1"}, {RESULT_ID: b"in/0/3"}]
+    assert written.marker.totals.records_out == len(log.values["net.moving"])
 
 
 def test_a_batch_that_was_written_before_is_executed_but_not_written_again() -> None:
