@@ -38,6 +38,7 @@ _ZOOKEEPER = Form(
     rf"{_ADDRESSES}(/[^\s,]*)?",
     "HOST:PORT, or several of them with commas between, and perhaps a path: HOST:PORT/medusa",
 )
+_SESSION = Form(r"([1-9]|[1-5][0-9]|60)s", "whole seconds, from 1s to 60s")
 _URL = Form(rf"https?://([^\s/@]+@)?{_ADDRESS}(/\S*)?", "http:// or https:// and HOST:PORT")
 _PASSWORD = re.compile(r"//[^/\s]*@")
 _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
@@ -73,6 +74,13 @@ SETTINGS: tuple[Setting, ...] = (
         _ZOOKEEPER,
     ),
     Setting(
+        "zookeeper.session_timeout",
+        "ZOOKEEPER_SESSION_TIMEOUT",
+        "10s",
+        "how long a node may be silent before others take over what it ran",
+        _SESSION,
+    ),
+    Setting(
         "registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry", _URL
     ),
     Setting(
@@ -101,6 +109,7 @@ class Settings:
     data: str
     kafka_bootstrap_servers: str
     zookeeper_connect: str
+    zookeeper_session_timeout: str
     registry_url: str
     spark_master: str
     spark_memory: str

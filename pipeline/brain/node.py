@@ -17,6 +17,7 @@ from brokers.embedded.java import find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.zookeeper import ZooKeeperStore
+from pipeline import durations
 from pipeline.brain import polls
 from pipeline.brain.agent import Agent, Mailbox
 from pipeline.brain.opening import unless_stopped
@@ -214,7 +215,8 @@ class _Start:
 def _connect(settings: Settings, undo: ExitStack) -> Servers:
     """Connect to everything, or to nothing."""
     with ExitStack() as attempt:
-        store = ZooKeeperStore.connect(settings.zookeeper_connect, SERVER_TIMEOUT_S)
+        session_s = durations.parse(settings.zookeeper_session_timeout) / 1_000
+        store = ZooKeeperStore.connect(settings.zookeeper_connect, SERVER_TIMEOUT_S, session_s)
         attempt.callback(store.close)
         catalog = Catalog(store, Znodes(""))
         catalog.ensure_format()

@@ -30,7 +30,7 @@ from pipeline.lanes.events import FragmentId as Id
 
 CATALOG_PAUSE_S = 0.3
 CATALOG_FULL_S = 5.0
-"""Also without a change the catalog is read in full this often: a node may have gone."""
+"""Also without a change of networks or nodes the catalog is read in full this often."""
 ENDS_PAUSE_S = 0.25
 ENGINE_PAUSE_S = 0.5
 BOUNDARY_POLL_S = 0.5
@@ -144,7 +144,7 @@ class CatalogPoll:
         self._session = catalog.session
         self._clock = clock
         self._tell = tell
-        self._seen: int | None = None
+        self._seen: tuple[int, tuple[NodeId, ...]] | None = None
         self._read_at_s = 0.0
 
     def look(self) -> float:
@@ -158,11 +158,11 @@ class CatalogPoll:
                 session = self._catalog.session
                 self._catalog.register_node(self._record)
                 self._session = session
-            revision = self._catalog.revision()
-            if revision != self._seen or now_s - self._read_at_s > CATALOG_FULL_S:
+            there = self._catalog.revision(), self._catalog.node_names()
+            if there != self._seen or now_s - self._read_at_s > CATALOG_FULL_S:
                 desired = self._desired()
                 self._tell(CatalogRead(desired))
-                self._seen, self._read_at_s = revision, now_s
+                self._seen, self._read_at_s = there, now_s
         except MedusaError:
             self._lost()
             raise

@@ -1,0 +1,205 @@
+"""From kill -9 of a node to the next stable output, by parts.
+
+    python -m benchmarks.recovery                        # three times each
+    python -m benchmarks.recovery --session-timeout 10s
+
+Cold: a new process of the same name is started at once, as a supervisor does, and opens Java and
+Spark. Warm: another node, whose session runs a network of its own, takes the fragment over as soon
+as the session of the dead one has ended in ZooKeeper. Both go on from the same checkpoints.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from benchmarks.harness import median
+from benchmarks.soak_feed import DOCUMENT, SCHEMA, Load
+from pipeline.cli.project import load_project
+from pipeline.errors import MedusaError
+from pipeline.ids import NetworkName
+from pipeline.lanes.codec import decode_marker
+from pipeline.lanes.positions import Positions
+from pipeline.planner.plan import Fragment
+from tests.faults.nodes import Node
+from tests.faults.world import RunFailedError, Running, World, node_settings, world
+
+OUTPUT_WITHIN_S = 120.0
+SETTLE_S = 15.0
+"""A lane is given so long to be past its cold first batches before it is struck."""
+BESIDE_MAX = 8
+"""So many networks are deployed at most until the other node has taken one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Seconds from the blow.
+
+    Args:
+        ready: a node takes up fragments; 0 when another one was there.
+        taken: the fragment has its new owner, and the lane's first marker is written.
+        batch: the first batch of the new owner is written.
+        output: the first stable result is there.
+    """
+
+    ready: float
+    taken: float
+    batch: float
+    output: float
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run both, and print medians."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.recovery",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--repeat", type=int, default=3, help="blows of each kind (%(default)s)")
+    parser.add_argument("--rate", type=int, default=1_000, help="readings a second (%(default)s)")
+    parser.add_argument(
+        "--session-timeout", default="2s", help="of the nodes' ZooKeeper sessions (%(default)s)"
+    )
+    options = parser.parse_args(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="medusa-recovery-"))
+    cache = Path(load_project({}, os.environ, Path.cwd()).settings.cache).expanduser()
+    try:
+        with world(folder, cache.absolute()) as made:
+            _run(made, options)
+    except (RunFailedError, MedusaError) as error:
+        print(f"failed: {error}")
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _run(made: World, options: argparse.Namespace) -> None:
+    made.node = _node(made, "first", options.session_timeout)
+    plan = made.deploy("struck", DOCUMENT.replace("{name}", "struck"), {"readings.avsc": SCHEMA})
+    schema_id = made.registry.register("struck-readings-value", SCHEMA)
+    load = Load(made.stack.kafka_bootstrap_servers, "struck-readings", schema_id, options.rate)
+    running = made.run("struck", plan, load)
+    (fragment,) = plan.fragments
+    made.restart()
+    made.await_stable(_now_ms())
+    print(f"{options.rate:,} readings a second, sessions of {options.session_timeout}")
+    cold, warm = [], []
+    for _ in range(options.repeat):
+        time.sleep(SETTLE_S)
+        cold.append(_cold(made, running, fragment))
+        print(f"cold: {_words(cold)}", flush=True)
+    for number in range(options.repeat):
+        spare = _spare(made, number, options.session_timeout)
+        time.sleep(SETTLE_S)
+        warm.append(_warm(made, running, fragment, spare))
+        print(f"warm: {_words(warm)}", flush=True)
+    load.stop()
+
+
+def _cold(made: World, running: Running, fragment: Fragment) -> Parts:
+    began, epoch = time.monotonic(), _epoch(running, fragment)
+    made.node.kill()
+    made.restart()
+    return _parts(made, running, fragment, (began, epoch, time.monotonic()))
+
+
+def _warm(made: World, running: Running, fragment: Fragment, spare: Node) -> Parts:
+    began, epoch = time.monotonic(), _epoch(running, fragment)
+    made.node.kill()
+    made.node = spare
+    return _parts(made, running, fragment, (began, epoch, began))
+
+
+def _parts(
+    made: World, running: Running, fragment: Fragment, since: tuple[float, int, float]
+) -> Parts:
+    began, epoch, ready = since
+
+    def markers() -> list[tuple[float, Positions]]:
+        found = []
+        for one in running.observer.seen(fragment.names.markers):
+            if one.record.value is None or one.at_s < began:
+                continue
+            marker = decode_marker(one.record.value, "marker")
+            if marker.epoch > epoch:
+                found.append((one.at_s, marker.end))
+        return found
+
+    def first_batch() -> float | None:
+        seen = markers()
+        return next((at for at, end in seen if end != seen[0][1]), None)
+
+    def output() -> float | None:
+        batch = first_batch()
+        topic = fragment.output.topic
+        return None if batch is None else running.observer.first_since([topic], batch - 0.5)
+
+    made.wait(lambda: output() is not None, "output", OUTPUT_WITHIN_S)
+    taken, batch, first = markers()[0][0], first_batch(), output()
+    assert batch is not None  # noqa: S101 - it was waited for
+    assert first is not None  # noqa: S101 - as above
+    return Parts(*(round(at - began, 2) for at in (ready, taken, batch, first)))
+
+
+def _spare(made: World, number: int, session_timeout: str) -> Node:
+    """Another node on the same checkpoints, whose session has run a network for a while."""
+    spare = _node(made, f"spare{number}", session_timeout)
+    spare.start()
+    made.await_ready(spare)
+    for one in range(BESIDE_MAX):
+        name = f"beside{number}_{one}"
+        document = DOCUMENT.replace("{name}-readings", "struck-readings").replace("{name}", name)
+        plan = made.deploy(name, document, {"readings.avsc": SCHEMA})
+        (fragment,) = plan.fragments
+        if _owner(made, name, fragment) == spare.name:
+            return spare
+    raise RunFailedError(f"{spare.name} took none of {BESIDE_MAX} networks")
+
+
+def _owner(made: World, network: str, fragment: Fragment) -> str:
+    """The node that has taken a fragment; waits for one."""
+
+    def find() -> str:
+        found = made.catalog.owner(NetworkName(network), fragment.name)
+        return "" if found is None else found.node
+
+    made.wait(lambda: bool(find()), f"{network} has an owner", OUTPUT_WITHIN_S)
+    return find()
+
+
+def _node(made: World, name: str, session_timeout: str) -> Node:
+    settings = {
+        **node_settings(made.stack),
+        "zookeeper.session_timeout": session_timeout,
+    }
+    node = Node(name, made.folder / name, made.folder / "checkpoints", settings)
+    made.others.append(node)
+    return node
+
+
+def _epoch(running: Running, fragment: Fragment) -> int:
+    marker = running.marker(fragment)
+    return -1 if marker is None else int(marker.epoch)
+
+
+def _words(found: Sequence[Parts]) -> str:
+    """The last one, and the medians of all so far."""
+    parts = []
+    for field in fields(Parts):
+        seconds = [float(getattr(one, field.name)) for one in found]
+        parts.append(f"{field.name} {seconds[-1]:.1f} s (median {median(seconds):.1f})")
+    return ", ".join(parts)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
