@@ -249,11 +249,9 @@ def test_corrections_bring_an_output_up_to_what_is_computed_again(
         correction.key, correction.partition, base + 20_000,
     )  # fmt: skip
     merged = _by_id([*there, correction])
-    rows = [
-        medusa.decode(record.value)
-        for record in merged.values()
-        if base < record.timestamp_ms <= base + 60_000
-    ]
+    rows = medusa.decode(
+        [record.value for record in merged.values() if base < record.timestamp_ms <= base + 60_000]
+    )
     assert _windows(rows) == _expected(readings, base, base + 60_000)
     again = replay("again.sums", *interval, "--yes")
     assert (again["changed"], again["added"], again["removed"]) == (0, 0, 0)
@@ -274,7 +272,7 @@ def test_corrections_add_the_pairs_of_a_late_record(
     done = replay("again.pairs", *interval, "--yes")
     assert (done["changed"], done["added"], done["removed"]) == (0, len(partners), 0)
     records = [r for r in medusa.records("again-pairs") if CORRECTION in dict(r.headers)]
-    added = [medusa.decode(record.value) for record in records]
+    added = medusa.decode([record.value for record in records])
     assert sorted((row["a"], row["b"]) for row in added) == [(v, late) for v in sorted(partners)]
     nothing = replay("again.many", *interval)
     assert (nothing["dry_run"], nothing["changed"], nothing["added"]) == (True, 0, 0)
