@@ -71,9 +71,9 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     medusa: Installation, dlq: Dlq
 ) -> None:
     """Before, it is refused; then the running lane looks the id up again and takes it, once."""
-    names = _deploy(medusa, "again")
+    names = _deploy(medusa, "resent")
     (reading,) = readings(1)
-    value = medusa.encoded("again-in-value", READING, {**reading, "value": 4})
+    value = medusa.encoded("resent-in-value", READING, {**reading, "value": 4})
     good = wire.split(value)
     assert isinstance(good, wire.Framed)
     later = {
@@ -82,35 +82,35 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     }
     # Ids are given in order: what is registered next is this one.
     text = json.dumps({**later, "doc": "the one before"})
-    unknown = SchemaId(medusa.registry.register("again-other-value", text) + 1)
+    unknown = SchemaId(medusa.registry.register("resent-other-value", text) + 1)
     headers = (("trace", b"1"), ("trace", b"2"), ("none", None))
     sent = wire.join(unknown, good.body + b"\x02y")
     old = reading["at"] - 1_800_000
-    medusa.send("again-in", sent, key=b"k", partition=1, timestamp_ms=old, headers=headers)
+    medusa.send("resent-in", sent, key=b"k", partition=1, timestamp_ms=old, headers=headers)
     medusa.producer.flush(10)
     _await(medusa, names.dead_letters, 1)
     (letter,) = medusa.records(names.dead_letters)
     assert dict(letter.headers)[f"{PREFIX}timestamp"] == str(old).encode()
     assert letter.timestamp_ms > reading["at"] - 1_000, "the broker stamps it when it comes"
-    listed = dlq("list", "again")["fragments"][0]
+    listed = dlq("list", "resent")["fragments"][0]
     assert (listed["letters"], listed["redriven"]) == (1, 0)
     assert listed["reasons"] == {"schema_not_found": 1}
-    refused = dlq("redrive", "again.halved", "--yes", code=65)
+    refused = dlq("redrive", "resent.halved", "--yes", code=65)
     assert "still has no such schema" in refused["error"]["message"]
-    assert medusa.registry.register("again-in-value", json.dumps(later)) == unknown
-    assert dlq("redrive", "again.halved", "--dry-run")["sent"] == 1
+    assert medusa.registry.register("resent-in-value", json.dumps(later)) == unknown
+    assert dlq("redrive", "resent.halved", "--dry-run")["sent"] == 1
     assert len(medusa.records(names.redrive)) == 0
-    assert dlq("redrive", "again.halved", "--yes")["sent"] == 1
-    once_more = dlq("redrive", "again.halved", "--yes")
+    assert dlq("redrive", "resent.halved", "--yes")["sent"] == 1
+    once_more = dlq("redrive", "resent.halved", "--yes")
     assert (once_more["sent"], once_more["already_sent"]) == (0, 1)
-    _await(medusa, "again-out", 1)
-    assert medusa.decoded("again-out")[0]["half"] == 25.0
+    _await(medusa, "resent-out", 1)
+    assert medusa.decoded("resent-out")[0]["half"] == 25.0
     (copy,) = medusa.records(names.redrive)
     assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (
         b"k", sent, old, 1,
     )  # fmt: skip
     assert copy.headers[:3] == headers
-    assert dlq("list", "again")["fragments"][0]["redriven"] == 1
+    assert dlq("list", "resent")["fragments"][0]["redriven"] == 1
 
 
 def test_what_fails_again_counts_its_attempts_and_can_be_removed(

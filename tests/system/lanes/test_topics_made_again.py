@@ -61,16 +61,16 @@ def made_again(medusa: Installation, topic: str) -> None:
 
 def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Installation) -> None:
     """Also when it holds more by then than was ever read: of that, nothing is written."""
-    started(medusa, "again", 3)
-    made_again(medusa, "again-in")
-    send(medusa, "again", 20)
+    started(medusa, "remade", 3)
+    made_again(medusa, "remade-in")
+    send(medusa, "remade", 20)
     for box in BOXES:
-        status = medusa.await_state("again", box, LaneState.FAILED)
-        assert "topic again-in: the topic was deleted and made again" in status.last_error
+        status = medusa.await_state("remade", box, LaneState.FAILED)
+        assert "topic remade-in: the topic was deleted and made again" in status.last_error
         assert "destroy the network and deploy it again" in status.last_error
         assert (status.records_in, status.dead_letters) == (3, 0)
-    assert len(medusa.records("again.kept")) == 3
-    assert medusa.records("again.counts") == []
+    assert len(medusa.records("remade.kept")) == 3
+    assert medusa.records("remade.counts") == []
 
 
 def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation) -> None:
