@@ -129,7 +129,9 @@ def _states(
     digests = {record.fragment: record.digest for record in recorded.fragments}
     found: dict[FragmentName, KeptState] = {}
     for fragment in plan.fragments:
-        if fragment.stateful_box is None or fragment.name not in has_run:
+        if fragment.name not in has_run:
+            continue
+        if fragment.stateful_box is None and fragment.name not in choices.named:
             continue
         if choices.some or digests.get(fragment.name) != fragment_digest(fragment):
             kept = _kept_state(fragment, log)

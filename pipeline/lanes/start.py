@@ -24,6 +24,7 @@ from pipeline.planner.state import OnChange
 OTHER_DIGEST = "another version of Medusa made the state"
 """Its digest says nothing here. That the state belongs to this plan is known all the same: a deploy
 of a changed plan is refused until somebody chooses. How its query kept it is not known."""
+_ASKED = "it was asked for at deploy"
 REBUILT = BatchId(0)
 """The batch of a new incarnation that builds its state; it publishes nothing."""
 
@@ -228,6 +229,17 @@ def rebuilt(
     )
 
 
+def passed_over(marker: CommitMarker, earliest: Positions) -> CommitMarker:
+    """The marker with nothing before the oldest offsets that its topics still hold."""
+
+    def held(positions: Positions) -> Positions:
+        return {at: max(offset, earliest.get(at, offset)) for at, offset in positions.items()}
+
+    return replace(
+        marker, start=held(marker.start), end=held(marker.end), needed=held(marker.needed)
+    )
+
+
 def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
     """The marker for exactly the partitions in `starts`, which is where new ones begin."""
     if marker.end.keys() == starts.keys():
@@ -257,6 +269,8 @@ def _without_state(
 
     The checkpoint of another plan may have other inputs, or a state.
     """
+    if wanted.on_change is OnChange.EMPTY:
+        return BeginAt(marker, _ASKED)
     changed = marker.state != wanted.state
     problem = "its plan has changed" if changed else _problem(marker, checkpoint)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
@@ -273,12 +287,11 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
     """What somebody chose for a state that does not fit. What is promised stays promised."""
     closed = [ms for ms in (marker.eviction_ms, marker.boundary_ms) if ms is not None]
     eviction_ms = max(closed) if closed else None
-    why = "it was asked for at deploy"
     match wanted.on_change:
         case OnChange.REBUILD:
-            return Rebuild(marker, None, eviction_ms, why)
+            return Rebuild(marker, None, eviction_ms, _ASKED)
         case OnChange.EMPTY:
-            return Rebuild(marker, marker.end, eviction_ms, why)
+            return Rebuild(marker, marker.end, eviction_ms, _ASKED)
         case None:
             raise RefusedError(
                 "another version of the network made the state",

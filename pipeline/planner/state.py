@@ -19,7 +19,8 @@ class OnChange(Enum):
     REBUILD = "rebuild"
     """Compute it again from what the input topics still hold."""
     EMPTY = "empty"
-    """Begin without any: what was read before counts in no later result."""
+    """Begin without any, where it has read to: what was read before counts in no later result.
+    What its inputs no longer hold is passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,10 @@ class Fate(Enum):
 
 CHOSEN = frozenset({Fate.REBUILD, Fate.EMPTY})
 REBUILD_MEANS = "computed again from what the input topics still hold; published results stay"
-EMPTY_MEANS = "what was read before counts in no later result; published results stay"
+EMPTY_MEANS = (
+    "what was read before counts in no later result, and what is gone from its inputs in none; "
+    "published results stay"
+)
 WORDS: Mapping[Fate, str] = {
     Fate.POSITIONS: "it goes on at its positions: nothing is lost or repeated",
     Fate.KEPT: "its state is kept: it goes on exactly where it is",
@@ -91,8 +95,10 @@ def fate(fragment: Fragment, kept: KeptState | None, choices: Choices) -> Fate:
         kept: its state; None when it has none worth keeping, because nothing was read.
         choices: what the user wants.
     """
-    if fragment.stateful_box is None or kept is None:
+    if kept is None:
         return Fate.POSITIONS
+    if fragment.stateful_box is None:
+        return Fate.EMPTY if fragment.name in choices.named else Fate.POSITIONS
     fits = kept.digest == state_digest(fragment)
     chosen = choices.named.get(fragment.name, None if fits else choices.every)
     if chosen is not None:

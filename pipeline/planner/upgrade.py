@@ -73,13 +73,17 @@ class Upgrade:
     def misdirected(self) -> Iterator[Problem]:
         """What was chosen for a fragment that has no state to choose about."""
         known = {fragment.name: fragment for fragment in self.new.fragments}
-        for name in self.choices.named:
+        for name, choice in self.choices.named.items():
             fragment = known.get(name)
             if fragment is None:
                 choices = tuple(known)
                 yield Problem(f"--state names {name}, which is no fragment", choices=choices)
-            elif fragment.stateful_box is None:
-                yield Problem(f"--state names {name}, which keeps no state", box=name)
+            elif fragment.stateful_box is None and choice is not OnChange.EMPTY:
+                yield Problem(
+                    f"--state names {name}, which keeps no state",
+                    box=name,
+                    hint=f"`--state {name}=empty` lets it pass over what its inputs lack.",
+                )
             elif name not in self.current.states:
                 yield Problem(f"--state names {name}, which has read nothing yet", box=name)
 

@@ -42,12 +42,14 @@ from pipeline.lanes.start import (
     begun_anew,
     decide_start,
     first_marker,
+    passed_over,
     reassigned,
     rebuilt,
 )
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
+from pipeline.planner.state import OnChange
 from pipeline.spark.beside import Beside
 from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import emit
@@ -228,7 +230,7 @@ class StableLane:
                 sink.start(first_marker(wanted, incarnation, positions, now_ms))
                 folder = self._checkpoints.empty(epoch)
             case BeginAt(marker):
-                marker = self._reassigned(marker, lowered)
+                marker = self._where_it_stands(marker, lowered, wanted)
                 sink.start(begun_anew(marker, wanted, incarnation))
                 folder = self._checkpoints.empty(epoch)
             case Continue(marker, executed_only):
@@ -242,16 +244,31 @@ class StableLane:
                     raise RetryError("the checkpoint is gone", place=wanted.place)
                 folder = self._checkpoints.link(epoch, source)
             case Rebuild():
-                start = replace(start, marker=self._reassigned(start.marker, lowered))
+                marker = self._where_it_stands(start.marker, lowered, wanted)
+                begin = marker.end if wanted.on_change is OnChange.EMPTY else start.begin
+                start = replace(start, marker=marker, begin=begin)
                 sink.start(adopted(start.marker, epoch))
                 folder = self._checkpoints.empty(epoch)
-                begin, lowered = self._rebuild(start, folder, incarnation, lowered)
-                sink.start(rebuilt(start, begin, wanted, incarnation))
+                read_from, lowered = self._rebuild(start, folder, incarnation, lowered)
+                sink.start(rebuilt(start, read_from, wanted, incarnation))
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
+
+    def _where_it_stands(
+        self, marker: CommitMarker, lowered: Lowered, wanted: Wanted
+    ) -> CommitMarker:
+        """The marker for the partitions that there are, and what was chosen to be passed over."""
+        marker = self._reassigned(marker, lowered)
+        if wanted.on_change is not OnChange.EMPTY:
+            return marker
+        held = passed_over(marker, self._log_of_inputs().earliest(lowered))
+        skipped = sum(held.end[at] - offset for at, offset in marker.end.items())
+        if skipped:
+            self._log.warning("%d offsets that were never read are passed over", skipped)
+        return held
 
     def _reassigned(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
         return reassigned(marker, self._host.surveyor.positions_for(lowered, marker.end))
@@ -325,7 +342,10 @@ class StableLane:
             self._run_query(lowered, folder, sink)
         except LostDataError as error:
             self._topics.ask()()
-            raise self._log_of_inputs().overtaken(sink.marker, lowered) or error from error
+            raise (
+                self._log_of_inputs().overtaken(sink.marker, lowered, self._settings.fragment.name)
+                or error
+            ) from error
 
     def _run_query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
 

@@ -12,7 +12,7 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
 from pipeline.clock import Clock, rfc3339
 from pipeline.errors import BrokenInvariantError, RefusedError
-from pipeline.ids import Offset, TopicName
+from pipeline.ids import FragmentName, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.markers import CommitMarker
@@ -22,7 +22,7 @@ from pipeline.spark.lowered import Lowered, TopicRole
 
 READ_TIMEOUT_S = 60.0
 _OVERTAKEN = (
-    "nothing of it can be had back from Kafka: destroy the network and deploy it again to go on "
+    "nothing of it can be had back from Kafka: deploy with `--state {fragment}=empty` to go on "
     "without these records, and raise `retention.ms` of the topic if it is to be down for so long"
 )
 
@@ -79,7 +79,7 @@ class Log:
             RefusedError: a topic no longer holds what the state needs.
             UnavailableError: Kafka does not answer.
         """
-        earliest = self._earliest(lowered)
+        earliest = self.earliest(lowered)
         end = start.marker.end
         begin = _from_earliest(end, earliest, lowered) if start.begin is None else start.begin
         for at in sorted(begin):
@@ -88,9 +88,11 @@ class Log:
         gone = (one for one in self._left_out(dead_letters) if within(one, begin, end))
         return Rebuilding(start, begin, tuple(sorted(set(gone))))
 
-    def overtaken(self, marker: CommitMarker, lowered: Lowered) -> RefusedError | None:
+    def overtaken(
+        self, marker: CommitMarker, lowered: Lowered, fragment: FragmentName
+    ) -> RefusedError | None:
         """What a lane was to read next and cannot any more, in words; None if it is all there."""
-        earliest = self._earliest(lowered)
+        earliest = self.earliest(lowered)
         latest = self.admin.end_offsets({at.topic for at in marker.end})
         for at, read in sorted(marker.end.items()):
             place = f"topic {at.topic}, partition {at.partition}"
@@ -102,7 +104,7 @@ class Log:
                     f"topic begins at {begins} now{since}; everything before offset {read} was "
                     f"read by {rfc3339(marker.written_at_ms)}",
                     place=place,
-                    hint=_OVERTAKEN,
+                    hint=_OVERTAKEN.format(fragment=fragment),
                 )
             if read > ends:
                 return RefusedError(
@@ -113,7 +115,8 @@ class Log:
                 )
         return None
 
-    def _earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+    def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        """The oldest offset of every partition that is read."""
         topics = {t.topic for source in lowered.sources for t in source.topics}
         starts = self.admin.start_offsets(sorted(topics))
         return {

@@ -8,6 +8,7 @@ from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
+from pipeline.planner.state import Choices, OnChange
 from tests.system.lanes.support import READING, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
@@ -107,4 +108,11 @@ def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installat
         assert "the topic begins at 10 now (20" in said
         assert "retention.ms" in said
         assert status.records_in == 3
+        assert f"--state {box}=empty" in said
     assert len(medusa.records("short.kept")) == 3
+    chosen = Choices(named={FragmentName(box): OnChange.EMPTY for box in BOXES})
+    medusa.deploy(DOCUMENT.format(name="short"), {"reading.avsc": READING}, chosen)
+    medusa.wait_for(partial(has_read, medusa, "short", 5), "the rest is read", within_s=WITHIN_S)
+    rest = [reading["value"] for reading in readings(9)[7:]]
+    kept = [row["value"] for row in medusa.decoded("short.kept")]
+    assert kept == [reading["value"] for reading in readings(3)] + rest

@@ -25,6 +25,7 @@ from pipeline.lanes.start import (
     begun_anew,
     decide_start,
     first_marker,
+    passed_over,
     reassigned,
     rebuilt,
 )
@@ -168,6 +169,19 @@ def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
         found = start(last, checkpoint(7, 7), replace(changed, on_change=choice))
         assert isinstance(found, Rebuild)
         assert (found.begin, found.eviction_ms) == (begin, 9000)
+
+
+def test_what_is_gone_is_passed_over_only_when_it_was_chosen() -> None:
+    """A lane without state begins at its marker again; positions only ever move forward."""
+    chosen = replace(STATELESS, on_change=OnChange.EMPTY)
+    found = start(marker(3), checkpoint(3), chosen)
+    assert isinstance(found, BeginAt)
+    (end,) = ends(3).values()
+    later = passed_over(found.marker, {CARS: Offset(end + 5), NEW: Offset(9)})
+    assert later.end == {CARS: end + 5}
+    assert (later.start, later.needed) == (later.end, later.end)
+    assert passed_over(found.marker, {CARS: Offset(0)}) == found.marker
+    assert isinstance(start(marker(3), checkpoint(3), STATELESS), Continue)
 
 
 def test_a_checkpoint_of_another_engine_is_not_read() -> None:

@@ -177,7 +177,7 @@ def test_a_choice_for_nothing_is_refused() -> None:
 
 
 def test_stateless_fragments_go_on_at_their_positions() -> None:
-    """Without a state there is nothing to choose, and a choice that names one is refused."""
+    """Without a state only one thing can be chosen, by name: to pass over what is gone."""
     source = external("s")
     old, new = (
         plan(network((source,), (filtered("f", source, f"`at` > {n}"),), ("f",)), OWNER)
@@ -187,9 +187,16 @@ def test_stateless_fragments_go_on_at_their_positions() -> None:
     assert found.problems == ()
     assert _item(found, "f").fate is Fate.POSITIONS
     assert "it goes on at its positions: nothing is lost or repeated" in _item(found, "f").reasons
-    named = Choices(named={FragmentName("f"): OnChange.EMPTY})
-    (problem,) = changes(new, old, _deployed(old), named).problems
+    rebuild, empty = (Choices(named={FragmentName("f"): choice}) for choice in OnChange)
+    (problem,) = changes(new, old, _deployed(old), rebuild).problems
     assert "keeps no state" in problem.message
+    ran = replace(_deployed(old), states={FragmentName("f"): KeptState("1:any", LIFE)})
+    for wanted in (old, new):
+        chosen = changes(wanted, old, ran, empty)
+        assert chosen.problems == ()
+        assert _item(chosen, "f").fate is Fate.EMPTY
+        assert chosen.chosen[FragmentName("f")][0] is OnChange.EMPTY
+    assert changes(new, old, ran, Choices(every=OnChange.EMPTY)).chosen == {}
 
 
 def test_the_key_of_a_topic_that_holds_records_cannot_change() -> None:
