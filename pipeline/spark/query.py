@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from pipeline.errors import MedusaError, RefusedError, RetryError
 from pipeline.spark.facts import Engine
@@ -92,7 +94,7 @@ class QueryRunner:
         writer = query.rows.writeStream.outputMode("append").queryName(query.name)
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
         try:
-            running = (writer.trigger(once=True) if query.once else writer).start()
+            running = _started(writer.trigger(once=True) if query.once else writer, query.folder)
             holder.append(Engine(running, query.lowered))
             ready.set()
             self._watch(running, query, holder[0])
@@ -148,6 +150,22 @@ class QueryRunner:
             _log.debug("the query ended while it was stopped: %s", first_line(error))
         finally:
             self._in_batch.release()
+
+
+def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
+    """Begin a query. Of all files Java reads only the checkpoint's here; topics come later.
+
+    Raises:
+        DamagedCheckpointError: it could not.
+    """
+    try:
+        return writer.start()
+    except Py4JJavaError as error:
+        _, *said = str(error).splitlines()
+        why = said[0].lstrip(": ") if said else type(error).__name__
+        raise DamagedCheckpointError(
+            f"the checkpoint cannot be read: {why[:500]}", place=str(folder)
+        ) from error
 
 
 _DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
