@@ -3,14 +3,17 @@
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from pipeline.catalog.records import LaneState
-from tests.system.lanes.support import READING, Installation, kill
+from pipeline.deploy.pause import pause, resume
+from pipeline.ids import FragmentName, NetworkName
+from tests.system.lanes.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -116,50 +119,53 @@ def send(medusa: Installation, topic: str, readings: list[Reading]) -> None:
     medusa.producer.flush(10)
 
 
-def has_read(medusa: Installation, name: str, box: str, records: int) -> bool:
-    """Whether a fragment's marker counts so many records."""
-    status = medusa.status(name, box)
-    return status is not None and status.records_in >= records
+@dataclass
+class Lane:
+    """A lane that is fed in parts; between two of them its checkpoint is damaged."""
 
+    medusa: Installation
+    network: str
+    box: str
+    sent: int = 0
 
-def lives(
-    medusa: Installation,
-    name: str,
-    box: str,
-    parts: list[list[Reading]],
-    damages: Sequence[Damage],
-) -> None:
-    """One life of the node for each part; between two the checkpoint is damaged."""
-    sent = 0
-    for life, part in enumerate(parts, 1):
-        process = medusa.start_node("rebuilding_node")
-        try:
-            medusa.await_node("rebuilding_node", process)
-            medusa.await_state(name, box, LaneState.RUNNING, epoch=life)
-            # Two steps, so that the first one's windows are closed before the second's are read.
-            for half in (part[: len(part) // 2], part[len(part) // 2 :]):
-                send(medusa, f"{name}-in", half)
-                sent += len(half)
-                medusa.wait_for(
-                    partial(has_read, medusa, name, box, sent), f"{sent} read", within_s=WITHIN_S
-                )
-        finally:
-            kill(process)
-        if life < len(parts):
-            damages[life - 1](medusa.folder / "checkpoints" / name / box)
-    with medusa.node("rebuilding_node"):
-        ends = [(sensor, 0, parts[-1][-1][2] + 100_000) for sensor in ("a", "b")]
-        send(medusa, f"{name}-in", ends)
-        medusa.wait_for(
-            partial(has_read, medusa, name, box, sent + 2), "the end read", within_s=WITHIN_S
+    def feed(self, readings: list[Reading]) -> None:
+        """Send in two steps, so that the first one's windows are closed before the second."""
+        half = len(readings) // 2
+        for part in (readings[:half], readings[half:]):
+            send(self.medusa, f"{self.network}-in", part)
+            self.sent += len(part)
+            self.medusa.wait_for(self._has_read, f"{self.sent} read", within_s=WITHIN_S)
+
+    def finish(self, last_ms: int) -> None:
+        """Close everything; `last_ms` is the event time of the last reading."""
+        ends = [(sensor, 0, last_ms + 100_000) for sensor in ("a", "b")]
+        self.feed(ends)
+        self.medusa.wait_for(
+            lambda: self._promised() >= last_ms + 88_000,
+            "everything before the end is closed",
+            within_s=WITHIN_S,
         )
-        closed = parts[-1][-1][2] + 100_000 - 2_000
 
-        def promised() -> bool:
-            status = medusa.status(name, box)
-            return status is not None and (status.boundary_ms or 0) >= closed - 10_000
+    def damage(self, damage: Damage) -> None:
+        """Do something to the checkpoint; nobody uses it now."""
+        damage(self.medusa.folder / "checkpoints" / self.network / self.box)
 
-        medusa.wait_for(promised, "everything before the end is closed", within_s=WITHIN_S)
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the lane rest."""
+        network, box = NetworkName(self.network), FragmentName(self.box)
+        pause(network, box, self.medusa.catalog)
+        self.medusa.await_state(self.network, self.box, LaneState.STOPPED)
+        yield
+        resume(network, box, self.medusa.catalog)
+
+    def _has_read(self) -> bool:
+        status = self.medusa.status(self.network, self.box)
+        return status is not None and status.records_in >= self.sent
+
+    def _promised(self) -> int:
+        status = self.medusa.status(self.network, self.box)
+        return 0 if status is None else status.boundary_ms or 0
 
 
 def some(start: int, count: int) -> list[Reading]:
@@ -175,7 +181,14 @@ def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -
     parts = [some(base + i * 100, 100) for i in range(len(DAMAGES) + 1)]
     late = ("a", 1_000_000, base * 250)
     parts[1].append(late)
-    lives(medusa, name, "counts", parts, tuple(DAMAGES.values()))
+    lane = Lane(medusa, name, "counts")
+    with medusa.node("damaged_node"):
+        for part, damage in zip(parts, DAMAGES.values(), strict=False):
+            lane.feed(part)
+            with lane.paused():
+                lane.damage(damage)
+        lane.feed(parts[-1])
+        lane.finish(parts[-1][-1][2])
     counts: Counter[tuple[str, int]] = Counter()
     totals: Counter[tuple[str, int]] = Counter()
     for reading in (r for part in parts for r in part if r != late):
@@ -191,7 +204,7 @@ def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -
 
 
 def test_rows_that_wait_for_a_partner_are_rebuilt_from_the_log(medusa: Installation) -> None:
-    """Every pair comes once, also those whose two rows were read in different lives."""
+    """Every pair comes once, also those whose two rows were read in different lives of a node."""
     name = "rebuilt_pairs"
     medusa.deploy(PAIRS.format(name=name), {"reading.avsc": READING})
     base = int(time.time()) // 10 * 40 - 4_000
@@ -199,7 +212,13 @@ def test_rows_that_wait_for_a_partner_are_rebuilt_from_the_log(medusa: Installat
         [("ab"[i // 2 % 2], i + j * 60, (base + i + j * 60) * 250) for i in range(60)]
         for j in range(3)
     ]
-    lives(medusa, name, "pairs", parts, [lose] * (len(parts) - 1))
+    lane = Lane(medusa, name, "pairs")
+    for part in parts:
+        with medusa.node("rebuilding_node"):
+            lane.feed(part)
+        lane.damage(lose)
+    with medusa.node("rebuilding_node"):
+        lane.finish(parts[-1][-1][2])
     rows = [reading for part in parts for reading in part]
     expected = sorted(
         (s, a, b)
