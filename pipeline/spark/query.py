@@ -99,6 +99,8 @@ class QueryRunner:
             ready.set()
             self._watch(running, query, holder[0])
         except PySparkException as error:
+            if self._raised is None and self._stop.is_set():  # a batch that begins now gives up
+                raise StoppingError from error
             raise self._failure(error, query) from error
 
     def _failure(self, error: PySparkException, query: Query) -> MedusaError:
