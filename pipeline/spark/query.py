@@ -99,13 +99,13 @@ class QueryRunner:
             ready.set()
             self._watch(running, query, holder[0])
         except PySparkException as error:
-            if self._raised is None and self._stop.is_set():  # a batch that begins now gives up
-                raise StoppingError from error
             raise self._failure(error, query) from error
 
-    def _failure(self, error: PySparkException, query: Query) -> MedusaError:
-        """What `write` raised, if that is what ended the query."""
-        return self._raised or from_spark(error, query.folder)
+    def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:
+        """What `write` raised, if that is what ended the query; a batch that begins gives up."""
+        if self._raised is not None:
+            return self._raised
+        return StoppingError() if self._stop.is_set() else from_spark(error, query.folder)
 
     def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
         # Whoever ends the query holds the lock and waits for this call, so never wait for long.
