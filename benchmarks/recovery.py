@@ -21,6 +21,7 @@ from pathlib import Path
 from benchmarks.harness import median
 from benchmarks.soak_feed import DOCUMENT, SCHEMA, Load
 from pipeline.cli.project import load_project
+from pipeline.deploy.remove import stop
 from pipeline.errors import MedusaError
 from pipeline.ids import NetworkName
 from pipeline.lanes.codec import decode_marker
@@ -148,7 +149,13 @@ def _parts(
 
 
 def _spare(made: World, number: int, session_timeout: str) -> Node:
-    """Another node on the same checkpoints, whose session has run a network for a while."""
+    """Another node on the same checkpoints, whose session has run a network for a while.
+
+    The dead node's other networks are stopped: they would take the same two cores.
+    """
+    for network in made.catalog.networks():
+        if network.network != "struck":
+            stop(network.network, made.catalog)
     spare = _node(made, f"spare{number}", session_timeout)
     spare.start()
     made.await_ready(spare)
@@ -159,6 +166,7 @@ def _spare(made: World, number: int, session_timeout: str) -> Node:
         (fragment,) = plan.fragments
         if _owner(made, name, fragment) == spare.name:
             return spare
+        stop(NetworkName(name), made.catalog)
     raise RunFailedError(f"{spare.name} took none of {BESIDE_MAX} networks")
 
 
