@@ -191,19 +191,22 @@ class KafkaAdmin:
         return found
 
     def await_decided(self, topic: TopicName) -> bool:
-        """Wait until no transaction is open in a topic: what was committed can then be read.
+        """Wait until all that a topic holds now is decided: what was committed can then be read.
 
         Kafka answers a commit as soon as it is certain, before each partition shows it.
 
         Returns:
-            False if one was still open at the deadline, as of another writer.
+            False if a transaction was still open at the deadline.
         """
         deadline = self._deadline("waiting for open transactions")
-        while self._open_transaction(topic):
+        written = self.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic, {})
+        while True:
+            decided = self.end_offsets((topic,)).get(topic, {})
+            if all(decided.get(partition, -1) >= end for partition, end in written.items()):
+                return True
             if deadline.passed:
                 return False
             self._clock.sleep(POLL_S)
-        return True
 
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
         """The oldest offset of each partition; missing topics as in `end_offsets`."""
@@ -356,11 +359,6 @@ class KafkaAdmin:
             except NoSuchTopicError:
                 continue
         return found
-
-    def _open_transaction(self, topic: TopicName) -> bool:
-        decided = self.end_offsets((topic,)).get(topic, {})
-        written = self.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic, {})
-        return any(decided.get(partition, -1) < end for partition, end in written.items())
 
     def _offsets(
         self, topics: Iterable[TopicName], spec: OffsetSpec, isolation: Isolation, what: str

@@ -9,7 +9,7 @@ from pipeline.cli.letters import label
 from pipeline.cli.replaying import Subject, kept_of
 from pipeline.cli.streams import deployed_plans
 from pipeline.counting import counted
-from pipeline.errors import RefusedError
+from pipeline.errors import RefusedError, RetryError
 from pipeline.replay.corrections import Change, Correction, Standing, standing
 from pipeline.replay.period import Period
 from pipeline.replay.ranges import whole
@@ -53,8 +53,15 @@ def stands(what: Subject, period: Period, connections: Connections) -> dict[byte
 
     Raises:
         RefusedError: it no longer holds all of it, or holds records without ids.
+        RetryError: results of the period may be in a transaction that does not end.
     """
     output = what.fragment.output
+    if not connections.topics.await_decided(output.topic):
+        raise RetryError(
+            "a transaction in the topic stays open",
+            place=f"topic {output.topic}",
+            hint="run it again",
+        )
     kept = kept_of(output, period.results_from_ms, connections)
     read = whole(kept, 0, incomplete=False)
     reader = connections.reader()
