@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
@@ -60,8 +60,8 @@ class Installation:
 
     # --- nodes --------------------------------------------------------------------------------
 
-    def start_node(self, name: str) -> "subprocess.Popen[bytes]":
-        """Start a node process; returns at once."""
+    def start_node(self, name: str) -> Child:
+        """Start a node process behind a guard; returns at once."""
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
         settings = {
@@ -75,23 +75,21 @@ class Installation:
         command = [sys.executable, "-P", "-m", "pipeline.cli.main", "node", "start"]
         command += [f"--ready-file={ready}"]
         command += [f"--set={key}={value}" for key, value in settings.items()]
-        with (self.folder / f"{name}.out").open("ab") as out:
-            return subprocess.Popen(
-                command, stdout=out, stderr=out, start_new_session=True, cwd=Path.cwd()
-            )
+        spec = ChildSpec(name, tuple(command), self.folder / f"{name}.out", Path.cwd())
+        return start_child(spec)
 
-    def await_node(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+    def await_node(self, name: str, process: Child) -> None:
         """Wait until a node takes up fragments."""
         ready = self.folder / f"{name}.ready"
 
         def up() -> bool:
-            assert process.poll() is None, (self.folder / f"{name}.out").read_text()[-4000:]
+            assert process.running, (self.folder / f"{name}.out").read_text()[-4000:]
             return ready.exists()
 
         self.wait_for(up, f"node {name} is up", within_s=READY_WITHIN_S)
 
     @contextmanager
-    def node(self, name: str) -> Iterator["subprocess.Popen[bytes]"]:
+    def node(self, name: str) -> Iterator[Child]:
         """A running node; killed with all it started when the block is left."""
         process = self.start_node(name)
         try:
@@ -202,11 +200,12 @@ def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Itera
         store.close()
 
 
-def kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a node with kill -9, with everything in its session, and wait until it is gone."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(30)
+def kill(process: Child) -> None:
+    """End a node with kill -9, Java included, and wait until it is gone."""
+    if process.running:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.stop()
 
 
 def readings(count: int, sensors: Sequence[str] = ("a", "b", "c")) -> list[dict[str, Any]]:

@@ -4,6 +4,8 @@ The newer version is made up: what it would have written is written by hand, in 
 """
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from brokers.embedded.processes import Child
 from brokers.kafka.admin import Isolation
 from brokers.versioned_store import Create, Delete, Set
 from brokers.zookeeper import ZooKeeperStore
@@ -133,10 +136,11 @@ def await_no_node(medusa: Installation, store: ZooKeeperStore) -> None:
     medusa.wait_for(lambda: not store.children(ZNODES.nodes()), "no node is up", within_s=WITHIN_S)
 
 
-def ended(medusa: Installation, process: "subprocess.Popen[bytes]") -> str:
+def ended(medusa: Installation, process: Child) -> str:
     """What a node says that ends by itself, with the exit code of a refusal."""
     try:
-        assert process.wait(90) == 65
+        medusa.wait_for(lambda: not process.running, "the node ends", within_s=90.0)
+        assert process.exit_code == 65
     finally:
         kill(process)
     return (medusa.folder / f"{NODE}.out").read_text()
@@ -246,8 +250,10 @@ def test_a_newer_commit_marker_is_refused_before_the_fragment_is_claimed(
     with medusa.node(NODE) as process:
         send(medusa, name, range(20))
         medusa.wait_for(partial(has_read, medusa, name, 20), "20 read", within_s=WITHIN_S)
-        process.terminate()  # in order, so that no transaction is left for Kafka to abort later
-        assert process.wait(60) == 0
+        # In order, so that no transaction is left for Kafka to abort later.
+        os.kill(process.pid, signal.SIGTERM)
+        medusa.wait_for(lambda: not process.running, "the node ends", within_s=60.0)
+        assert process.exit_code == 0
     markers = names(name).markers
     last = json.loads(medusa.records(markers)[-1].value or b"")
     newer = json.dumps({**last, "format": 2, "epoch": 1}).encode()

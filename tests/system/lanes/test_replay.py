@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -20,7 +22,7 @@ from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
 from pipeline.lanes.ids import CORRECTION, RESULT_ID
 from pipeline.names import FragmentNames
-from tests.system.lanes.support import OWNER, READING, Installation, kill
+from tests.system.lanes.support import OWNER, READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.usefixtures("node")]
 
@@ -305,7 +307,7 @@ def test_a_run_that_is_killed_shows_nothing_and_can_be_repeated(
             assert process.stderr is not None
             assert any(b"computing" in line for line in process.stderr)
         finally:
-            kill(process)
+            os.killpg(process.pid, signal.SIGKILL)
     if into in medusa.admin.topic_names():
         assert medusa.records(into) == []
     clock = SystemClock()
