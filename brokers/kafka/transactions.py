@@ -4,7 +4,8 @@
 asked to try again, and with librdkafka's default of 100 that is most of what a small one takes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -74,7 +75,7 @@ class TransactionalWriter:
         partition: int = -1,
     ) -> None:
         """Add one record. `partition` -1: by the key's murmur2 hash, as the Java clients do."""
-        with translated(f"writing to {topic}"):
+        with self._writing(topic):
             self._enqueue(topic, key, value, timestamp_ms, partition, headers)
 
     def send_many(
@@ -85,7 +86,7 @@ class TransactionalWriter:
         """Add many records: (key, value, timestamp in ms, partition or -1). Returns how many."""
         count = 0
         produce = self._producer.produce
-        with translated(f"writing to {topic}"):
+        with self._writing(topic):
             for key, value, timestamp_ms, partition in records:
                 count += 1
                 try:
@@ -93,6 +94,16 @@ class TransactionalWriter:
                 except BufferError:
                     self._enqueue(topic, key, value, timestamp_ms, partition, ())
         return count
+
+    @contextmanager
+    def _writing(self, topic: TopicName) -> Iterator[None]:
+        """After a failed delivery the driver takes no more records; tell what has failed."""
+        try:
+            with translated(f"writing to {topic}"):
+                yield
+        except MedusaError as error:
+            self._producer.poll(0)
+            raise self._too_large or error from error
 
     def _enqueue(
         self,

@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition as Place
 
 from brokers.embedded.stack import EmbeddedStack
 from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.config import RECORD_BYTES_MAX
 from brokers.kafka.errors import NoSuchTopicError, OffsetGoneError
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import TopicReader, read_last, read_range
@@ -311,7 +312,7 @@ def test_a_record_for_a_missing_topic_is_not_lost_in_silence(producer: PlainProd
 def test_a_record_that_is_too_large_is_refused(producer: PlainProducer, topic: TopicName) -> None:
     """A record that Kafka would not take is refused where it is sent."""
     with pytest.raises(RefusedError, match="larger"):
-        producer.send(topic, None, b"x" * 2_000_000)
+        producer.send(topic, None, b"x" * (RECORD_BYTES_MAX + 1))
 
 
 def until_some(reader: TopicReader) -> tuple[KafkaRecord, ...]:

@@ -242,7 +242,8 @@ def test_corrections_bring_an_output_up_to_what_is_computed_again(
     before = medusa.records("again-sums")
     done = replay("again.sums", *interval, "--yes")
     assert (done["changed"], done["added"], done["removed"]) == (1, 0, 0)
-    *there, correction = medusa.records("again-sums")
+    records = medusa.records("again-sums")
+    (correction,) = [record for record in records if CORRECTION in dict(record.headers)]
     headers = dict(correction.headers)
     assert headers[CORRECTION] == b"1"
     assert headers[RESULT_ID] == str(base + 20_000).encode() + b"/" + _md5(b'{"sensor":"a"}')
@@ -250,7 +251,7 @@ def test_corrections_bring_an_output_up_to_what_is_computed_again(
     assert (old.key, old.partition, old.timestamp_ms) == (
         correction.key, correction.partition, base + 20_000,
     )  # fmt: skip
-    merged = _by_id([*there, correction])
+    merged = _by_id(records)
     rows = medusa.decode(
         [record.value for record in merged.values() if base < record.timestamp_ms <= base + 60_000]
     )
