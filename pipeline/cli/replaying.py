@@ -204,15 +204,9 @@ def _letters(
             continue
         if letter.reason != LATE:
             again += 1
-        elif letter.event_time_ms is not None and _lies_in(letter.event_time_ms, found):
+        elif letter.event_time_ms is not None and found.has_input(letter.event_time_ms):
             late += 1
     return late, again
-
-
-def _lies_in(at_ms: Millis, found: Period) -> bool:
-    return found.input_from_ms <= at_ms and (
-        found.input_until_ms is None or at_ms < found.input_until_ms
-    )
 
 
 def target(what: Subject, into: str | None, connections: Connections) -> NewTopicSpec:

@@ -6,17 +6,16 @@ in the topic already is not written again, so a second run writes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
 from brokers.records import KafkaRecord
-from pipeline.clock import Clock, Deadline
-from pipeline.errors import MedusaError, RefusedError
+from pipeline.clock import Clock
+from pipeline.errors import RefusedError
 from pipeline.ids import Millis, TopicName
 from pipeline.lanes.ids import CORRECTION, RESULT_ID
 from pipeline.replay.period import Period
-from pipeline.replay.write import COMMIT_WITHIN_S, START_WITHIN_S, Result, Transactions
+from pipeline.replay.write import Result, Transactions, one_transaction
 
 IDS_MAX = 1_000_000
 """So many results are compared at once; each costs a few hundred bytes and its value."""
@@ -73,7 +72,7 @@ def standing(records: Iterable[KafkaRecord], period: Period) -> dict[bytes, Stan
     for record in records:
         headers = dict(record.headers)
         result = headers.get(RESULT_ID)
-        if not _lies_in(record.timestamp_ms, period):
+        if not period.has_result(record.timestamp_ms):
             if result is not None:
                 found.pop(result, None)
             continue
@@ -134,9 +133,7 @@ def publish(
     """
     if not found:
         return
-    committed = False
-    writer.begin()
-    try:
+    with one_transaction(writer, clock):
         for one in found:
             writer.send(
                 topic,
@@ -146,14 +143,3 @@ def publish(
                 headers=one.headers,
                 partition=one.partition,
             )
-        writer.commit(Deadline.after(clock, COMMIT_WITHIN_S, "committing"))
-        committed = True
-    finally:
-        if not committed:
-            with suppress(MedusaError):
-                writer.abort(Deadline.after(clock, START_WITHIN_S, "giving up"))
-
-
-def _lies_in(at_ms: Millis, period: Period) -> bool:
-    until = period.results_until_ms
-    return period.results_from_ms <= at_ms and (until is None or at_ms < until)

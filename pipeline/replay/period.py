@@ -39,6 +39,14 @@ class Period:
     input_from_ms: Millis
     input_until_ms: Millis | None
 
+    def has_result(self, at_ms: Millis) -> bool:
+        """Whether a result of this event time is asked for."""
+        return _within(at_ms, self.results_from_ms, self.results_until_ms)
+
+    def has_input(self, at_ms: Millis) -> bool:
+        """Whether a record of this event time can be part of one."""
+        return _within(at_ms, self.input_from_ms, self.input_until_ms)
+
 
 def period(
     shape: Shape, asked: Asked, boundary_ms: Millis | None, place: str, *, published: bool = False
@@ -84,6 +92,10 @@ def reach_ms(shape: Shape) -> int:
             return window.size_ms
         case Joined(span_ms):
             return span_ms
+
+
+def _within(at_ms: Millis, from_ms: Millis, until_ms: Millis | None) -> bool:
+    return from_ms <= at_ms and (until_ms is None or at_ms < until_ms)
 
 
 def _complete(

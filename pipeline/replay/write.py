@@ -6,7 +6,7 @@ record is complete. A replay without any result makes no topic.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
@@ -103,23 +103,36 @@ def write(
     writer.start(Deadline.after(clock, START_WITHIN_S, "ending an earlier run"))
     target.check()
     created = topics.create_topics((target.spec,))
+    done = False
+    try:
+        with one_transaction(writer, clock):
+            count = _written(chain((first,), rest), target, writer, clock)
+        done = True
+        return count
+    finally:
+        if not done:
+            with suppress(MedusaError):
+                topics.delete_topics(created)
+
+
+@contextmanager
+def one_transaction(writer: Transactions, clock: Clock) -> Iterator[None]:
+    """Commit what the block sends; give all of it up if the block or the commit fails."""
     committed = False
     try:
-        count = _written(chain((first,), rest), target, writer, clock)
+        writer.begin()
+        yield
+        writer.commit(Deadline.after(clock, COMMIT_WITHIN_S, "committing"))
         committed = True
-        return count
     finally:
         if not committed:
             with suppress(MedusaError):
                 writer.abort(Deadline.after(clock, START_WITHIN_S, "giving up"))
-            with suppress(MedusaError):
-                topics.delete_topics(created)
 
 
 def _written(results: Iterator[Result], target: Target, writer: Transactions, clock: Clock) -> int:
     deadline = Deadline.after(clock, WRITE_WITHIN_S, "writing")
     count = 0
-    writer.begin()
     while part := list(islice(results, RECORDS_AT_ONCE)):
         for key, value, timestamp_ms, partition, result in part:
             writer.send(
@@ -139,5 +152,4 @@ def _written(results: Iterator[Result], target: Target, writer: Transactions, cl
                 place=f"topic {target.spec.name}",
                 hint="replay it in shorter pieces, each into a topic of its own.",
             )
-    writer.commit(Deadline.after(clock, COMMIT_WITHIN_S, "committing"))
     return count

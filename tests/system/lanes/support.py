@@ -45,6 +45,25 @@ READING: Mapping[str, Any] = {
     ],
 }
 
+WINDOWS = """
+network: {name}
+streams:
+  readings:
+    topic: {name}-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    idle_after: 1h
+    partitions: 2
+boxes:
+  counts:
+    aggregate: readings
+    window: 10s
+    by: [sensor]
+    compute: {{n: count(*), total: sum(value)}}
+outputs: {{counts: {{topic: {name}-out}}}}
+"""
+
 
 @dataclass
 class Installation:

@@ -29,28 +29,10 @@ from pipeline.deploy.remove import stop
 from pipeline.errors import NewerFormatError, RefusedError
 from pipeline.ids import FragmentName, NetworkName, NodeId, ParticipantId, TopicName
 from pipeline.names import FragmentNames, Znodes
-from tests.system.lanes.support import READING, TIMEOUT_S, Installation, kill
+from tests.system.lanes.support import READING, TIMEOUT_S, WINDOWS, Installation, kill
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-WINDOWS = """
-network: {name}
-streams:
-  readings:
-    topic: {name}-in
-    schema: reading.avsc
-    event_time: at
-    lateness: 1s
-    idle_after: 1h
-    partitions: 2
-boxes:
-  counts:
-    aggregate: readings
-    window: 10s
-    by: [sensor]
-    compute: {{n: count(*), total: sum(value)}}
-outputs: {{counts: {{topic: {name}-out}}}}
-"""
 ZNODES = Znodes("")
 COUNTS = FragmentName("counts")
 WITHIN_S = 90.0

@@ -13,28 +13,10 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName
-from tests.system.lanes.support import READING, Installation
+from tests.system.lanes.support import READING, WINDOWS, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-WINDOWS = """
-network: {name}
-streams:
-  readings:
-    topic: {name}-in
-    schema: reading.avsc
-    event_time: at
-    lateness: 1s
-    idle_after: 1h
-    partitions: 2
-boxes:
-  counts:
-    aggregate: readings
-    window: 10s
-    by: [sensor]
-    compute: {{n: count(*), total: sum(value)}}
-outputs: {{counts: {{topic: {name}-out}}}}
-"""
 PAIRS = """
 network: {name}
 streams:
