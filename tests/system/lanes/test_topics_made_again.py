@@ -62,28 +62,28 @@ def made_again(medusa: Installation, topic: str) -> None:
 
 def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Installation) -> None:
     """Also when it holds more by then than was ever read: of that, nothing is written."""
-    started(medusa, "remade", 3)
-    made_again(medusa, "remade-in")
-    send(medusa, "remade", 20)
+    started(medusa, "made_again", 3)
+    made_again(medusa, "made_again-in")
+    send(medusa, "made_again", 20)
     for box in BOXES:
-        status = medusa.await_state("remade", box, LaneState.FAILED)
-        assert "topic remade-in: the topic was deleted and made again" in status.last_error
+        status = medusa.await_state("made_again", box, LaneState.FAILED)
+        assert "topic made_again-in: the topic was deleted and made again" in status.last_error
         assert "destroy the network and deploy it again" in status.last_error
         assert (status.records_in, status.dead_letters) == (3, 0)
-    assert len(medusa.records("remade.kept")) == 3
-    assert medusa.records("remade.counts") == []
+    assert len(medusa.records("made_again.kept")) == 3
+    assert medusa.records("made_again.counts") == []
 
 
 def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation) -> None:
     """Nothing goes into a topic that has lost what was published."""
-    started(medusa, "output", 3)
-    made_again(medusa, "output.kept")
-    send(medusa, "output", 2)
-    status = medusa.await_state("output", "kept", LaneState.FAILED)
-    assert "topic output.kept: the topic was deleted and made again" in status.last_error
-    assert medusa.records("output.kept") == []
+    started(medusa, "output_again", 3)
+    made_again(medusa, "output_again.kept")
+    send(medusa, "output_again", 2)
+    status = medusa.await_state("output_again", "kept", LaneState.FAILED)
+    assert "topic output_again.kept: the topic was deleted and made again" in status.last_error
+    assert medusa.records("output_again.kept") == []
     medusa.wait_for(
-        lambda: (s := medusa.status("output", "counts")) is not None and s.records_in == 5,
+        lambda: (s := medusa.status("output_again", "counts")) is not None and s.records_in == 5,
         "the other fragment goes on",
         within_s=WITHIN_S,
     )
@@ -91,28 +91,28 @@ def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation)
 
 def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installation) -> None:
     """Where it stood, where the topic begins now, since when, and what can be done."""
-    started(medusa, "short", 3)
-    name, topic = NetworkName("short"), TopicName("short-in")
+    started(medusa, "overtaken", 3)
+    name, topic = NetworkName("overtaken"), TopicName("overtaken-in")
     for box in BOXES:
         pause(name, FragmentName(box), medusa.catalog)
     for box in BOXES:
-        medusa.await_state("short", box, LaneState.STOPPED)
-    send(medusa, "short", 9)
+        medusa.await_state("overtaken", box, LaneState.STOPPED)
+    send(medusa, "overtaken", 9)
     medusa.admin.delete_records(topic, {0: Offset(10)})
     for box in BOXES:
         resume(name, FragmentName(box), medusa.catalog)
     for box in BOXES:
-        status = medusa.await_state("short", box, LaneState.FAILED)
+        status = medusa.await_state("overtaken", box, LaneState.FAILED)
         said = status.last_error
-        assert "topic short-in, partition 0: the records from offset 3 on were removed" in said
+        assert "topic overtaken-in, partition 0: the records from offset 3 on were removed" in said
         assert "the topic begins at 10 now (20" in said
         assert "retention.ms" in said
         assert status.records_in == 3
         assert f"--state {box}=empty" in said
     assert len(medusa.records("short.kept")) == 3
     chosen = Choices(named={FragmentName(box): OnChange.EMPTY for box in BOXES})
-    medusa.deploy(DOCUMENT.format(name="short"), {"reading.avsc": READING}, chosen)
-    medusa.wait_for(partial(has_read, medusa, "short", 5), "the rest is read", within_s=WITHIN_S)
+    medusa.deploy(DOCUMENT.format(name="overtaken"), {"reading.avsc": READING}, chosen)
+    medusa.wait_for(partial(has_read, medusa, "overtaken", 5), "the rest is read", within_s=WITHIN_S)
     rest = [reading["value"] for reading in readings(9)[7:]]
     kept = [row["value"] for row in medusa.decoded("short.kept")]
     assert kept == [reading["value"] for reading in readings(3)] + rest
