@@ -4,9 +4,11 @@ import os
 import sys
 from pathlib import Path
 
+from brokers.embedded.class_archive import ensure_archive
 from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
 from brokers.embedded.progress import Step
+from pipeline.cli.detached import ARCHIVE_PROGRAM
 from pipeline.cli.project import from_environment
 from pipeline.errors import MedusaError
 from pipeline.settings import combine
@@ -16,7 +18,9 @@ def main() -> int:
     """Fetch what is missing; the exit code."""
     cache = Path(combine((("environment", from_environment(os.environ)),)).cache)
     try:
-        ensure_jars(cache, lambda: find_java(os.environ), show)
+        java = find_java(os.environ)
+        ensure_jars(cache, lambda: java, show)
+        ensure_archive(cache, java, ARCHIVE_PROGRAM, show)
     except MedusaError as error:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)

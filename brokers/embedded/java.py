@@ -26,6 +26,8 @@ class Java:
 
     executable: Path
     version: int
+    printed: str = ""
+    """What `java -version` says: different for each build."""
 
 
 def parse_version(text: str) -> int | None:
@@ -80,7 +82,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
             place=str(executable),
             hint=_HINT,
         )
-    return Java(executable, version)
+    return Java(executable, version, printed)
 
 
 def _locate(environment: Mapping[str, str]) -> Path:

@@ -17,7 +17,7 @@ from brokers.embedded.control import (
     write_control,
 )
 from brokers.embedded.fetch import ensure_jars
-from brokers.embedded.java import find_java
+from brokers.embedded.java import Java, find_java
 from brokers.embedded.kafka import kafka_ready, start_kafka
 from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
@@ -80,12 +80,14 @@ class EmbeddedStack:
         start_registry: StartRegistry,
         progress: Progress = silent,
         *,
+        prepare: Callable[[Java], None] = lambda _: None,
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.settings = settings
         self._start_registry = start_registry
         self._progress = progress
+        self._prepare = prepare
         self._environment = os.environ if environment is None else environment
         self._clock = clock or SystemClock()
         self._data = settings.data.expanduser().absolute()
@@ -186,6 +188,7 @@ class EmbeddedStack:
         require_free_port(settings.registry_port, "schema registry")
         java = find_java(self._environment)
         ensure_jars(settings.cache, lambda: java, self._progress)
+        self._prepare(java)
         place = Place(self._data, java, self._lock)
         self._progress(Step("starting Kafka and ZooKeeper"))
         zookeeper = start_zookeeper(place, settings.zookeeper_port)

@@ -11,9 +11,10 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from brokers.embedded.class_archive import java_options
 from brokers.embedded.control import process_born
 from brokers.embedded.jars import bare_local_fs_jar, spark_jars
-from brokers.embedded.java import find_java
+from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.zookeeper import ZooKeeperStore
@@ -109,11 +110,11 @@ def run_node(
     """
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
-    find_java(os.environ)
+    java = find_java(os.environ)
     with ExitStack() as undo:
         start = _Start(settings, stop, tell, clock, undo)
         servers = None if servers_within_s else start.connect(0.0)
-        spark = start.open_session(_session(settings, folders))
+        spark = start.open_session(_session(settings, folders, java))
         if servers_within_s:
             servers = start.connect(servers_within_s)
         if servers is None or spark is None or stop.is_set():
@@ -270,7 +271,7 @@ def _has_ended(there: NodeRecord) -> bool:
     return there.host == socket.gethostname() and process_born(there.pid) is None
 
 
-def _session(settings: Settings, folders: Folders) -> SessionSettings:
+def _session(settings: Settings, folders: Folders, java: Java) -> SessionSettings:
     return SessionSettings(
         app=f"medusa-{settings.node}",
         master=settings.spark_master,
@@ -278,6 +279,7 @@ def _session(settings: Settings, folders: Folders) -> SessionSettings:
         jars=spark_jars(folders.cache),
         local_files_jar=bare_local_fs_jar(folders.cache),
         scratch=folders.data / "spark",
+        java_options=java_options(folders.cache, java),
     )
 
 

@@ -149,6 +149,10 @@ def _spawn(
     return process, began_at
 
 
+ARCHIVE_PROGRAM = (sys.executable, "-P", "-m", "pipeline.spark.class_archive")
+"""Makes the archive of classes; a process of its own, since it opens a Spark session."""
+
+
 def medusa_command(*arguments: str) -> tuple[str, ...]:
     """This program with other arguments; -P keeps the current folder out of the import path."""
     return (sys.executable, "-P", "-m", "pipeline.cli.main", *arguments)

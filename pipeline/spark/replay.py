@@ -5,6 +5,7 @@ late, and no state, checkpoint, marker or group is touched. Redriven copies and 
 read: each record counts where it first stood, judged by the schemas that the registry has now.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,9 @@ from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
+from brokers.embedded.class_archive import java_options
 from brokers.embedded.jars import bare_local_fs_jar, spark_jars
+from brokers.embedded.java import find_java
 from brokers.kafka.admin import KafkaAdmin
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import Incarnation, Millis, Offset, SchemaId, StreamName, TopicName
@@ -192,6 +195,7 @@ def open_recomputer(
             jars=spark_jars(cache),
             local_files_jar=bare_local_fs_jar(cache),
             scratch=Path(settings.data) / "replay",
+            java_options=java_options(cache, find_java(os.environ)),
         )
     )
     spark.sparkContext.setLogLevel("ERROR")  # on stderr stands what we tell of it

@@ -64,6 +64,7 @@ class SessionSettings:
     local_files_jar: Path
     scratch: Path
     cached_readers: int = 512
+    java_options: str = ""
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
@@ -72,9 +73,11 @@ def open_session(settings: SessionSettings) -> SparkSession:
     Raises:
         EnvironmentProblem: it does not start; with the reason, as far as Java tells.
     """
+    others = (jar for jar in settings.jars if jar != settings.local_files_jar)
     config = {
         "spark.jars": ",".join(str(jar) for jar in settings.jars),
-        "spark.driver.extraClassPath": str(settings.local_files_jar),
+        # Here, too, since only what is found by Java's own class loader can be in an archive.
+        "spark.driver.extraClassPath": ":".join(map(str, (settings.local_files_jar, *others))),
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (
             f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -99,7 +102,9 @@ def open_session(settings: SessionSettings) -> SparkSession:
         "spark.local.dir": str(settings.scratch / "local"),
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.kafka.consumer.cache.capacity": str(settings.cached_readers),
-        "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Xss4m {_AVRO_LIMITS}",
+        "spark.driver.extraJavaOptions": (
+            f"-XX:+UseSerialGC -Xss4m {_AVRO_LIMITS} {settings.java_options}"
+        ),
     }
     builder = SparkSession.builder.appName(settings.app).master(settings.master)
     for key, value in config.items():

@@ -14,11 +14,12 @@ from typing import NoReturn
 
 import click
 
+from brokers.embedded.class_archive import ensure_archive
 from brokers.embedded.processes import Child, ChildSpec
 from brokers.embedded.progress import Step
 from brokers.embedded.stack import STOPPING, EmbeddedStack, StackSettings
 from pipeline.cli.addresses import port_of
-from pipeline.cli.detached import Teller, medusa_command, start_detached
+from pipeline.cli.detached import ARCHIVE_PROGRAM, Teller, medusa_command, start_detached
 from pipeline.cli.node_lock import only_node
 from pipeline.cli.options import with_session
 from pipeline.cli.progress import StepPrinter
@@ -136,7 +137,8 @@ def down_command(project: Project) -> str:
 
 def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool) -> None:
     """Run the stack until it is asked to end, by SIGTERM (`medusa down`) or by Ctrl-C."""
-    stack = EmbeddedStack(wanted, start_registry, teller.step, clock=session.clock)
+    prepare = partial(ensure_archive, wanted.cache, program=ARCHIVE_PROGRAM, progress=teller.step)
+    stack = EmbeddedStack(wanted, start_registry, teller.step, prepare=prepare, clock=session.clock)
     with _sigterm_interrupts() as terminated:
         try:
             supervisor = _supervisor(stack, session) if node else None

@@ -1,0 +1,96 @@
+"""An archive of the classes that Spark loads: Java maps it instead of reading thousands of files.
+
+Java calls it class data sharing (JEP 350). It is made once for each Java and set of jars, and lies
+in the cache. Java itself refuses an archive that does not fit; then, and without one, everything
+works as well, but sessions open and first batches come seconds later.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from brokers.embedded.jars import jar_folder, pyspark_jars
+from brokers.embedded.java import Java
+from brokers.embedded.processes import ChildSpec, start_child
+from brokers.embedded.progress import Progress, Step, silent
+from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.errors import MedusaError
+
+QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
+"""No word about an archive that does not fit, or about classes that are left out of one."""
+_MADE_WITHIN_S: Final = 240.0
+_POLL_S: Final = 0.2
+_STEP: Final = Step("making an archive of classes, so that Spark starts faster (once)")
+
+
+def archive_path(cache: Path, java: Java) -> Path:
+    """Where the archive for this Java and these jars lies, or would lie."""
+    told = "\n".join([java.printed, *_class_files(cache)])
+    digest = hashlib.sha256(told.encode()).hexdigest()
+    return cache.expanduser() / "classes" / f"spark-{digest[:12]}.jsa"
+
+
+def java_options(cache: Path, java: Java) -> str:
+    """What lets a session use the archive; nothing if there is none."""
+    archive = archive_path(cache, java)
+    return f'"-XX:SharedArchiveFile={archive}" -Xshare:auto {QUIET}' if archive.exists() else ""
+
+
+def ensure_archive(
+    cache: Path,
+    java: Java,
+    program: tuple[str, ...],
+    progress: Progress = silent,
+    clock: Clock | None = None,
+) -> None:
+    """Make the archive unless there is one, in about a minute; the jars have to be there.
+
+    An archive that cannot be made is no error. Why is told in a file beside it; as long as that
+    exists, it is not tried again for the same Java and jars.
+
+    Args:
+        cache: where jars and archives are.
+        java: which Java will use it.
+        program: makes an archive; the cache and the archive's path are added as arguments.
+        progress: told when it takes time.
+        clock: time.
+    """
+    archive = archive_path(cache, java)
+    failed = archive.with_suffix(".failed")
+    if archive.exists() or failed.exists():
+        return
+    progress(_STEP)
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=archive.parent, prefix="making-") as folder:
+            part = Path(folder) / archive.name
+            command = (*program, str(cache.expanduser()), str(part))
+            _run(command, archive.with_suffix(".log"), part, clock or SystemClock())
+            part.replace(archive)
+    except (MedusaError, OSError) as error:
+        progress(Step(f"no archive of classes, so Spark starts slower; see {failed}"))
+        if archive.parent.is_dir():
+            failed.write_text(f"{error}\n", encoding="utf-8")
+
+
+def _run(command: tuple[str, ...], log: Path, made: Path, clock: Clock) -> None:
+    child = start_child(ChildSpec("the archive of classes", command, log, log.parent))
+    deadline = Deadline.after(clock, _MADE_WITHIN_S, "making an archive of classes")
+    try:
+        while child.running:
+            deadline.check()
+            clock.sleep(_POLL_S)
+    finally:
+        child.stop()
+    if child.exit_code or not made.exists():
+        raise child.failure(f"it ended with exit code {child.exit_code}")
+
+
+def _class_files(cache: Path) -> Iterator[str]:
+    """What decides whether an archive fits: which jars there are, and where."""
+    for folder in (jar_folder(cache), pyspark_jars()):
+        for jar in sorted(folder.rglob("*.jar")):
+            look = jar.stat()
+            yield f"{jar} {look.st_size} {look.st_mtime_ns}"
