@@ -36,6 +36,7 @@ from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
 from pipeline.spark.lane import LaneHost
+from pipeline.spark.practice import Practice
 from pipeline.spark.session import (
     Session,
     SessionSettings,
@@ -122,8 +123,16 @@ def run_node(
         record = _register(settings, servers.catalog, clock)
         mailbox, plans = Mailbox(), Plans(servers.catalog.version, replan)
         bootstrap = settings.kafka_bootstrap_servers
+        practice = Practice(spark, folders.data / "spark" / "practice")
+        undo.callback(practice.end)
         host = LaneHost(
-            spark, _surveyor(servers), bootstrap, folders.checkpoints, clock, mailbox.tell
+            spark=spark,
+            surveyor=_surveyor(servers),
+            bootstrap_servers=bootstrap,
+            checkpoints=folders.checkpoints,
+            clock=clock,
+            tell=mailbox.tell,
+            begins=practice.end,
         )
         context = NodeContext(
             node=record.node,
@@ -142,6 +151,7 @@ def run_node(
             "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
             "boundaries": polls.BoundaryPoll(bootstrap, plans, mailbox.tell),
+            "practice": polls.PracticePoll(practice.run),
             "engine": polls.EnginePoll(partial(has_ended, spark), record.node, ending),
         }
         threads = [polls.start(poll, name, stop, ending) for name, poll in looks.items()]

@@ -33,6 +33,8 @@ CATALOG_FULL_S = 5.0
 """Also without a change of networks or nodes the catalog is read in full this often."""
 ENDS_PAUSE_S = 0.25
 ENGINE_PAUSE_S = 0.5
+PRACTICE_AFTER_S = 1.0
+PRACTISED_PAUSE_S = 3_600.0
 BOUNDARY_POLL_S = 0.5
 BROKER_TIMEOUT_S = 5.0
 
@@ -127,6 +129,25 @@ class EnginePoll:
                 )
             )
         return ENGINE_PAUSE_S
+
+
+class PracticePoll:
+    """Lets the engine practise while the node has nothing to do yet.
+
+    Args:
+        practise: does it once, which takes some seconds; whether it came to its end.
+    """
+
+    def __init__(self, practise: Callable[[], bool]) -> None:
+        self._practise = practise
+        self._looks = 0
+
+    def look(self) -> float:
+        """Practise at the second look: what runs on the node from the start is known by then."""
+        self._looks += 1
+        if self._looks == 2 and self._practise():  # noqa: PLR2004 - said above
+            _log.info("Java has practised")
+        return PRACTICE_AFTER_S if self._looks == 1 else PRACTISED_PAUSE_S
 
 
 class CatalogPoll:

@@ -113,6 +113,8 @@ class LaneHost:
     checkpoints: Path
     clock: Clock
     tell: Callable[[LaneEvent], None]
+    begins: Callable[[], None]
+    """Told before each lane is made."""
 
     def admit(self, names: FragmentNames) -> None:
         """Make sure that this program understands where a fragment stands, before it is claimed.
@@ -124,6 +126,7 @@ class LaneHost:
 
     def lane(self, settings: LaneSettings) -> "StableLane":
         """A lane on this node."""
+        self.begins()
         return StableLane(settings, self)
 
 

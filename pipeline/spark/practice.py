@@ -4,17 +4,21 @@ Most of what a first batch takes is Java: loading classes and compiling them. A 
 made of what was loaded here, and an idle node that has practised takes a fragment over sooner.
 """
 
+import logging
+import shutil
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import to_avro
 
-from pipeline.errors import Problem
+from pipeline.errors import MedusaError, Problem
 from pipeline.ids import Incarnation, ParticipantId, SchemaId
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
@@ -23,8 +27,10 @@ from pipeline.spark.emit import emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.lower import Surroundings, lower
 from pipeline.spark.lowered import Lowered, Source, TopicRole, WriterSchema
-from pipeline.spark.query import Query, QueryRunner, StoppingError
+from pipeline.spark.query import Query, QueryRunner, StoppingError, first_line
 from pipeline.spark.topics import topics_of
+
+_log = logging.getLogger(__name__)
 
 READING: Final = """
 {"type": "record", "name": "Reading", "fields": [
@@ -132,6 +138,37 @@ def practise(spark: SparkSession, folder: Path, stop: threading.Event) -> int:
             break
         results += _run(spark, lowered(fragment), folder / fragment.name, stop)
     return results
+
+
+class Practice:
+    """The practice of one session: begins once, and ends for good when there is real work.
+
+    Args:
+        spark: the session that practises.
+        folder: for checkpoints; removed afterwards.
+    """
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._over = threading.Event()
+
+    def end(self) -> None:
+        """No more of it from the next batch on. Safe from any thread."""
+        self._over.set()
+
+    def run(self) -> bool:
+        """Practise, unless that is over; whether it came to its end."""
+        if self._over.is_set():
+            return False
+        try:
+            practise(self._spark, self._folder, self._over)
+        except (MedusaError, PySparkException, Py4JError, ConnectionError) as error:
+            _log.info("the practice was left off: %s", first_line(error))
+            return False
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        return not self._over.is_set()
 
 
 def _run(spark: SparkSession, todo: Lowered, folder: Path, stop: threading.Event) -> int:
