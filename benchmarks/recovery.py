@@ -4,8 +4,8 @@
     python -m benchmarks.recovery --session-timeout 10s
 
 Cold: a new process of the same name is started at once, as a supervisor does, and opens Java and
-Spark. Warm: another node, whose session runs a network of its own, takes the fragment over as soon
-as the session of the dead one has ended in ZooKeeper. Both go on from the same checkpoints.
+Spark. Warm: another node, which had nothing to do, takes the fragment over as soon as the session
+of the dead one has ended in ZooKeeper. Both go on from the same checkpoints.
 """
 
 import argparse
@@ -21,9 +21,7 @@ from pathlib import Path
 from benchmarks.harness import median
 from benchmarks.soak_feed import DOCUMENT, SCHEMA, Load
 from pipeline.cli.project import load_project
-from pipeline.deploy.remove import stop
 from pipeline.errors import MedusaError
-from pipeline.ids import NetworkName
 from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.positions import Positions
 from pipeline.planner.plan import Fragment
@@ -33,8 +31,8 @@ from tests.faults.world import RunFailedError, Running, World, node_settings, wo
 OUTPUT_WITHIN_S = 120.0
 SETTLE_S = 15.0
 """A lane is given so long to be past its cold first batches before it is struck."""
-BESIDE_MAX = 8
-"""So many networks are deployed at most until the other node has taken one."""
+PRACTISED = "Java has practised"
+"""What the log of a node says then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--repeat", type=int, default=3, help="blows of each kind (%(default)s)")
     parser.add_argument("--rate", type=int, default=1_000, help="readings a second (%(default)s)")
     parser.add_argument(
-        "--session-timeout", default="2s", help="of the nodes' ZooKeeper sessions (%(default)s)"
+        "--session-timeout", default="1s", help="of the nodes' ZooKeeper sessions (%(default)s)"
     )
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="medusa-recovery-"))
@@ -149,36 +147,13 @@ def _parts(
 
 
 def _spare(made: World, number: int, session_timeout: str) -> Node:
-    """Another node on the same checkpoints, whose session has run a network for a while.
-
-    The dead node's other networks are stopped: they would take the same two cores.
-    """
-    for network in made.catalog.networks():
-        if network.network != "struck":
-            stop(network.network, made.catalog)
+    """Another node on the same checkpoints that has nothing to do, and has practised."""
     spare = _node(made, f"spare{number}", session_timeout)
     spare.start()
     made.await_ready(spare)
-    for one in range(BESIDE_MAX):
-        name = f"beside{number}_{one}"
-        document = DOCUMENT.replace("{name}-readings", "struck-readings").replace("{name}", name)
-        plan = made.deploy(name, document, {"readings.avsc": SCHEMA})
-        (fragment,) = plan.fragments
-        if _owner(made, name, fragment) == spare.name:
-            return spare
-        stop(NetworkName(name), made.catalog)
-    raise RunFailedError(f"{spare.name} took none of {BESIDE_MAX} networks")
-
-
-def _owner(made: World, network: str, fragment: Fragment) -> str:
-    """The node that has taken a fragment; waits for one."""
-
-    def find() -> str:
-        found = made.catalog.owner(NetworkName(network), fragment.name)
-        return "" if found is None else found.node
-
-    made.wait(lambda: bool(find()), f"{network} has an owner", OUTPUT_WITHIN_S)
-    return find()
+    log = made.folder / spare.name / "logs" / f"node-{spare.name}.log"
+    made.wait(lambda: PRACTISED in log.read_text(), "its Java has practised", OUTPUT_WITHIN_S)
+    return spare
 
 
 def _node(made: World, name: str, session_timeout: str) -> Node:
