@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import BatchId, Epoch, Millis
+from pipeline.ids import BatchId, Epoch, Millis, SchemaId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
@@ -21,7 +21,8 @@ class BatchFacts:
         advance_ms: the largest advance read in this batch.
         records: read from the data and redrive topics.
         bad: of those, how many have to go to the dead letters; late ones not counted.
-        unknown: how many carry a schema id that the query was not planned with.
+        unknown: schema ids that they carry and the query was not planned with, the largest of
+            each input.
         late: rows that were dropped as late (Spark counts groups, so only zero or not is exact).
         largest: the largest event time of good rows, per data partition that had any; that of
             redriven rows for every partition that they may have come from.
@@ -34,7 +35,7 @@ class BatchFacts:
     advance_ms: Millis | None
     records: int
     bad: int
-    unknown: int
+    unknown: tuple[SchemaId, ...]
     late: int
     largest: Mapping[InputPartition, Millis]
 

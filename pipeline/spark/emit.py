@@ -88,8 +88,7 @@ def unknown_schema_ids(source: Source, reader: Reader) -> DataFrame:
     known = [int(w.id) for w in source.writers]
     rows = reader(source).where(F.col("topic") != _advances(source))
     value = F.col("value")
-    number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("bigint")
-    rows = rows.where(_has_prefix(value)).select(number.alias("id"), "topic")
+    rows = rows.where(_has_prefix(value)).select(_schema_id("value").alias("id"), "topic")
     lacking = _is_missing(F.col("topic"), F.col("id"), source, int)
     return rows.where(~F.col("id").isin(known) & ~lacking).select("id").distinct()
 
@@ -169,6 +168,11 @@ def _advances(source: Source) -> str:
 def _has_prefix(value: Column) -> Column:
     """Whether a value begins as the wire format does: a zero byte and room for an id."""
     return (F.length(value) >= _PREFIX_BYTES) & (F.substring(value, 1, 1) == F.lit(b"\x00"))
+
+
+def _schema_id(column: str) -> Column:
+    """The id in the first five bytes of a value."""
+    return F.conv(F.hex(F.substring(column, 2, 4)), 16, 10).cast("bigint")
 
 
 def _prefix(schema_id: SchemaId) -> bytes:
@@ -261,7 +265,7 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
         F.count(hidden.ADVANCE).alias("advances"),
         F.max(hidden.ADVANCE).alias("advance"),
         F.count(reason).alias("bad"),
-        F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, 1)).alias("unknown"),
+        F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, _schema_id(hidden.VALUE))).alias("unknown"),
         F.max(hidden.REDRIVEN).alias("redriven"),
         *[
             F.max(F.when(partition == p, F.col(hidden.PROGRESS))).alias(f"partition_{p}")

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import BatchId, Millis, Offset, TopicName
+from pipeline.ids import BatchId, Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
 from pipeline.spark.emit import PATH_METRICS, SOURCE_METRICS
@@ -70,7 +70,9 @@ class Engine:
             advance_ms=Millis(int(min(advances))) if len(advances) == len(sources) else None,
             records=records,
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
-            unknown=sum(int(row.get("unknown") or 0) for _, row in sources),
+            unknown=tuple(
+                sorted({SchemaId(int(i)) for _, row in sources if (i := row.get("unknown"))})
+            ),
             late=late,
             largest=largest,
         )

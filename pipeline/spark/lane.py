@@ -326,9 +326,8 @@ class StableLane:
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
                 rows.write.format("noop").mode("overwrite").save()
                 facts = engine.batch_facts(batch)
-                if facts.unknown:
-                    unknown = inspector.unknown_ids(todo.begin, end)
-                    check_schemas(unknown, self._host.surveyor)
+                all_unknown = partial(inspector.unknown_ids, todo.begin, end)
+                check_schemas(facts.unknown, all_unknown, self._host.surveyor)
                 todo.check(facts)
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)

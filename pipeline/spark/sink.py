@@ -71,15 +71,26 @@ class UnknownSchemasError(MedusaError):
         self.ids = ids
 
 
-def check_schemas(unknown: tuple[SchemaId, ...], schemas: Schemas) -> None:
+def check_schemas(
+    unknown: tuple[SchemaId, ...], all_unknown: Callable[[], tuple[SchemaId, ...]], schemas: Schemas
+) -> None:
     """Look up the schema ids that a batch was not planned with.
 
     Those that the registry does not have change nothing: their records were left out as bad ones.
+    When a producer has changed its schema, the first one asked for is there, so the batch is given
+    up without a second look at it, which would take longer than all the rest of the change.
+
+    Args:
+        unknown: some of them, as the engine has told; empty: there are none.
+        all_unknown: finds them all.
+        schemas: who is asked.
 
     Raises:
-        UnknownSchemasError: with the ids that it has.
+        UnknownSchemasError: with ids that the registry has.
     """
-    found = schemas.look_up(unknown)
+    if not unknown:
+        return
+    found = schemas.look_up(unknown) or schemas.look_up(all_unknown())
     if found:
         raise UnknownSchemasError(found)
 
@@ -158,9 +169,8 @@ class Sink:
         table = rows.toArrow()
         facts = engine.batch_facts(batch)
         self._context.beside.wait()
-        if facts.unknown:
-            unknown = inspector.unknown_ids(self.marker.end, facts.end)
-            check_schemas(unknown, self._context.schemas)
+        all_unknown = partial(inspector.unknown_ids, self.marker.end, facts.end)
+        check_schemas(facts.unknown, all_unknown, self._context.schemas)
         if is_repeat(self.marker, facts):
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)

@@ -23,7 +23,7 @@ def _facts(batch: int, end: int, largest: int | None = None) -> BatchFacts:
         advance_ms=None,
         records=end,
         bad=0,
-        unknown=0,
+        unknown=(),
         late=0,
         largest={} if largest is None else {AT: Millis(largest)},
     )

@@ -287,7 +287,7 @@ def facts(batch: int, end: int, **more: Any) -> BatchFacts:
         advance_ms=None,
         records=1,
         bad=0,
-        unknown=0,
+        unknown=(),
         late=0,
         largest={},
     )

@@ -9,6 +9,7 @@ from pipeline.errors import (
     RefusedError,
     RetryError,
 )
+from pipeline.ids import SchemaId
 from pipeline.lanes import codec
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.ids import RESULT_ID
@@ -136,9 +137,19 @@ def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_wri
 def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
     """The ids are told, so that the lane can look them up and run the batch again."""
     log = Log()
+    written = sink(log, [], schemas=Schemas((SchemaId(8), SchemaId(9))))
+    with pytest.raises(UnknownSchemasError) as caught:
+        write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(8),))))
+    assert caught.value.ids == (8,)
+    assert log.done == []
+
+
+def test_a_schema_that_came_beside_one_that_is_nowhere_is_found_too() -> None:
+    """The engine tells one id of each input; when the registry lacks it, all are looked at."""
+    log = Log()
     written = sink(log, [])
     with pytest.raises(UnknownSchemasError) as caught:
-        write(written, Batch(facts(0, 5, bad=1, unknown=1)))
+        write(written, Batch(facts(0, 5, bad=2, unknown=(SchemaId(77),))))
     assert caught.value.ids == (9,)
     assert log.done == []
 
@@ -148,7 +159,7 @@ def test_a_schema_that_the_registry_does_not_have_stops_nothing() -> None:
     log = Log()
     written = sink(log, [], schemas=Schemas(()))
     wrong = [rejected(Reason.SCHEMA_NOT_FOUND)]
-    write(written, Batch(facts(0, 5, bad=1, unknown=1), [(b"a", NOW, None)], wrong))
+    write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(9),)), [(b"a", NOW, None)], wrong))
     assert log.values["net.moving.dlq"] == [b"broken"]
     assert log.values["net.moving"] == [b"a"]
 
