@@ -6,8 +6,8 @@ works as well, but sessions open and first batches come seconds later.
 """
 
 import hashlib
-import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from brokers.embedded.jars import jar_folder, pyspark_jars
 from brokers.embedded.java import Java
 from brokers.embedded.processes import ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
+from brokers.embedded.turns import one_at_a_time
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError
 
@@ -22,7 +23,8 @@ QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 """No word about an archive that does not fit, or about classes that are left out of one."""
 _MADE_WITHIN_S: Final = 240.0
 _POLL_S: Final = 0.2
-_STEP: Final = Step("making an archive of classes, so that Spark starts faster (once)")
+_WHAT: Final = "archive of Spark's classes"
+_STEP: Final = Step(f"making an {_WHAT}, with which it starts faster (once)")
 
 
 def archive_path(cache: Path, java: Java) -> Path:
@@ -61,31 +63,37 @@ def ensure_archive(
     failed = archive.with_suffix(".failed")
     if archive.exists() or failed.exists():
         return
-    progress(_STEP)
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=archive.parent, prefix="making-") as folder:
-            part = Path(folder) / archive.name
-            command = (*program, str(cache.expanduser()), str(part))
-            _run(command, archive.with_suffix(".log"), part, clock or SystemClock())
-            part.replace(archive)
+        lock = archive.with_name("making.lock")
+        with one_at_a_time(lock, f"making an {_WHAT}", _MADE_WITHIN_S, progress):
+            if not archive.exists():
+                progress(_STEP)
+                command = (*program, str(cache.expanduser()))
+                _make(command, archive, clock or SystemClock())
     except (MedusaError, OSError) as error:
-        progress(Step(f"no archive of classes, so Spark starts slower; see {failed}"))
-        if archive.parent.is_dir():
+        progress(Step(f"no {_WHAT}, so Spark starts slower; see {failed}"))
+        with suppress(OSError):
             failed.write_text(f"{error}\n", encoding="utf-8")
 
 
-def _run(command: tuple[str, ...], log: Path, made: Path, clock: Clock) -> None:
-    child = start_child(ChildSpec("the archive of classes", command, log, log.parent))
-    deadline = Deadline.after(clock, _MADE_WITHIN_S, "making an archive of classes")
+def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
+    """Run the program, and keep what it made if it came to its end."""
+    part = archive.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    log = archive.with_suffix(".log")
+    child = start_child(ChildSpec(f"the {_WHAT}", (*command, str(part)), log, log.parent))
+    deadline = Deadline.after(clock, _MADE_WITHIN_S, f"making an {_WHAT}")
     try:
         while child.running:
             deadline.check()
             clock.sleep(_POLL_S)
+        if child.exit_code or not part.exists():
+            raise child.failure(f"it ended with exit code {child.exit_code}")
+        part.replace(archive)
     finally:
         child.stop()
-    if child.exit_code or not made.exists():
-        raise child.failure(f"it ended with exit code {child.exit_code}")
+        part.unlink(missing_ok=True)
 
 
 def _class_files(cache: Path) -> Iterator[str]:

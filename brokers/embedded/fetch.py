@@ -5,14 +5,12 @@ its checksum was found right. So an interrupted fetch goes on with the files sti
 jar that was lost or damaged later is put back without the network.
 """
 
-import fcntl
 import functools
 import importlib.resources
 import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +26,8 @@ from brokers.embedded.jars import (
 from brokers.embedded.java import Java
 from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
-from pipeline.errors import EnvironmentProblem, RetryError, UnavailableError
+from brokers.embedded.turns import one_at_a_time
+from pipeline.errors import EnvironmentProblem, UnavailableError
 
 FETCH_S_MAX = 1_800.0
 SILENCE_S_MAX = 180.0
@@ -77,7 +76,9 @@ def ensure_jars(cache: Path, java: Callable[[], Java], progress: Progress = sile
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _one_at_a_time(cache.expanduser() / "fetch.lock", progress):
+        with one_at_a_time(
+            cache.expanduser() / "fetch.lock", "fetching jars", FETCH_S_MAX, progress
+        ):
             fetch_missing(Fetch(cache, java(), manifest(), progress))
     except OSError as error:
         raise EnvironmentProblem(
@@ -223,22 +224,3 @@ def _ivy_jar() -> Path:
     if not found:
         raise EnvironmentProblem("PySpark has no Ivy in it", place=str(pyspark_jars()))
     return found[-1]
-
-
-@contextmanager
-def _one_at_a_time(lock: Path, progress: Progress) -> Iterator[None]:
-    """Hold a lock, so that two processes do not fetch into one cache together."""
-    ends_at = time.monotonic() + FETCH_S_MAX
-    with lock.open("w") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                progress(Step("waiting for another process that fetches jars"))
-                if time.monotonic() > ends_at:
-                    raise RetryError(
-                        "another process is still fetching jars", place=str(lock)
-                    ) from None
-                time.sleep(1.0)
-        yield

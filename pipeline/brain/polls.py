@@ -135,19 +135,21 @@ class PracticePoll:
     """Lets the engine practise while the node has nothing to do yet.
 
     Args:
-        practise: does it once, which takes some seconds; whether it came to its end.
+        practise: does it once, which takes some seconds.
     """
 
-    def __init__(self, practise: Callable[[], bool]) -> None:
+    def __init__(self, practise: Callable[[], None]) -> None:
         self._practise = practise
         self._looks = 0
 
     def look(self) -> float:
         """Practise at the second look: what runs on the node from the start is known by then."""
         self._looks += 1
-        if self._looks == 2 and self._practise():  # noqa: PLR2004 - said above
-            _log.info("Java has practised")
-        return PRACTICE_AFTER_S if self._looks == 1 else PRACTISED_PAUSE_S
+        if self._looks == 1:
+            return PRACTICE_AFTER_S
+        if self._looks == 2:  # noqa: PLR2004 - said above
+            self._practise()
+        return PRACTISED_PAUSE_S
 
 
 class CatalogPoll:

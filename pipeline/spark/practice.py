@@ -124,19 +124,19 @@ def lowered(fragment: Fragment) -> Lowered:
     return lower(fragment, around)
 
 
-def practise(spark: SparkSession, folder: Path, stop: threading.Event) -> int:
-    """Run some batches of each query; returns how many results they had.
+def practise(spark: SparkSession, folder: Path, stop: threading.Event) -> dict[str, int]:
+    """Run some batches of each query; returns how many results each had.
 
     Args:
         spark: the session that practises.
         folder: for checkpoints; nothing in it is needed afterwards.
         stop: ends it at the next batch.
     """
-    results = 0
+    results: dict[str, int] = {}
     for fragment in fragments():
         if stop.is_set():
             break
-        results += _run(spark, lowered(fragment), folder / fragment.name, stop)
+        results[fragment.name] = _run(spark, lowered(fragment), folder / fragment.name, stop)
     return results
 
 
@@ -157,18 +157,19 @@ class Practice:
         """No more of it from the next batch on. Safe from any thread."""
         self._over.set()
 
-    def run(self) -> bool:
-        """Practise, unless that is over; whether it came to its end."""
+    def run(self) -> None:
+        """Practise, unless that is over. What goes wrong with it is no harm."""
         if self._over.is_set():
-            return False
+            return
         try:
-            practise(self._spark, self._folder, self._over)
+            results = practise(self._spark, self._folder, self._over)
         except (MedusaError, PySparkException, Py4JError, ConnectionError) as error:
             _log.info("the practice was left off: %s", first_line(error))
-            return False
+        else:
+            if not self._over.is_set():
+                _log.info("Java has practised, results: %s", results)
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
-        return not self._over.is_set()
 
 
 def _run(spark: SparkSession, todo: Lowered, folder: Path, stop: threading.Event) -> int:

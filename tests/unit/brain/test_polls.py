@@ -14,7 +14,7 @@ from pipeline.brain.events import (
     Event,
 )
 from pipeline.brain.plans import Plans
-from pipeline.brain.polls import CatalogPoll, Ending, EndsPoll, EnginePoll, start
+from pipeline.brain.polls import CatalogPoll, Ending, EndsPoll, EnginePoll, PracticePoll, start
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.formats import raise_format
 from pipeline.catalog.records import (
@@ -203,3 +203,14 @@ def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
     assert stop.is_set()
     with pytest.raises(EnvironmentProblem, match="Java process"):
         ending.check()
+
+
+def test_a_node_practises_once_when_it_knows_whether_it_has_something_to_do() -> None:
+    """Not at the first look: the catalog has not been read by then."""
+    done: list[str] = []
+    poll = PracticePoll(lambda: done.append("practised"))
+    poll.look()
+    assert done == []
+    poll.look()
+    poll.look()
+    assert done == ["practised"]
