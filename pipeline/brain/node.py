@@ -125,15 +125,8 @@ def run_node(
         bootstrap = settings.kafka_bootstrap_servers
         practice = Practice(spark, folders.data / "spark" / "practice")
         undo.callback(practice.end)
-        host = LaneHost(
-            spark=spark,
-            surveyor=_surveyor(servers),
-            bootstrap_servers=bootstrap,
-            checkpoints=folders.checkpoints,
-            clock=clock,
-            tell=mailbox.tell,
-            begins=practice.end,
-        )
+        surveyor, checkpoints = _surveyor(servers), folders.checkpoints
+        host = LaneHost(spark, surveyor, bootstrap, checkpoints, clock, mailbox.tell, practice)
         context = NodeContext(
             node=record.node,
             participant=record.participant,

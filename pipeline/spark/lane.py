@@ -58,6 +58,7 @@ from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, restricted
 from pipeline.spark.planned import plan_first_batch
+from pipeline.spark.practice import Practice
 from pipeline.spark.query import (
     DamagedCheckpointError,
     LostDataError,
@@ -113,8 +114,7 @@ class LaneHost:
     checkpoints: Path
     clock: Clock
     tell: Callable[[LaneEvent], None]
-    begins: Callable[[], None]
-    """Told before each lane is made."""
+    practice: Practice
 
     def admit(self, names: FragmentNames) -> None:
         """Make sure that this program understands where a fragment stands, before it is claimed.
@@ -126,7 +126,7 @@ class LaneHost:
 
     def lane(self, settings: LaneSettings) -> "StableLane":
         """A lane on this node."""
-        self.begins()
+        self.practice.end()
         return StableLane(settings, self)
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from tests.system.lanes.support import Installation
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_an_idle_node_practises_every_kind_of_query_with_classes_of_the_archive(
     medusa: Installation,
 ) -> None:
