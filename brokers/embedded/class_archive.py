@@ -24,6 +24,8 @@ QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 _MADE_WITHIN_S: Final = 240.0
 _POLL_S: Final = 0.2
 _WHAT: Final = "archive of Spark's classes"
+_OF: Final = ".of"
+"""Ends the file that says of which installation of PySpark an archive is."""
 _STEP: Final = Step(f"making an {_WHAT}, with which it starts faster (once)")
 
 
@@ -50,7 +52,8 @@ def ensure_archive(
     """Make the archive unless there is one, in about a minute; the jars have to be there.
 
     An archive that cannot be made is no error. Why is told in a file beside it; as long as that
-    exists, it is not tried again for the same Java and jars.
+    exists, it is not tried again for the same Java and jars. An older archive of the same
+    installation of PySpark is removed.
 
     Args:
         cache: where jars and archives are.
@@ -69,6 +72,8 @@ def ensure_archive(
         with one_at_a_time(lock, f"making an {_WHAT}", _MADE_WITHIN_S, progress):
             if not archive.exists():
                 progress(_STEP)
+                _remove_useless(archive.parent)
+                archive.with_suffix(_OF).write_text(str(pyspark_jars()), encoding="utf-8")
                 command = (*program, str(cache.expanduser()))
                 _make(command, archive, clock or SystemClock())
     except (MedusaError, OSError) as error:
@@ -94,6 +99,15 @@ def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
     finally:
         child.stop()
         part.unlink(missing_ok=True)
+
+
+def _remove_useless(folder: Path) -> None:
+    """Remove what belongs to an installation of PySpark that is gone, or to this one as it was."""
+    for of in folder.glob(f"*{_OF}"):
+        jars = Path(of.read_text(encoding="utf-8"))
+        if jars == pyspark_jars() or not jars.is_dir():
+            for path in folder.glob(f"{of.stem}.*"):
+                path.unlink(missing_ok=True)
 
 
 def _class_files(cache: Path) -> Iterator[str]:

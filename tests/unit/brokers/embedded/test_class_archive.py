@@ -81,3 +81,27 @@ def test_a_cache_that_cannot_be_written_keeps_nobody_from_starting(tmp_path: Pat
     steps: list[Step] = []
     ensure_archive(tmp_path, JAVA, program(MAKES), steps.append)
     assert "Spark starts slower" in steps[-1].what
+
+
+def test_archives_that_nobody_can_use_any_more_are_removed(tmp_path: Path) -> None:
+    """Those of this PySpark as it was, and of one that is gone; another one's stays."""
+    elsewhere, gone = tmp_path / "elsewhere", tmp_path / "gone"
+    elsewhere.mkdir()
+    made = []
+    for build, jars in (("1", None), ("2", elsewhere), ("3", gone)):
+        java = Java(JAVA.executable, 17, build)
+        folder = tmp_path / build
+        ensure_archive(folder, java, program(MAKES))
+        made.append(archive_path(folder, java))
+        if jars is not None:
+            made[-1].with_suffix(".of").write_text(str(jars))
+    classes = tmp_path / "classes"
+    classes.mkdir()
+    for archive in made:
+        for path in archive.parent.glob(f"{archive.stem}.*"):
+            path.rename(classes / path.name)
+    ensure_archive(tmp_path, JAVA, program(MAKES))
+    assert {path.name for path in classes.glob("*.jsa")} == {
+        made[1].name,
+        archive_path(tmp_path, JAVA).name,
+    }
