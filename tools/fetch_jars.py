@@ -16,7 +16,8 @@ from pipeline.settings import combine
 
 def main() -> int:
     """Fetch what is missing; the exit code."""
-    cache = Path(combine((("environment", from_environment(os.environ)),)).cache)
+    settings = combine((("environment", from_environment(os.environ)),))
+    cache = Path(settings.cache).expanduser().absolute()
     try:
         java = find_java(os.environ)
         ensure_jars(cache, lambda: java, show)

@@ -6,8 +6,8 @@ works as well, but sessions open and first batches come seconds later.
 """
 
 import hashlib
+import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,29 +17,42 @@ from brokers.embedded.processes import ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
 from brokers.embedded.turns import one_at_a_time
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import MedusaError
+from pipeline.errors import MedusaError, RetryError
 
 QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 """No word about an archive that does not fit, or about classes that are left out of one."""
 _MADE_WITHIN_S: Final = 240.0
 _POLL_S: Final = 0.2
 _WHAT: Final = "archive of Spark's classes"
+_USE: Final = "-Xshare:auto -XX:+VerifySharedSpaces"
+"""Java goes on without an archive that does not fit, or whose checksums are not right."""
+_WITHOUT: Final = f"no {_WHAT}, so it starts slower"
+_FAILED: Final = ".failed"
 _OF: Final = ".of"
 """Ends the file that says of which installation of PySpark an archive is."""
 _STEP: Final = Step(f"making an {_WHAT}, with which it starts faster (once)")
 
 
 def archive_path(cache: Path, java: Java) -> Path:
-    """Where the archive for this Java and these jars lies, or would lie."""
-    told = "\n".join([java.printed, *_class_files(cache)])
+    """Where the archive for this Java and these jars lies, or would lie.
+
+    Raises:
+        OSError: the jars cannot be looked at.
+    """
+    cache = cache.expanduser().absolute()
+    told = "\n".join([java.build, *_class_files(cache)])
     digest = hashlib.sha256(told.encode()).hexdigest()
-    return cache.expanduser() / "classes" / f"spark-{digest[:12]}.jsa"
+    return cache / "classes" / f"spark-{digest[:12]}.jsa"
 
 
 def java_options(cache: Path, java: Java) -> str:
     """What lets a session use the archive; nothing if there is none."""
-    archive = archive_path(cache, java)
-    return f'"-XX:SharedArchiveFile={archive}" -Xshare:auto {QUIET}' if archive.exists() else ""
+    try:
+        archive = archive_path(cache, java)
+        there = archive.exists()
+    except OSError:
+        return ""
+    return f'"-XX:SharedArchiveFile={archive}" {_USE} {QUIET}' if there else ""
 
 
 def ensure_archive(
@@ -62,24 +75,30 @@ def ensure_archive(
         progress: told when it takes time.
         clock: time.
     """
-    archive = archive_path(cache, java)
-    failed = archive.with_suffix(".failed")
-    if archive.exists() or failed.exists():
-        return
     try:
+        archive = archive_path(cache, java)
+        if archive.exists() or archive.with_suffix(_FAILED).exists():
+            return
         archive.parent.mkdir(parents=True, exist_ok=True)
         lock = archive.with_name("making.lock")
         with one_at_a_time(lock, f"making an {_WHAT}", _MADE_WITHIN_S, progress):
-            if not archive.exists():
+            if not archive.exists() and not archive.with_suffix(_FAILED).exists():
                 progress(_STEP)
-                _remove_useless(archive.parent)
-                archive.with_suffix(_OF).write_text(str(pyspark_jars()), encoding="utf-8")
-                command = (*program, str(cache.expanduser()))
-                _make(command, archive, clock or SystemClock())
-    except (MedusaError, OSError) as error:
-        progress(Step(f"no {_WHAT}, so Spark starts slower; see {failed}"))
-        with suppress(OSError):
-            failed.write_text(f"{error}\n", encoding="utf-8")
+                _try((*program, str(cache.expanduser().absolute())), archive, progress, clock)
+    except (RetryError, OSError) as error:
+        progress(Step(f"{_WITHOUT}: {error}"))
+
+
+def _try(command: tuple[str, ...], archive: Path, progress: Progress, clock: Clock | None) -> None:
+    """Make it, or keep why it could not be made."""
+    _remove_useless(archive.parent)
+    archive.with_suffix(_OF).write_text(str(pyspark_jars()), encoding="utf-8")
+    try:
+        _make(command, archive, clock or SystemClock())
+    except MedusaError as error:
+        failed = archive.with_suffix(_FAILED)
+        failed.write_text(f"{error}\n", encoding="utf-8")
+        progress(Step(f"{_WITHOUT}; {failed} says why"))
 
 
 def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
@@ -95,6 +114,8 @@ def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
             clock.sleep(_POLL_S)
         if child.exit_code or not part.exists():
             raise child.failure(f"it ended with exit code {child.exit_code}")
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
         part.replace(archive)
     finally:
         child.stop()

@@ -26,8 +26,8 @@ class Java:
 
     executable: Path
     version: int
-    printed: str = ""
-    """What `java -version` says: different for each build."""
+    build: str = ""
+    """What tells one build of Java from another, as `java -version` prints it."""
 
 
 def parse_version(text: str) -> int | None:
@@ -44,6 +44,17 @@ def parse_version(text: str) -> int | None:
     first = int(found.group(1))
     # Up to Java 8 the version was written 1.8.
     return int(found.group(2)) if first == 1 and found.group(2) else first
+
+
+def build_of(text: str) -> str:
+    """The lines about the build in what `java -version` prints, without warnings and greetings.
+
+    >>> build_of("OpenJDK Runtime Environment (build 17.0.15+6)")
+    'OpenJDK Runtime Environment (build 17.0.15+6)'
+    >>> build_of("Picked up JAVA_TOOL_OPTIONS: -Xmx1g")
+    ''
+    """
+    return "\n".join(line for line in text.splitlines() if re.search(r'version "|\(build ', line))
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
@@ -82,7 +93,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
             place=str(executable),
             hint=_HINT,
         )
-    return Java(executable, version, printed)
+    return Java(executable, version, build_of(printed))
 
 
 def _locate(environment: Mapping[str, str]) -> Path:

@@ -80,7 +80,7 @@ class EmbeddedStack:
         start_registry: StartRegistry,
         progress: Progress = silent,
         *,
-        prepare: Callable[[Java], None] = lambda _: None,
+        prepare: Callable[[Java], None] | None = None,
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -188,7 +188,8 @@ class EmbeddedStack:
         require_free_port(settings.registry_port, "schema registry")
         java = find_java(self._environment)
         ensure_jars(settings.cache, lambda: java, self._progress)
-        self._prepare(java)
+        if self._prepare is not None:
+            self._prepare(java)
         place = Place(self._data, java, self._lock)
         self._progress(Step("starting Kafka and ZooKeeper"))
         zookeeper = start_zookeeper(place, settings.zookeeper_port)

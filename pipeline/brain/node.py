@@ -123,8 +123,7 @@ def run_node(
         record = _register(settings, servers.catalog, clock)
         mailbox, plans = Mailbox(), Plans(servers.catalog.version, replan)
         bootstrap = settings.kafka_bootstrap_servers
-        practice = Practice(spark, folders.data / "spark" / "practice")
-        undo.callback(practice.end)
+        practice = Practice(spark, folders.data / "spark" / f"practice-{record.node}")
         surveyor, checkpoints = _surveyor(servers), folders.checkpoints
         host = LaneHost(spark, surveyor, bootstrap, checkpoints, clock, mailbox.tell, practice)
         context = NodeContext(
@@ -151,6 +150,7 @@ def run_node(
         _log.info("node %s is up", record.node)
         ready()
         agent.run(stop)
+        practice.end()
         for thread in threads:
             thread.join(SERVER_TIMEOUT_S)
         ending.check()

@@ -71,7 +71,13 @@ class Engine:
             records=records,
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
             unknown=tuple(
-                sorted({SchemaId(int(i)) for _, row in sources if (i := row.get("unknown"))})
+                sorted(
+                    {
+                        SchemaId(int(i))
+                        for _, row in sources
+                        if (i := row.get("unknown")) is not None
+                    }
+                )
             ),
             late=late,
             largest=largest,

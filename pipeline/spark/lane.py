@@ -122,11 +122,11 @@ class LaneHost:
         Raises:
             NewerFormatError: a newer version of Medusa wrote its last commit marker.
         """
+        self.practice.end()
         read_marker(self.bootstrap_servers, names)
 
     def lane(self, settings: LaneSettings) -> "StableLane":
         """A lane on this node."""
-        self.practice.end()
         return StableLane(settings, self)
 
 
@@ -326,8 +326,9 @@ class StableLane:
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
                 rows.write.format("noop").mode("overwrite").save()
                 facts = engine.batch_facts(batch)
-                all_unknown = partial(inspector.unknown_ids, todo.begin, end)
-                check_schemas(facts.unknown, all_unknown, self._host.surveyor)
+                if facts.unknown:
+                    unknown = inspector.unknown_ids(todo.begin, end)
+                    check_schemas(unknown, self._host.surveyor)
                 todo.check(facts)
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)

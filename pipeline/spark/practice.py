@@ -28,6 +28,7 @@ from pipeline.spark.facts import Engine
 from pipeline.spark.lower import Surroundings, lower
 from pipeline.spark.lowered import Lowered, Source, TopicRole, WriterSchema
 from pipeline.spark.query import Query, QueryRunner, StoppingError, first_line
+from pipeline.spark.session import silenced
 from pipeline.spark.topics import topics_of
 
 _log = logging.getLogger(__name__)
@@ -53,8 +54,10 @@ boxes:
     select: {sensor: sensor, first: left.value, second: right.value}
 outputs: {converted: {topic: converted}, means: {topic: means}, pairs: {topic: pairs}}
 """
-BATCHES: Final = 4
+BATCHES: Final = 3
 """A window opens in the first, is closed by an advance in the second, and goes out in the third."""
+_ENGINE: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
+"""It would write of each query that it was stopped, with Java's stack."""
 _RECORDS: Final = 50
 _STEP_MS: Final = 2_000
 _SENSORS: Final = 5
@@ -133,10 +136,11 @@ def practise(spark: SparkSession, folder: Path, stop: threading.Event) -> dict[s
         stop: ends it at the next batch.
     """
     results: dict[str, int] = {}
-    for fragment in fragments():
-        if stop.is_set():
-            break
-        results[fragment.name] = _run(spark, lowered(fragment), folder / fragment.name, stop)
+    with silenced(spark, _ENGINE):
+        for fragment in fragments():
+            if stop.is_set():
+                break
+            results[fragment.name] = _run(spark, lowered(fragment), folder / fragment.name, stop)
     return results
 
 
@@ -161,9 +165,11 @@ class Practice:
         """Practise, unless that is over. What goes wrong with it is no harm."""
         if self._over.is_set():
             return
+        shutil.rmtree(self._folder, ignore_errors=True)  # of a node that was killed
         try:
             results = practise(self._spark, self._folder, self._over)
-        except (MedusaError, PySparkException, Py4JError, ConnectionError) as error:
+        # The last of them is what PySpark raises when the session is closed meanwhile.
+        except (MedusaError, PySparkException, Py4JError, ConnectionError, AttributeError) as error:
             _log.info("the practice was left off: %s", first_line(error))
         else:
             if not self._over.is_set():

@@ -10,7 +10,8 @@ import signal
 import threading
 import time
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -37,6 +38,7 @@ _AVRO_LIMITS = " ".join(
 )
 """Avro makes room for as much as a value says that it holds, before it looks whether it does: the
 few bytes of one bad value would end the node for want of memory."""
+_LEVEL = "WARN"
 _NOISY = (
     "org.apache.spark.sql.avro.AvroSerializer",
     "org.apache.spark.scheduler.DAGScheduler",
@@ -98,7 +100,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "WARN",
+        "spark.log.level": _LEVEL,
         "spark.local.dir": str(settings.scratch / "local"),
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.kafka.consumer.cache.capacity": str(settings.cached_readers),
@@ -163,6 +165,21 @@ def _reason(error: Exception) -> str:
 
 def _hush(spark: SparkSession) -> None:
     """Silence loggers that warn at every task about what is meant to be so."""
-    log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
     for name in _NOISY:
-        log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)
+        _set_level(spark, name, "ERROR")
+
+
+@contextmanager
+def silenced(spark: SparkSession, logger: str) -> Iterator[None]:
+    """Let a logger of Java's say nothing in a block, not even of errors."""
+    _set_level(spark, logger, "OFF")
+    try:
+        yield
+    finally:
+        with suppress(Py4JError, OSError, AttributeError):  # the session may be closed by now
+            _set_level(spark, logger, _LEVEL)
+
+
+def _set_level(spark: SparkSession, logger: str, level: str) -> None:
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
+    log4j.core.config.Configurator.setLevel(logger, log4j.Level.toLevel(level))

@@ -25,7 +25,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import Epoch, Millis, NetworkVersion, SchemaId
+from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaId
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import headers
@@ -71,26 +71,15 @@ class UnknownSchemasError(MedusaError):
         self.ids = ids
 
 
-def check_schemas(
-    unknown: tuple[SchemaId, ...], all_unknown: Callable[[], tuple[SchemaId, ...]], schemas: Schemas
-) -> None:
-    """Look up the schema ids that a batch was not planned with.
+def check_schemas(unknown: tuple[SchemaId, ...], schemas: Schemas) -> None:
+    """Look up schema ids that a batch was not planned with.
 
     Those that the registry does not have change nothing: their records were left out as bad ones.
-    When a producer has changed its schema, the first one asked for is there, so the batch is given
-    up without a second look at it, which would take longer than all the rest of the change.
-
-    Args:
-        unknown: some of them, as the engine has told; empty: there are none.
-        all_unknown: finds them all.
-        schemas: who is asked.
 
     Raises:
-        UnknownSchemasError: with ids that the registry has.
+        UnknownSchemasError: with the ids that it has.
     """
-    if not unknown:
-        return
-    found = schemas.look_up(unknown) or schemas.look_up(all_unknown())
+    found = schemas.look_up(unknown)
     if found:
         raise UnknownSchemasError(found)
 
@@ -134,6 +123,7 @@ class Sink:
         self._known: CommitMarker | None = None
         self._needed = NeededLog({})
         self._published_ms: Millis | None = None
+        self._given_up: BatchId | None = None
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
         )
@@ -169,8 +159,8 @@ class Sink:
         table = rows.toArrow()
         facts = engine.batch_facts(batch)
         self._context.beside.wait()
-        all_unknown = partial(inspector.unknown_ids, self.marker.end, facts.end)
-        check_schemas(facts.unknown, all_unknown, self._context.schemas)
+        if facts.unknown:
+            self._check_schemas(facts, inspector)
         if is_repeat(self.marker, facts):
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)
@@ -217,6 +207,18 @@ class Sink:
         self._mirror()
         self._finished(sent, started_s)
         self._publish_boundary()
+
+    def _check_schemas(self, facts: BatchFacts, inspector: SecondLook) -> None:
+        """Look up what the batch was not planned with; raises as `check_schemas` does.
+
+        When a producer has changed its schema, the ids that the engine tells are there, and a
+        second look would take longer than all the rest of the change. If that did not do for the
+        batch, all of its ids are looked at, so that no batch is given up more than twice.
+        """
+        if self._given_up != facts.batch:
+            self._given_up = facts.batch
+            check_schemas(facts.unknown, self._context.schemas)
+        check_schemas(inspector.unknown_ids(self.marker.end, facts.end), self._context.schemas)
 
     def start(self, marker: CommitMarker) -> None:
         """Commit the marker that a lane starts from, under its own epoch."""

@@ -137,8 +137,14 @@ def down_command(project: Project) -> str:
 
 def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool) -> None:
     """Run the stack until it is asked to end, by SIGTERM (`medusa down`) or by Ctrl-C."""
-    prepare = partial(ensure_archive, wanted.cache, program=ARCHIVE_PROGRAM, progress=teller.step)
-    stack = EmbeddedStack(wanted, start_registry, teller.step, prepare=prepare, clock=session.clock)
+    archive = partial(ensure_archive, wanted.cache, program=ARCHIVE_PROGRAM, progress=teller.step)
+    stack = EmbeddedStack(
+        wanted,
+        start_registry,
+        teller.step,
+        prepare=archive if node else None,
+        clock=session.clock,
+    )
     with _sigterm_interrupts() as terminated:
         try:
             supervisor = _supervisor(stack, session) if node else None

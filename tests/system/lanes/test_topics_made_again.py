@@ -109,12 +109,12 @@ def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installat
         assert "retention.ms" in said
         assert status.records_in == 3
         assert f"--state {box}=empty" in said
-    assert len(medusa.records("short.kept")) == 3
+    assert len(medusa.records("overtaken.kept")) == 3
     chosen = Choices(named={FragmentName(box): OnChange.EMPTY for box in BOXES})
     medusa.deploy(DOCUMENT.format(name="overtaken"), {"reading.avsc": READING}, chosen)
     medusa.wait_for(
         partial(has_read, medusa, "overtaken", 5), "the rest is read", within_s=WITHIN_S
     )
     rest = [reading["value"] for reading in readings(9)[7:]]
-    kept = [row["value"] for row in medusa.decoded("short.kept")]
+    kept = [row["value"] for row in medusa.decoded("overtaken.kept")]
     assert kept == [reading["value"] for reading in readings(3)] + rest

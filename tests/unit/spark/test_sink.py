@@ -144,6 +144,19 @@ def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
     assert log.done == []
 
 
+def test_no_batch_is_given_up_more_than_twice_for_schemas() -> None:
+    """First the ids that the engine tells; if others follow in the same batch, all that it has."""
+    log = Log()
+    there = Schemas((SchemaId(7), SchemaId(8), SchemaId(9)))
+    written = sink(log, [], schemas=there)
+    told = []
+    for first in (8, 7):
+        with pytest.raises(UnknownSchemasError) as caught:
+            write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(first),))))
+        told.append(caught.value.ids)
+    assert told == [(8,), (9,)]
+
+
 def test_a_schema_that_came_beside_one_that_is_nowhere_is_found_too() -> None:
     """The engine tells one id of each input; when the registry lacks it, all are looked at."""
     log = Log()

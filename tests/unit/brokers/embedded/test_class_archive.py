@@ -80,7 +80,7 @@ def test_a_cache_that_cannot_be_written_keeps_nobody_from_starting(tmp_path: Pat
     (tmp_path / "classes").touch()
     steps: list[Step] = []
     ensure_archive(tmp_path, JAVA, program(MAKES), steps.append)
-    assert "Spark starts slower" in steps[-1].what
+    assert "so it starts slower: " in steps[-1].what
 
 
 def test_archives_that_nobody_can_use_any_more_are_removed(tmp_path: Path) -> None:

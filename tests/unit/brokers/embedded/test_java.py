@@ -30,6 +30,17 @@ def test_versions_are_read_as_java_writes_them(text: str, version: int | None) -
     assert parse_version(text) == version
 
 
+def test_the_build_is_the_same_whatever_else_java_has_to_say(tmp_path: Path) -> None:
+    """Some Javas warn, with a time that differs each time, or tell which options they picked up."""
+    lines = 'openjdk version "17.0.15"\nOpenJDK Runtime Environment (build 17.0.15+6-Debian)'
+    plain = fake_java(tmp_path / "plain", lines)
+    warns = fake_java(
+        tmp_path / "warns", f"[0.056s][warning][os] Duplicate cpuset\nPicked up X: -Xmx1g\n{lines}"
+    )
+    found = [find_java({"PATH": f"{java.parent}:/bin:/usr/bin"}) for java in (plain, warns)]
+    assert [java.build for java in found] == [lines, lines]
+
+
 def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
     """`JAVA_HOME` wins, as it does for Spark."""
     home = fake_java(tmp_path / "home" / "bin", 'openjdk version "21.0.1"')
