@@ -8,6 +8,7 @@ works as well, but sessions open and first batches come seconds later.
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +30,16 @@ _USE: Final = "-Xshare:auto -XX:+VerifySharedSpaces"
 _WITHOUT: Final = f"no {_WHAT}, so it starts slower"
 _FAILED: Final = ".failed"
 _OF: Final = ".of"
-"""Ends the file that says of which installation of PySpark an archive is."""
+"""Ends the file beside an archive that says what `_Of` holds."""
 _STEP: Final = Step(f"making an {_WHAT}, with which it starts faster (once)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Of:
+    """Of whose jars an archive is, and how many bytes it has: Java dies of one that was cut."""
+
+    jars: Path
+    size: int
 
 
 def archive_path(cache: Path, java: Java) -> Path:
@@ -49,8 +58,8 @@ def java_options(cache: Path, java: Java) -> str:
     """What lets a session use the archive; nothing if there is none."""
     try:
         archive = archive_path(cache, java)
-        there = archive.exists()
-    except OSError:
+        there = archive.stat().st_size == _read_of(archive).size
+    except (OSError, ValueError):
         return ""
     return f'"-XX:SharedArchiveFile={archive}" {_USE} {QUIET}' if there else ""
 
@@ -92,7 +101,7 @@ def ensure_archive(
 def _try(command: tuple[str, ...], archive: Path, progress: Progress, clock: Clock | None) -> None:
     """Make it, or keep why it could not be made."""
     _remove_useless(archive.parent)
-    archive.with_suffix(_OF).write_text(str(pyspark_jars()), encoding="utf-8")
+    _write_of(archive, _Of(pyspark_jars(), 0))
     try:
         _make(command, archive, clock or SystemClock())
     except MedusaError as error:
@@ -116,6 +125,7 @@ def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
             raise child.failure(f"it ended with exit code {child.exit_code}")
         with part.open("rb") as file:
             os.fsync(file.fileno())
+        _write_of(archive, _Of(pyspark_jars(), part.stat().st_size))
         part.replace(archive)
     finally:
         child.stop()
@@ -125,10 +135,27 @@ def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
 def _remove_useless(folder: Path) -> None:
     """Remove what belongs to an installation of PySpark that is gone, or to this one as it was."""
     for of in folder.glob(f"*{_OF}"):
-        jars = Path(of.read_text(encoding="utf-8"))
+        try:
+            jars = _read_of(of).jars
+        except ValueError:  # cut off, so it is told of nothing that could be used
+            jars = pyspark_jars()
         if jars == pyspark_jars() or not jars.is_dir():
             for path in folder.glob(f"{of.stem}.*"):
                 path.unlink(missing_ok=True)
+
+
+def _write_of(archive: Path, of: _Of) -> None:
+    archive.with_suffix(_OF).write_text(f"{of.size}\n{of.jars}\n", encoding="utf-8")
+
+
+def _read_of(archive: Path) -> _Of:
+    """What `_write_of` wrote.
+
+    Raises:
+        ValueError: something else stands there.
+    """
+    size, jars = archive.with_suffix(_OF).read_text(encoding="utf-8").splitlines()
+    return _Of(Path(jars), int(size))
 
 
 def _class_files(cache: Path) -> Iterator[str]:

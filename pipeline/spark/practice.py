@@ -76,6 +76,7 @@ class MadeUpReader:
         beats = (
             self.spark.readStream.format("rate-micro-batch")
             .options(rowsPerBatch=_RECORDS, advanceMillisPerBatch=_STEP_MS, numPartitions=1)
+            .option("startTimestamp", _STEP_MS)
             .load()
         )
         sensor = F.concat(F.lit("sensor-"), F.col("value") % _SENSORS)
