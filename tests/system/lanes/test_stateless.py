@@ -5,6 +5,8 @@ import time
 import pytest
 
 from pipeline.catalog.records import LaneState
+from pipeline.deploy.pause import pause, resume
+from pipeline.ids import FragmentName, NetworkName
 from tests.system.lanes.support import READING, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]
@@ -20,6 +22,7 @@ boxes:
 outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
 """
 WITHIN_S = 60.0
+DEAD = "mixed.halved.dlq"
 MICROS = {"type": "long", "logicalType": "timestamp-micros"}
 
 
@@ -122,6 +125,35 @@ def test_a_producer_may_switch_to_a_newer_schema_while_the_lane_runs(medusa: Ins
     status = medusa.status("newer", "halved")
     assert status is not None
     assert (status.restarts, status.epoch) == (0, 1)
+
+
+def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Installation) -> None:
+    """Six that the registry has, among two ids that it lacks; id 0 is looked up like any other."""
+    _deploy(medusa, "mixed")
+    network, fragment = NetworkName("mixed"), FragmentName("halved")
+    pause(network, fragment, medusa.catalog)
+    medusa.await_state("mixed", "halved", LaneState.STOPPED)
+    for number, reading in enumerate(readings(6)):
+        extra = {"name": f"extra_{number}", "type": "string", "default": ""}
+        schema = {**READING, "fields": [*READING["fields"], extra]}
+        record = {**reading, "value": 1 + number, extra["name"]: "x"}
+        medusa.send("mixed-in", medusa.encoded(f"mixed-other-{number}", schema, record))
+    known = medusa.encoded("mixed-in-value", READING, {**readings(1)[0], "value": 7})
+    for prefix in (b"\x00\x00\x00\x00\x00", b"\x00\x7f\xff\xff\xff"):
+        medusa.send("mixed-in", prefix + known[5:])
+    medusa.producer.flush(10)
+    resume(network, fragment, medusa.catalog)
+    medusa.wait_for(
+        lambda: len(medusa.records("mixed-out")) == 6 and len(medusa.records(DEAD)) == 2,
+        "all came",
+        within_s=WITHIN_S,
+    )
+    reasons = [dict(record.headers)["medusa.error.reason"] for record in medusa.records(DEAD)]
+    assert reasons == [b"schema_not_found"] * 2
+    assert {0, 0x7FFFFFFF} <= medusa.catalog.missing_schemas()
+    log = (medusa.folder / "logs" / "node-node_test_stateless.log").read_text()
+    rounds = [line for line in log.splitlines() if "[mixed.halved] new schema ids" in line]
+    assert 1 <= len(rounds) <= 2
 
 
 def test_an_unchanged_deploy_changes_and_restarts_nothing(medusa: Installation) -> None:
