@@ -29,13 +29,13 @@ _USE: Final = "-Xshare:auto -XX:+VerifySharedSpaces"
 """Java goes on without an archive that does not fit, or whose checksums are not right."""
 _WITHOUT: Final = f"no {_WHAT}, so it starts slower"
 _FAILED: Final = ".failed"
-_OF: Final = ".of"
-"""Ends the file beside an archive that says what `_Of` holds."""
+_ABOUT: Final = ".about"
+"""Ends the file beside an archive that says what `_About` holds."""
 _STEP: Final = Step(f"making an {_WHAT}, with which it starts faster (once)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Of:
+class _About:
     """Of whose jars an archive is, and how many bytes it has: Java dies of one that was cut."""
 
     jars: Path
@@ -58,10 +58,10 @@ def java_options(cache: Path, java: Java) -> str:
     """What lets a session use the archive; nothing if there is none."""
     try:
         archive = archive_path(cache, java)
-        there = archive.stat().st_size == _read_of(archive).size
-    except (OSError, ValueError):
+        usable = _is_whole(archive)
+    except OSError:
         return ""
-    return f'"-XX:SharedArchiveFile={archive}" {_USE} {QUIET}' if there else ""
+    return f'"-XX:SharedArchiveFile={archive}" {_USE} {QUIET}' if usable else ""
 
 
 def ensure_archive(
@@ -86,12 +86,12 @@ def ensure_archive(
     """
     try:
         archive = archive_path(cache, java)
-        if archive.exists() or archive.with_suffix(_FAILED).exists():
+        if _is_whole(archive) or archive.with_suffix(_FAILED).exists():
             return
         archive.parent.mkdir(parents=True, exist_ok=True)
         lock = archive.with_name("making.lock")
         with one_at_a_time(lock, f"making an {_WHAT}", _MADE_WITHIN_S, progress):
-            if not archive.exists() and not archive.with_suffix(_FAILED).exists():
+            if not _is_whole(archive) and not archive.with_suffix(_FAILED).exists():
                 progress(_STEP)
                 _try((*program, str(cache.expanduser().absolute())), archive, progress, clock)
     except (RetryError, OSError) as error:
@@ -101,7 +101,7 @@ def ensure_archive(
 def _try(command: tuple[str, ...], archive: Path, progress: Progress, clock: Clock | None) -> None:
     """Make it, or keep why it could not be made."""
     _remove_useless(archive.parent)
-    _write_of(archive, _Of(pyspark_jars(), 0))
+    _describe(archive, _About(pyspark_jars(), 0))
     try:
         _make(command, archive, clock or SystemClock())
     except MedusaError as error:
@@ -125,7 +125,7 @@ def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
             raise child.failure(f"it ended with exit code {child.exit_code}")
         with part.open("rb") as file:
             os.fsync(file.fileno())
-        _write_of(archive, _Of(pyspark_jars(), part.stat().st_size))
+        _describe(archive, _About(pyspark_jars(), part.stat().st_size))
         part.replace(archive)
     finally:
         child.stop()
@@ -134,28 +134,32 @@ def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
 
 def _remove_useless(folder: Path) -> None:
     """Remove what belongs to an installation of PySpark that is gone, or to this one as it was."""
-    for of in folder.glob(f"*{_OF}"):
-        try:
-            jars = _read_of(of).jars
-        except ValueError:  # cut off, so it is told of nothing that could be used
-            jars = pyspark_jars()
-        if jars == pyspark_jars() or not jars.is_dir():
-            for path in folder.glob(f"{of.stem}.*"):
+    for file in folder.glob(f"*{_ABOUT}"):
+        about = _about(file)
+        if about is None or about.jars == pyspark_jars() or not about.jars.is_dir():
+            for path in folder.glob(f"{file.stem}.*"):
                 path.unlink(missing_ok=True)
 
 
-def _write_of(archive: Path, of: _Of) -> None:
-    archive.with_suffix(_OF).write_text(f"{of.size}\n{of.jars}\n", encoding="utf-8")
+def _is_whole(archive: Path) -> bool:
+    if not archive.exists():
+        return False
+    about = _about(archive)
+    return about is not None and about.size == archive.stat().st_size
 
 
-def _read_of(archive: Path) -> _Of:
-    """What `_write_of` wrote.
+def _describe(archive: Path, about: _About) -> None:
+    text = f"{about.size}\n{about.jars}\n"
+    archive.with_suffix(_ABOUT).write_text(text, encoding="utf-8")
 
-    Raises:
-        ValueError: something else stands there.
-    """
-    size, jars = archive.with_suffix(_OF).read_text(encoding="utf-8").splitlines()
-    return _Of(Path(jars), int(size))
+
+def _about(archive: Path) -> _About | None:
+    """What `_describe` wrote; None if something else stands there, or nothing."""
+    try:
+        size, jars = archive.with_suffix(_ABOUT).read_text(encoding="utf-8").splitlines()
+        return _About(Path(jars), int(size))
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _class_files(cache: Path) -> Iterator[str]:

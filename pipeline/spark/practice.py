@@ -187,13 +187,12 @@ def _run(spark: SparkSession, todo: Lowered, folder: Path, stop: threading.Event
         if batch + 1 >= BATCHES or stop.is_set():
             enough.set()
 
-    query = Query(
-        f"practice {folder.name}",
-        emit(todo, MadeUpReader(spark), _INCARNATION),
-        todo,
-        folder,
-        write,
-    )
+    def watch(_: Engine) -> None:
+        if stop.is_set():
+            enough.set()
+
+    rows = emit(todo, MadeUpReader(spark), _INCARNATION)
+    query = Query(f"practice {folder.name}", rows, todo, folder, write, watch=watch)
     with suppress(StoppingError):
         QueryRunner(enough).run(query)
     return sum(counts)

@@ -94,7 +94,7 @@ def test_archives_that_nobody_can_use_any_more_are_removed(tmp_path: Path) -> No
         ensure_archive(folder, java, program(MAKES))
         made.append(archive_path(folder, java))
         if jars is not None:
-            made[-1].with_suffix(".of").write_text(f"0\n{jars}\n")
+            made[-1].with_suffix(".about").write_text(f"0\n{jars}\n")
     classes = tmp_path / "classes"
     classes.mkdir()
     for archive in made:
@@ -107,12 +107,14 @@ def test_archives_that_nobody_can_use_any_more_are_removed(tmp_path: Path) -> No
     }
 
 
-def test_an_archive_that_was_cut_is_not_used(tmp_path: Path) -> None:
+def test_an_archive_that_was_cut_is_not_used_but_made_again(tmp_path: Path) -> None:
     """Java would check its contents, but dies when there are too few of them."""
     ensure_archive(tmp_path, JAVA, program(MAKES))
     archive = archive_path(tmp_path, JAVA)
     assert java_options(tmp_path, JAVA)
     archive.write_text("cut")
     assert java_options(tmp_path, JAVA) == ""
-    archive.with_suffix(".of").write_text("")
+    ensure_archive(tmp_path, JAVA, program(MAKES))
+    assert java_options(tmp_path, JAVA)
+    archive.with_suffix(".about").write_text("")
     assert java_options(tmp_path, JAVA) == ""
