@@ -30,6 +30,7 @@ from pipeline.spark.lowered import Lowered, Source, TopicRole, WriterSchema
 from pipeline.spark.query import Query, QueryRunner, StoppingError, first_line
 from pipeline.spark.session import silenced
 from pipeline.spark.topics import topics_of
+from schemas import wire
 
 _log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ class MadeUpReader:
             (F.col("value") % 20).cast("double").alias("value"),
             F.col("timestamp").alias("at"),
         )
-        prefix = F.lit(b"\x00" + int(_SCHEMA).to_bytes(4, "big"))
+        prefix = F.lit(wire.prefix(_SCHEMA))
         advance = F.struct(
             (F.unix_millis("timestamp") - 1).alias("advance_ms"),
             F.lit(_INCARNATION).alias("incarnation"),
