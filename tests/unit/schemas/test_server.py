@@ -1,4 +1,5 @@
 import socket
+import time
 
 import httpx
 import pytest
@@ -29,6 +30,20 @@ def test_start_stop_and_start_again_on_the_same_port() -> None:
     finally:
         client.close()
         second.stop()
+
+
+def test_an_answer_is_not_held_back_by_the_network() -> None:
+    """Nagle's algorithm would keep each one for 40 ms, until the first part is acknowledged."""
+    server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
+    server.start()
+    seconds = []
+    with httpx.Client(base_url=server.url, timeout=5, trust_env=False) as client:
+        for _ in range(20):
+            began = time.monotonic()
+            client.get("/schemas/ids/1")
+            seconds.append(time.monotonic() - began)
+    server.stop()
+    assert min(seconds[5:]) < 0.03, seconds
 
 
 def test_a_taken_port_is_named() -> None:
