@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Letter
 from pipeline.formats import WRITTEN
-from pipeline.ids import Millis, Offset, SchemaId, StreamName
+from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.planner.plan import Fragment
 
@@ -53,7 +53,7 @@ class Rules:
             (letter.reason == LATE, "late: what they belong to is closed, only a replay helps"),
             (
                 (letter.input, letter.port) not in self.reads,
-                "the fragment does not read that input any more",
+                "the fragment does not read that input any more, or not on that side",
             ),
             (expires, "their timestamps have reached the retention of the redrive topic"),
         ):
@@ -66,11 +66,8 @@ class Rules:
 
 
 def reads(fragment: Fragment) -> frozenset[tuple[str, str]]:
-    """The inputs of a fragment with the ports at which they may be refused, "" for all."""
-    stateful = fragment.stateful_box
-    ports = ("left", "right") if stateful and len(stateful.inputs) > 1 else ("only",)
-    names: list[StreamName] = [stream.name for stream in fragment.inputs]
-    return frozenset((name, port) for name in names for port in ("", *ports))
+    """The inputs of a fragment, each with the ports at which it comes in, and "" for all."""
+    return frozenset((source, at) for port, source in fragment.ports for at in ("", port))
 
 
 def kept_from(retention_ms: int, now_ms: Millis) -> Millis | None:

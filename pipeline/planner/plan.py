@@ -61,6 +61,21 @@ class Fragment:
         """The one box that keeps state, if there is one."""
         return next((box for box in self.boxes if box.stateful), None)
 
+    @property
+    def ports(self) -> tuple[tuple[str, StreamName], ...]:
+        """Where records come in, each with its input: at the stateful box, else at the only one."""
+        stateful = self.stateful_box
+        streams = (StreamName(self.boxes[-1].name),) if stateful is None else stateful.inputs
+        names = ("only",) if len(streams) == 1 else ("left", "right")
+        return tuple(zip(names, map(self._source, streams), strict=True))
+
+    def _source(self, stream: StreamName) -> StreamName:
+        """The input that a stream comes from, through boxes that each read one."""
+        boxes = {StreamName(box.name): box for box in self.boxes}
+        while stream in boxes:
+            (stream,) = boxes[stream].inputs
+        return stream
+
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:

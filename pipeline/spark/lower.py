@@ -47,17 +47,14 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
         BrokenInvariantError: the planner made a fragment that is not a tree with one stateful box.
     """
     stateful = fragment.stateful_box
-    boxes = {StreamName(box.name): box for box in fragment.boxes}
-    paths: tuple[Path, ...]
     core: Core | None = None
     after: tuple[Step, ...] = ()
     if stateful is None:
-        name, steps = _upstream(StreamName(fragment.boxes[-1].name), boxes)
-        paths = (Path(name, "only", steps, first=True),)
+        paths = _paths(fragment, (StreamName(fragment.boxes[-1].name),), ())
     else:
         lowered = lower_stateful(stateful)
         core = lowered.core
-        paths = _paths(stateful, boxes, lowered.before)
+        paths = _paths(fragment, stateful.inputs, lowered.before)
         after = lowered.after + _downstream(stateful, fragment)
     used = tuple(dict.fromkeys(path.source for path in paths))
     inputs = {i.name: i for i in fragment.inputs}
@@ -72,28 +69,27 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
 
 
 def _paths(
-    stateful: Box, boxes: Mapping[StreamName, Box], before: tuple[Step, ...]
+    fragment: Fragment, streams: tuple[StreamName, ...], before: tuple[Step, ...]
 ) -> tuple[Path, ...]:
-    ports = ("only",) if len(stateful.inputs) == 1 else ("left", "right")
+    """A path for each port; `streams` are what comes in there."""
+    boxes = {StreamName(box.name): box for box in fragment.boxes}
     seen: set[StreamName] = set()
     paths = []
-    for port, stream in zip(ports, stateful.inputs, strict=True):
-        source, steps = _upstream(stream, boxes)
-        paths.append(Path(source, port, steps + before, first=source not in seen))
+    for (port, source), stream in zip(fragment.ports, streams, strict=True):
+        steps = _upstream(stream, boxes) + before
+        paths.append(Path(source, port, steps, first=source not in seen))
         seen.add(source)
     return tuple(paths)
 
 
-def _upstream(
-    stream: StreamName, boxes: Mapping[StreamName, Box]
-) -> tuple[StreamName, tuple[Step, ...]]:
-    """The input that a stream comes from, and the stateless steps between."""
+def _upstream(stream: StreamName, boxes: Mapping[StreamName, Box]) -> tuple[Step, ...]:
+    """The stateless steps between an input and a stream that comes from it."""
     steps: tuple[Step, ...] = ()
     while stream in boxes:
         box = boxes[stream]
         steps = lower_stateless(box) + steps
         (stream,) = box.inputs
-    return stream, steps
+    return steps
 
 
 def _downstream(stateful: Box, fragment: Fragment) -> tuple[Step, ...]:

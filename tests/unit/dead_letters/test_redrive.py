@@ -175,6 +175,16 @@ def test_a_fragment_reads_its_inputs_at_the_ports_of_its_stateful_box() -> None:
     assert ("sightings", "only") in reads(fragment("tolls"))
 
 
+def test_a_side_that_reads_another_input_by_now_takes_no_letter_of_the_first() -> None:
+    """The lane routes by input and side; what fits none would be passed over in silence."""
+    assert reads(fragment("toll_notifications")) == {
+        ("tolls", ""),
+        ("tolls", "right"),
+        ("sightings", ""),
+        ("sightings", "left"),
+    }
+
+
 def test_headers_that_name_no_letter_are_passed_over() -> None:
     """Somebody may have written into the topic by hand."""
     records = [
