@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from pipeline.ids import Incarnation, SchemaId
+from pipeline.ids import Incarnation, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden, result_ids
 from pipeline.spark.hidden import Failed, Reason
@@ -65,10 +65,10 @@ def emit(
         rows = _path_observed(_with_steps(rows, path.steps, carried), path)
         rows = rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
         return _encoded(rows, lowered, passed=True)
-    ports = [
-        _port(_without(raw[path.source], path, left_out), lowered, path, incarnation)
-        for path in lowered.paths
-    ]
+    ports = []
+    for path in lowered.paths:
+        kept = _without(raw[path.source], path.source, path.port, left_out)
+        ports.append(_port(kept, lowered, path, incarnation))
     if isinstance(core, WindowCore):
         results = _windowed(ports[0], core, ids=lowered.ids)
     else:
@@ -83,14 +83,17 @@ def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
     return _with_steps(rows, path.steps, hidden.ORIGINAL, which=True)
 
 
-def unknown_schema_ids(source: Source, reader: Reader) -> DataFrame:
-    """The distinct ids in a batch's ranges that the query was not planned with."""
+def unknown_schema_ids(
+    source: Source, reader: Reader, left_out: tuple[LeftOut, ...] = ()
+) -> DataFrame:
+    """How often each id occurs in a batch's ranges that the query was not planned with."""
     known = [int(w.id) for w in source.writers]
-    rows = reader(source).where(F.col("topic") != _advances(source))
+    raw = _without(reader(source), source.input, "", left_out)
+    rows = raw.where(F.col("topic") != _advances(source))
     value = F.col("value")
     rows = rows.where(_has_prefix(value)).select(_schema_id("value").alias("id"), "topic")
     lacking = _is_missing(F.col("topic"), F.col("id"), source, int)
-    return rows.where(~F.col("id").isin(known) & ~lacking).select("id").distinct()
+    return rows.where(~F.col("id").isin(known) & ~lacking).groupBy("id").count()
 
 
 # --- source ---------------------------------------------------------------------------------
@@ -124,12 +127,14 @@ def _judged(raw: DataFrame, source: Source, path: Path, incarnation: Incarnation
     return rows.withColumn(hidden.REASON, F.when(~is_advance, _reason(source)))
 
 
-def _without(raw: DataFrame, path: Path, left_out: tuple[LeftOut, ...]) -> DataFrame:
-    """Without the records that an earlier life of the lane has left out on this path."""
+def _without(
+    raw: DataFrame, stream: StreamName, port: str, left_out: tuple[LeftOut, ...]
+) -> DataFrame:
+    """Without the records that an earlier life of the lane has left out at this port."""
     rows = [
         (one.at.topic, one.at.partition, int(one.offset))
         for one in left_out
-        if one.at.input == path.source and one.port in {"", path.port}
+        if one.at.input == stream and one.port in {"", port}
     ]
     if not rows:
         return raw

@@ -4,13 +4,15 @@ The query itself only counts what is wrong, so good batches pay nothing. When a 
 the same judgement runs once more over exactly the same ranges, this time keeping the originals.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis, Offset, SchemaId, StreamName, TopicName
+from pipeline.lanes.left_out import LeftOut
 from pipeline.lanes.positions import Positions
 from pipeline.spark import hidden
 from pipeline.spark.emit import emit_path, unknown_schema_ids
@@ -55,13 +57,19 @@ class Inspector:
         found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
         return found
 
-    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
-        """All schema ids in a batch that the query was not planned with."""
+    def unknown_ids(
+        self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
+    ) -> tuple[SchemaId, ...]:
+        """All schema ids in a batch that the query was not planned with, the most frequent first.
+
+        `left_out`: records that do not count.
+        """
         reader = self._reader(start, end)
-        ids: set[int] = set()
-        for source in self.lowered.sources:
-            ids |= {row["id"] for row in unknown_schema_ids(source, reader).collect()}
-        return tuple(SchemaId(i) for i in sorted(ids))
+        return most_frequent(
+            (row["id"], row["count"])
+            for source in self.lowered.sources
+            for row in unknown_schema_ids(source, reader, left_out).collect()
+        )
 
     def _reader(self, start: Positions, end: Positions) -> RangeReader:
         ranges: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}
@@ -96,6 +104,15 @@ class Inspector:
                 value=judged.value,
                 headers=tuple((h["key"], _bytes(h["value"])) for h in row[hidden.HEADERS] or ()),
             )
+
+
+def most_frequent(counts: Iterable[tuple[int, int]]) -> tuple[SchemaId, ...]:
+    """Ids by how often they occur, the most frequent first, of equals the least."""
+    totals = Counter[int]()
+    for schema_id, count in counts:
+        totals[schema_id] += count
+    ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(SchemaId(schema_id) for schema_id, _ in ranked)
 
 
 def _bytes(value: bytearray | None) -> bytes | None:

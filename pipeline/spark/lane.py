@@ -327,7 +327,7 @@ class StableLane:
                 rows.write.format("noop").mode("overwrite").save()
                 facts = engine.batch_facts(batch)
                 if facts.unknown:
-                    unknown = inspector.unknown_ids(todo.begin, end)
+                    unknown = inspector.unknown_ids(todo.begin, end, todo.left_out)
                     check_schemas(unknown, self._host.surveyor)
                 todo.check(facts)
 

@@ -39,7 +39,7 @@ class SecondLook(Protocol):
         """All records of a range for the dead letters."""
 
     def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
-        """All schema ids in a range that the query was not planned with."""
+        """All schema ids in a range that the query was not planned with, frequent ones first."""
 
 
 class Schemas(Protocol):

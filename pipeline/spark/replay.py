@@ -32,6 +32,7 @@ from pipeline.settings import Settings
 from pipeline.spark import hidden
 from pipeline.spark.emit import emit, emit_path, unknown_schema_ids
 from pipeline.spark.hidden import UNKNOWN_SCHEMA, Reason, reason_of
+from pipeline.spark.inspect import most_frequent
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Keep, Lowered
 from pipeline.spark.lowered import Path as Way
@@ -149,13 +150,12 @@ class Recomputer:
 
     def _unknown(self, lowered: Lowered, ranges: tuple[Range, ...]) -> tuple[SchemaId, ...]:
         reader, read = self._reader(ranges), {one.input for one in ranges}
-        found = {
-            SchemaId(row["id"])
+        return most_frequent(
+            (row["id"], row["count"])
             for source in lowered.sources
             if source.input in read
             for row in unknown_schema_ids(source, reader).collect()
-        }
-        return tuple(sorted(found))
+        )
 
     def _lower(self) -> Lowered:
         survey = self._surveyor().survey(self.fragment, self.topic_ids, self._known)

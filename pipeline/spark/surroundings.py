@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final
 
 from brokers.kafka.admin import KafkaAdmin
@@ -20,6 +21,8 @@ SCHEMA_ID_MAX: Final = 2**31 - 1
 """Registries count in signed numbers of 32 bits."""
 MISSING_MAX: Final = 1_000
 """How many missing ids are recorded; each is a node in the catalog and a literal in a query."""
+ASKED_MAX: Final = 200
+"""For how many ids the registry is asked at once: seconds, also where it is far away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +69,22 @@ class Surveyor:
         )
 
     def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
-        """Those of some ids that the registry has.
+        """Those of some ids, the most important first, that the registry has.
 
         That it does not have the others is recorded, so that it stays so for their records,
         whatever is registered later. Values that are no records at all may name any id, so only
-        `MISSING_MAX` are recorded, and those that are recorded are not asked for again.
+        `MISSING_MAX` are recorded, and those that are recorded are not asked for again. Of the
+        others the registry is asked for the first `ASKED_MAX`; the rest is not looked at.
 
         Raises:
             UnavailableError: a server does not answer.
         """
         found, known = [], self.missing()
         room = MISSING_MAX - len(known)
-        for schema_id in ids:
-            if schema_id in known:
-                continue
+        unknown = [schema_id for schema_id in ids if schema_id not in known]
+        impossible = (schema_id for schema_id in unknown if schema_id > SCHEMA_ID_MAX)
+        asked = (schema_id for schema_id in unknown if schema_id <= SCHEMA_ID_MAX)
+        for schema_id in chain(islice(asked, ASKED_MAX), islice(impossible, max(room, 0))):
             if schema_id <= SCHEMA_ID_MAX and self._text(schema_id) is not None:
                 found.append(schema_id)
             elif room > 0:

@@ -4,7 +4,8 @@ from typing import cast
 from brokers.kafka.admin import KafkaAdmin
 from brokers.records import TopicDescription
 from pipeline.ids import SchemaId, TopicName
-from pipeline.spark.surroundings import MISSING_MAX, Surveyor
+from pipeline.spark.inspect import most_frequent
+from pipeline.spark.surroundings import ASKED_MAX, MISSING_MAX, Surveyor
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema
@@ -54,6 +55,27 @@ def test_what_the_registry_does_not_have_is_recorded_and_not_asked_for_again() -
     assert surveyor(missing).look_up((SchemaId(5), SchemaId(6))) == ()
     assert missing == {5, 6}
     assert surveyor(set()).look_up((SchemaId(5), SchemaId(6))) == (5,)
+
+
+def test_no_batch_waits_for_the_registry_to_know_nothing_of_thousands_of_ids() -> None:
+    """The first ones are asked for; of the rest nothing is recorded, so they may be asked later."""
+    missing: set[SchemaId] = set()
+    foreign = tuple(SchemaId(10 + i) for i in range(ASKED_MAX))
+    last = SchemaId(5)
+    assert surveyor(missing).look_up((*foreign, last)) == ()
+    assert missing == set(foreign)
+    assert surveyor(missing).look_up((*foreign, last)) == (5,)
+
+
+def test_ids_that_no_registry_has_keep_no_other_from_being_asked_for() -> None:
+    """They are known to be none without a question."""
+    none = tuple(SchemaId(2**32 - 1 - i) for i in range(ASKED_MAX))
+    assert surveyor(set()).look_up((*none, SchemaId(5))) == (5,)
+
+
+def test_ids_are_asked_for_by_how_often_they_occur() -> None:
+    """A new schema of a producer before bytes that are no records; of equals the least."""
+    assert most_frequent([(9, 1), (7, 2), (8, 1), (9, 4), (6, 1)]) == (9, 7, 6, 8)
 
 
 def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
