@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.planner.digest import same_format
@@ -124,6 +125,7 @@ class Wanted:
         stateful: whether it keeps any.
         on_change: what was chosen to happen with the state; None: go on with it, exactly.
         place: names the fragment, for errors.
+        most: how many records a batch may read now.
     """
 
     epoch: Epoch
@@ -131,6 +133,7 @@ class Wanted:
     stateful: bool
     on_change: OnChange | None
     place: str
+    most: int = RECORDS_PER_BATCH
 
 
 def decide_start(
@@ -162,7 +165,7 @@ def decide_start(
     comparable = same_format(marker.state, wanted.state)
     if wanted.on_change is not None or (comparable and marker.state != wanted.state):
         return _chosen(marker, wanted)
-    problem = _problem(marker, checkpoint) if comparable else OTHER_DIGEST
+    problem = _problem(marker, checkpoint, wanted.most) if comparable else OTHER_DIGEST
     if problem is None:
         return _continued(marker, checkpoint)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
@@ -272,7 +275,7 @@ def _without_state(
     if wanted.on_change is OnChange.EMPTY:
         return BeginAt(marker, _ASKED)
     changed = marker.state != wanted.state
-    problem = "its plan has changed" if changed else _problem(marker, checkpoint)
+    problem = "its plan has changed" if changed else _problem(marker, checkpoint, wanted.most)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
 
 
@@ -302,7 +305,7 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
             )
 
 
-def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> str | None:
+def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, most: int) -> str | None:
     """Why a checkpoint cannot be continued; None when it can."""
     if isinstance(checkpoint, Unusable):
         return checkpoint.why
@@ -323,6 +326,8 @@ def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> st
         problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {stands}"
     elif committed < marker.batch:
         problem = _behind(marker, checkpoint.planned, stands)
+    elif checkpoint.planned is not None and too_many(marker.end, checkpoint.planned.end, most):
+        problem = f"batch {planned} is planned with more than the {most} records that fit"
     return problem
 
 

@@ -25,6 +25,7 @@ from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, StreamName, TopicName
 from pipeline.lanes import codec
+from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
@@ -50,6 +51,7 @@ from pipeline.names import FragmentNames
 from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
+from pipeline.spark.ahead import Ahead
 from pipeline.spark.beside import Beside
 from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import emit
@@ -77,8 +79,6 @@ from pipeline.spark.topics import TopicWatch, topics_of
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
 SETTLE_DEADLINE_S = 60.0
-RECORDS_PER_BATCH = 400_000
-"""Bounds a batch's memory: about 110 bytes a record make some 100 MB in the driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +145,7 @@ class StableLane:
         self._label = f"{self._id.network}.{self._id.fragment}"
         self._topics = TopicWatch(host.surveyor.admin, topics_of(fragment), settings.topic_ids)
         self._met: tuple[SchemaId, ...] = ()
+        self._looked: tuple[Positions, int] | None = None
         self._beside = Beside(f"write {self._label}")
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
@@ -207,6 +208,7 @@ class StableLane:
             stateful=fragment.stateful_box is not None,
             on_change=choice.on_change if choice and fits else None,
             place=f"fragment {self._label}",
+            most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
         )
 
     def _checkpoint(
@@ -362,7 +364,9 @@ class StableLane:
                 self._beside.check()
                 self._topics.look()
 
-            rows = emit(lowered, self._reader(sink.marker.end), sink.marker.incarnation)
+            begin = sink.marker.end
+            reader = self._reader(begin, self._at_once(begin))
+            rows = emit(lowered, reader, sink.marker.incarnation)
             name = f"{self._label}.{self._settings.epoch}"
             self._runner.run(Query(name, rows, lowered, folder, write, watch=watch))
 
@@ -395,10 +399,19 @@ class StableLane:
     def _log_of_inputs(self) -> Log:
         return Log(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
 
-    def _reader(self, begin: Positions) -> KafkaReader:
+    def _at_once(self, start: Positions) -> int:
+        """How many records a batch may read from here on; what was looked at is remembered."""
+        if self._looked is None or self._looked[0] != start:
+            ahead = Ahead(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
+            most = ahead.records_at_once(start, self._settings.fragment.names.advances)
+            self._log.debug("at most %d records a batch", most)
+            self._looked = start, most
+        return self._looked[1]
+
+    def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
         label = self._label
         self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
-        limits = {"maxOffsetsPerTrigger": str(RECORDS_PER_BATCH), "failOnDataLoss": "true"}
+        limits = {"maxOffsetsPerTrigger": str(most), "failOnDataLoss": "true"}
         return KafkaReader(self._host.spark, {**self._options(), **limits}, _starts(begin))
 
     def _options(self) -> dict[str, str]:

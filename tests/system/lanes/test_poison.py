@@ -52,6 +52,13 @@ boxes:
   narrow: {filter: readings, where: value > 0}
 outputs: {narrow: {topic: large-narrow}}
 """
+HEAVY = """
+network: heavy
+streams:
+  readings: {topic: heavy-in, schema: reading.avsc, event_time: at}
+boxes:
+  kept: {filter: readings, where: value > 0}
+"""
 AT = {"type": "long", "logicalType": "timestamp-millis"}
 SCHEMA = {
     **READING,
@@ -218,6 +225,29 @@ def test_large_records_pass_and_are_kept(medusa: Installation) -> None:
     resume(name, box, medusa.catalog)
     medusa.wait_for(lambda: len(medusa.records(narrow)) == 2, "results", within_s=WITHIN_S)
     assert [record.value for record in medusa.records("large.narrow.dlq")] == [bad]
+
+
+def test_a_backlog_of_large_records_is_read_in_parts(medusa: Installation) -> None:
+    """Its bytes bound a batch: at once they would end the node for want of memory."""
+    topic, count = TopicName("heavy-in"), 300
+    wide = (("max.message.bytes", str(2 * LARGE_BYTES)),)
+    medusa.admin.create_topics((NewTopicSpec(topic, 1, 1, wide),))
+    reading = {"sensor": "x" * (LARGE_BYTES // 2), "value": 1, "at": int(time.time() * 1000)}
+    value = medusa.encoded("heavy-in-value", READING, reading)
+    for number in range(count):
+        medusa.send(topic, value if number % 3 else value[:-2])
+    medusa.producer.flush(60)
+    medusa.deploy(HEAVY, {"reading.avsc": READING})
+
+    def done() -> bool:
+        status = medusa.status("heavy", "kept")
+        assert status is None or not status.last_error, status
+        return status is not None and status.records_in == count
+
+    medusa.wait_for(done, "the backlog is read", within_s=2 * WITHIN_S)
+    status = medusa.await_state("heavy", "kept", LaneState.RUNNING)
+    assert (status.records_out, status.dead_letters) == (count * 2 // 3, count // 3)
+    assert status.epoch == 1
 
 
 def widen(medusa: Installation, topic: TopicName) -> None:

@@ -294,3 +294,14 @@ def test_a_stateless_lane_of_another_plan_begins_at_its_positions() -> None:
     assert isinstance(found, BeginAt)
     assert found.marker.end == ends(7)
     assert "its plan has changed" in found.why
+
+
+def test_a_planned_batch_that_does_not_fit_is_planned_again() -> None:
+    """The state comes from the log; a lane without state begins at the marker."""
+    planned, small = checkpoint(4, 5), replace(STATEFUL, most=4)
+    assert start(marker(4), planned) == Continue(marker(4), None)
+    found = start(marker(4), planned, small)
+    assert isinstance(found, Rebuild)
+    assert "more than the 4 records" in found.why
+    assert isinstance(start(marker(4), planned, replace(small, stateful=False)), BeginAt)
+    assert start(marker(5), planned, small) == Continue(marker(5), BatchId(5))
