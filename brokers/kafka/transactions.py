@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
-from brokers.kafka.errors import RecordTooLargeError, translated, undelivered
+from brokers.kafka.errors import RecordTooLargeError, medusa_error, translated, undelivered
 from pipeline.clock import Deadline
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import TopicName, TransactionalId
@@ -51,6 +51,7 @@ class TransactionalWriter:
         )
         self._producer = Producer({**settings, "on_delivery": self._on_delivery})
         self._too_large: RecordTooLargeError | None = None
+        self._fatal: MedusaError | None = None
         self._id = transactional_id
 
     def start(self, deadline: Deadline) -> None:
@@ -97,13 +98,12 @@ class TransactionalWriter:
 
     @contextmanager
     def _writing(self, topic: TopicName) -> Iterator[None]:
-        """After a failed delivery the driver takes no more records; tell what has failed."""
+        """After a failure the driver takes no more records; tell what has failed."""
         try:
             with translated(f"writing to {topic}"):
                 yield
         except MedusaError as error:
-            self._producer.poll(0)
-            raise self._too_large or error from error
+            raise self._reason(error) from error
 
     def _enqueue(
         self,
@@ -135,7 +135,7 @@ class TransactionalWriter:
             with translated(f"committing a transaction of {self._id}"):
                 self._producer.commit_transaction(deadline.remaining_s())
         except MedusaError as error:
-            raise self._too_large or error from error
+            raise self._reason(error) from error
 
     def abort(self, deadline: Deadline) -> None:
         """Give the transaction up; what was sent is never seen by a read_committed reader."""
@@ -149,6 +149,17 @@ class TransactionalWriter:
         found = undelivered(error, message)
         if isinstance(found, RecordTooLargeError):
             self._too_large = found
+
+    def _reason(self, error: MedusaError) -> MedusaError:
+        """Why a call failed, where the driver tells it beside the call.
+
+        Why the producer is of no more use it tells once, here; later calls only say that it is not.
+        """
+        try:
+            self._producer.poll(0)
+        except KafkaException as fatal:
+            self._fatal = self._fatal or medusa_error(fatal, error.place)
+        return self._too_large or self._fatal or error
 
     def close(self) -> None:
         """Drop the connection; an open transaction is left for the next epoch to abort."""

@@ -14,9 +14,11 @@ from brokers.kafka.config import RECORD_BYTES_MAX
 from brokers.kafka.errors import NoSuchTopicError, OffsetGoneError
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import TopicReader, read_last, read_range
+from brokers.kafka.transactions import TransactionalWriter
 from brokers.records import KafkaRecord, NewTopicSpec
-from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import GroupName, Millis, Offset, TopicName
+from pipeline.clock import Deadline, SystemClock
+from pipeline.errors import FencedError, RefusedError, RetryError
+from pipeline.ids import GroupName, Millis, Offset, TopicName, TransactionalId
 from tests.conftest import WaitFor
 
 pytestmark = pytest.mark.system
@@ -322,3 +324,30 @@ def until_some(reader: TopicReader) -> tuple[KafkaRecord, ...]:
         if found:
             return found
     pytest.fail("no record within ten seconds")
+
+
+def test_a_writer_that_is_fenced_while_it_sends_is_told_so(
+    bootstrap: str, topic: TopicName, wait_for: WaitFor
+) -> None:
+    """By every call from then on, and never in the driver's own words."""
+    old, new = (TransactionalWriter(bootstrap, TransactionalId(topic)) for _ in range(2))
+    old.start(Deadline.after(SystemClock(), TIMEOUT_S, "starting"))
+    old.begin()
+    old.send(topic, None, b"sent", timestamp_ms=1)
+    new.start(Deadline.after(SystemClock(), TIMEOUT_S, "fencing"))
+
+    def fenced() -> bool:
+        try:
+            old.send(topic, None, b"too late", timestamp_ms=1)
+        except FencedError:
+            return True
+        return False
+
+    wait_for(fenced, "the first writer hears of it", within_s=TIMEOUT_S)
+    with pytest.raises(FencedError):
+        old.send_many(topic, [(None, b"too late", 1, 0)])
+    with pytest.raises(FencedError):
+        old.commit(Deadline.after(SystemClock(), TIMEOUT_S, "committing"))
+    old.close()
+    new.close()
+    assert read_last(bootstrap, topic, 0, 1, TIMEOUT_S) == ()
