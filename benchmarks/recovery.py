@@ -31,7 +31,7 @@ from tests.faults.world import RunFailedError, Running, World, node_settings, wo
 OUTPUT_WITHIN_S = 120.0
 SETTLE_S = 15.0
 """A lane is given so long to be past its cold first batches before it is struck."""
-PRACTISED = "Java has practised"
+REHEARSED = "struck.sums was rehearsed"
 """What the log of a node says then."""
 
 
@@ -147,12 +147,12 @@ def _parts(
 
 
 def _spare(made: World, number: int, session_timeout: str) -> Node:
-    """Another node on the same checkpoints that has nothing to do, and has practised."""
+    """Another node on the same checkpoints that has nothing to do, and has rehearsed."""
     spare = _node(made, f"spare{number}", session_timeout)
     spare.start()
     made.await_ready(spare)
     log = made.folder / spare.name / "logs" / f"node-{spare.name}.log"
-    made.wait(lambda: PRACTISED in log.read_text(), "its Java has practised", OUTPUT_WITHIN_S)
+    made.wait(lambda: REHEARSED in log.read_text(), "it has rehearsed", OUTPUT_WITHIN_S)
     return spare
 
 

@@ -35,8 +35,8 @@ from pipeline.formats import NEWEST
 from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
-from pipeline.spark.lane import LaneHost
-from pipeline.spark.practice import Practice
+from pipeline.spark.idle_session import IdleSession
+from pipeline.spark.lane import LaneHost, read_marker
 from pipeline.spark.session import (
     Session,
     SessionSettings,
@@ -46,6 +46,7 @@ from pipeline.spark.session import (
     open_session,
 )
 from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.warm_up import WarmUp
 from schemas.client import RegistryClient
 
 SERVER_TIMEOUT_S = 10.0
@@ -114,18 +115,18 @@ def run_node(
     java = find_java(os.environ)
     with ExitStack() as undo:
         start = _Start(settings, stop, tell, clock, undo)
-        servers = None if servers_within_s else start.connect(0.0)
-        spark = start.open_session(_session(settings, folders, java))
-        if servers_within_s:
-            servers = start.connect(servers_within_s)
-        if servers is None or spark is None or stop.is_set():
+        started = start.both(_session(settings, folders, java), servers_within_s)
+        if started is None:
             return
+        servers, spark = started
         record = _register(settings, servers.catalog, clock)
         mailbox, plans = Mailbox(), Plans(servers.catalog.version, replan)
         bootstrap = settings.kafka_bootstrap_servers
-        practice = Practice(spark, folders.data / "spark" / f"practice-{record.node}")
         surveyor, checkpoints = _surveyor(servers), folders.checkpoints
-        host = LaneHost(spark, surveyor, bootstrap, checkpoints, clock, mailbox.tell, practice)
+        idle = IdleSession(spark, surveyor, bootstrap, partial(read_marker, bootstrap), clock)
+        scratch = folders.data / "spark" / f"warm-up-{record.node}"
+        warm_up = WarmUp(idle, scratch)
+        host = LaneHost(spark, surveyor, bootstrap, checkpoints, clock, mailbox.tell, warm_up)
         context = NodeContext(
             node=record.node,
             participant=record.participant,
@@ -143,14 +144,14 @@ def run_node(
             "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
             "boundaries": polls.BoundaryPoll(bootstrap, plans, mailbox.tell),
-            "practice": polls.PracticePoll(practice.run),
+            "warm-up": polls.WarmUpPoll(warm_up, plans),
             "engine": polls.EnginePoll(partial(has_ended, spark), record.node, ending),
         }
         threads = [polls.start(poll, name, stop, ending) for name, poll in looks.items()]
         _log.info("node %s is up", record.node)
         ready()
         agent.run(stop)
-        practice.end()
+        warm_up.end()
         for thread in threads:
             thread.join(SERVER_TIMEOUT_S)
         ending.check()
@@ -173,6 +174,16 @@ class _Start:
     tell: Callable[[str], None]
     clock: Clock
     undo: ExitStack
+
+    def both(self, session: SessionSettings, within_s: float) -> tuple[Servers, Session] | None:
+        """Connect and open the session; in this order, unless the servers may still be starting."""
+        servers = None if within_s else self.connect(0.0)
+        spark = self.open_session(session)
+        if within_s:
+            servers = self.connect(within_s)
+        if servers is None or spark is None or self.stop.is_set():
+            return None
+        return servers, spark
 
     def connect(self, within_s: float) -> Servers | None:
         """Connect to everything; within 0 seconds: at once or not at all."""

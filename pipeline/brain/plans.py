@@ -12,6 +12,7 @@ from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
 
 VERSIONS_KEPT = 64
+Assigned = dict[FragmentId, tuple[NetworkRecord, FragmentRecord]]
 Planner = Callable[[NetworkVersionRecord, ParticipantId], Plan]
 
 
@@ -31,11 +32,18 @@ class Plans:
         self._version = version
         self._planner = planner
         self._lock = threading.Lock()
-        self._records: dict[FragmentId, tuple[NetworkRecord, FragmentRecord]] = {}
+        self._records: Assigned = {}
+        self._elsewhere: Assigned = {}
         self._planned: dict[tuple[NetworkName, NetworkVersion], Plan] = {}
 
-    def assign(self, records: tuple[tuple[NetworkRecord, FragmentRecord], ...]) -> None:
+    def assign(
+        self,
+        records: tuple[tuple[NetworkRecord, FragmentRecord], ...],
+        elsewhere: tuple[tuple[NetworkRecord, FragmentRecord], ...] = (),
+    ) -> None:
         """Remember the fragments that the catalog assigns to this node, and forget all others.
+
+        `elsewhere`: those that other nodes run.
 
         Raises:
             MedusaError: a version cannot be read or planned.
@@ -43,6 +51,7 @@ class Plans:
         known = {FragmentId(r.network, r.fragment): (network, r) for network, r in records}
         with self._lock:
             self._records = known
+            self._elsewhere = {FragmentId(r.network, r.fragment): (n, r) for n, r in elsewhere}
         for fragment, (_, record) in known.items():
             self.fragment(fragment, record.version)
 
@@ -54,6 +63,11 @@ class Plans:
         raise BrokenInvariantError(
             f"version {version} of network {fragment.network} has no fragment {fragment.fragment}"
         )
+
+    def elsewhere(self) -> dict[FragmentId, FragmentRecord]:
+        """The fragments that other nodes run."""
+        with self._lock:
+            return {fragment: record for fragment, (_, record) in self._elsewhere.items()}
 
     def names(self, fragment: FragmentId) -> FragmentNames:
         """The names that belong to a fragment."""
@@ -95,9 +109,9 @@ class Plans:
 
     def _known(self, fragment: FragmentId) -> tuple[NetworkRecord, FragmentRecord]:
         with self._lock:
-            found = self._records.get(fragment)
+            found = self._records.get(fragment) or self._elsewhere.get(fragment)
         if found is None:
-            raise BrokenInvariantError(f"fragment {fragment.fragment} is not assigned to this node")
+            raise BrokenInvariantError(f"fragment {fragment.fragment} is not known to this node")
         return found
 
     def _plan(self, fragment: FragmentId, version: NetworkVersion) -> Plan:

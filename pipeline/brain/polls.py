@@ -5,7 +5,7 @@ Each is one small loop with a pause; an unreachable server is told as such and a
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from brokers.kafka.admin import Isolation
@@ -27,14 +27,16 @@ from pipeline.errors import EnvironmentProblem, MedusaError, NewerFormatError
 from pipeline.ids import NodeId, Offset, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId as Id
+from pipeline.planner.plan import Fragment
 
-CATALOG_PAUSE_S = 0.3
+CATALOG_PAUSE_S = 0.1
 CATALOG_FULL_S = 5.0
 """Also without a change of networks or nodes the catalog is read in full this often."""
 ENDS_PAUSE_S = 0.25
 ENGINE_PAUSE_S = 0.5
 PRACTICE_AFTER_S = 1.0
-PRACTISED_PAUSE_S = 3_600.0
+REHEARSAL_PAUSE_S = 10.0
+WARM_PAUSE_S = 3_600.0
 BOUNDARY_POLL_S = 0.5
 BROKER_TIMEOUT_S = 5.0
 
@@ -47,6 +49,20 @@ class Poll(Protocol):
 
     def look(self) -> float:
         """Look, tell, and say how many seconds to pause."""
+
+
+class Warming(Protocol):
+    """As in `pipeline/spark/warm_up.py`."""
+
+    @property
+    def over(self) -> bool:
+        """Whether there is to be no more of it."""
+
+    def practise(self) -> None:
+        """Run queries of every shape on made-up records."""
+
+    def rehearse(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> bool:
+        """Run a fragment's own query on the latest records; whether there were any."""
 
 
 class EndOffsets(Protocol):
@@ -131,25 +147,39 @@ class EnginePoll:
         return ENGINE_PAUSE_S
 
 
-class PracticePoll:
-    """Lets the engine practise while the node has nothing to do yet.
+class WarmUpPoll:
+    """Warms the engine up while the node has nothing to do yet."""
 
-    Args:
-        practise: does it once, which takes some seconds.
-    """
-
-    def __init__(self, practise: Callable[[], None]) -> None:
-        self._practise = practise
+    def __init__(self, warm_up: Warming, plans: Plans) -> None:
+        self._warm_up = warm_up
+        self._plans = plans
         self._looks = 0
+        self._rehearsed: set[tuple[Id, str]] = set()
 
     def look(self) -> float:
-        """Practise at the second look: what runs on the node from the start is known by then."""
+        """Practise at the second look: what runs on the node from the start is known by then.
+
+        After that, rehearse what other nodes run; again when it has changed.
+        """
+        if self._warm_up.over:
+            return WARM_PAUSE_S
         self._looks += 1
         if self._looks == 1:
             return PRACTICE_AFTER_S
         if self._looks == 2:  # noqa: PLR2004 - said above
-            self._practise()
-        return PRACTISED_PAUSE_S
+            self._warm_up.practise()
+        self._rehearse()
+        return REHEARSAL_PAUSE_S
+
+    def _rehearse(self) -> None:
+        elsewhere = self._plans.elsewhere()
+        wanted = {(fragment, record.digest) for fragment, record in elsewhere.items()}
+        self._rehearsed &= wanted
+        for fragment, digest in sorted(wanted - self._rehearsed):
+            record = elsewhere[fragment]
+            plan = self._plans.fragment(fragment, record.version)
+            if self._warm_up.rehearse(plan, dict(record.topic_ids)):
+                self._rehearsed.add((fragment, digest))
 
 
 class CatalogPoll:
@@ -200,11 +230,13 @@ class CatalogPoll:
     def _desired(self) -> tuple[Desired, ...]:
         self._catalog.format()  # refuses a catalog that was raised beyond this version meanwhile
         alive = {record.node for record in self._catalog.nodes()}
-        found, assigned = [], []
+        found, assigned, elsewhere = [], [], []
         for network in self._catalog.networks():
             for record in self._catalog.fragments(network.network):
                 owner = self._catalog.owner(record.network, record.fragment)
                 if owner is not None and owner.node != self._record.node and owner.node in alive:
+                    if record.desired is DesiredState.RUNNING:
+                        elsewhere.append((network, record))
                     continue
                 assigned.append((network, record))
                 running = record.desired is DesiredState.RUNNING
@@ -217,7 +249,7 @@ class CatalogPoll:
                         state_choice(record),
                     )
                 )
-        self._plans.assign(tuple(assigned))
+        self._plans.assign(tuple(assigned), tuple(elsewhere))
         return tuple(found)
 
 

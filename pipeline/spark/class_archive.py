@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from brokers.embedded.class_archive import QUIET
 from brokers.embedded.jars import bare_local_fs_jar, spark_jars
+from pipeline.clock import SystemClock
 from pipeline.spark.practice import practise
 from pipeline.spark.session import SessionSettings, open_session
 
@@ -38,7 +39,7 @@ def main(arguments: list[str]) -> int:
                 java_options=f'"-XX:ArchiveClassesAtExit={archive}" {QUIET}',
             )
         )
-        practise(spark, Path(folder) / "practice", threading.Event())
+        practise(spark, Path(folder) / "practice", SystemClock(), threading.Event())
         _load_all(spark, spark_jars(cache))
         process = spark.sparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark keeps it
         spark.stop()

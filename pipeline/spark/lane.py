@@ -23,7 +23,7 @@ from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, StreamName, TopicName
+from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
@@ -60,7 +60,6 @@ from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, restricted
 from pipeline.spark.planned import plan_first_batch
-from pipeline.spark.practice import Practice
 from pipeline.spark.query import (
     DamagedCheckpointError,
     LostDataError,
@@ -70,11 +69,12 @@ from pipeline.spark.query import (
     first_line,
     from_spark,
 )
-from pipeline.spark.readers import KafkaReader, read_options
+from pipeline.spark.readers import KafkaReader, read_options, starting_at
 from pipeline.spark.rebuild import Log
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError, check_schemas
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.topics import TopicWatch, topics_of
+from pipeline.spark.warm_up import WarmUp
 
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
@@ -114,7 +114,7 @@ class LaneHost:
     checkpoints: Path
     clock: Clock
     tell: Callable[[LaneEvent], None]
-    practice: Practice
+    warm_up: WarmUp
 
     def admit(self, names: FragmentNames) -> None:
         """Make sure that this program understands where a fragment stands, before it is claimed.
@@ -122,7 +122,7 @@ class LaneHost:
         Raises:
             NewerFormatError: a newer version of Medusa wrote its last commit marker.
         """
-        self.practice.end()
+        self.warm_up.end()
         read_marker(self.bootstrap_servers, names)
 
     def lane(self, settings: LaneSettings) -> "StableLane":
@@ -412,14 +412,7 @@ class StableLane:
         label = self._label
         self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
         limits = {"maxOffsetsPerTrigger": str(most), "failOnDataLoss": "true"}
-        return KafkaReader(self._host.spark, {**self._options(), **limits}, _starts(begin))
+        return KafkaReader(self._host.spark, {**self._options(), **limits}, starting_at(begin))
 
     def _options(self) -> dict[str, str]:
         return read_options(self._host.bootstrap_servers)
-
-
-def _starts(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:
-    starts: dict[StreamName, dict[TopicName, dict[int, int]]] = {}
-    for at, offset in begin.items():
-        starts.setdefault(at.input, {}).setdefault(at.topic, {})[at.partition] = int(offset)
-    return starts

@@ -5,31 +5,26 @@ made of what was loaded here, and an idle node that has practised takes a fragme
 """
 
 import logging
-import shutil
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import to_avro
 
-from pipeline.errors import MedusaError, Problem
+from pipeline.clock import Clock
+from pipeline.errors import Problem
 from pipeline.ids import Incarnation, ParticipantId, SchemaId
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.emit import emit
-from pipeline.spark.facts import Engine
 from pipeline.spark.lower import Surroundings, lower
 from pipeline.spark.lowered import Lowered, Source, TopicRole, WriterSchema
-from pipeline.spark.query import Query, QueryRunner, StoppingError, first_line
-from pipeline.spark.session import silenced
 from pipeline.spark.topics import topics_of
+from pipeline.spark.trial import Trial, run_trial
 from schemas import wire
 
 _log = logging.getLogger(__name__)
@@ -57,8 +52,7 @@ outputs: {converted: {topic: converted}, means: {topic: means}, pairs: {topic: p
 """
 BATCHES: Final = 3
 """A window opens in the first, is closed by an advance in the second, and goes out in the third."""
-_ENGINE: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
-"""It would write of each query that it was stopped, with Java's stack."""
+WITHIN_S: Final = 120.0
 _RECORDS: Final = 50
 _STEP_MS: Final = 2_000
 _SENSORS: Final = 5
@@ -129,71 +123,25 @@ def lowered(fragment: Fragment) -> Lowered:
     return lower(fragment, around)
 
 
-def practise(spark: SparkSession, folder: Path, stop: threading.Event) -> dict[str, int]:
+def practise(
+    spark: SparkSession, folder: Path, clock: Clock, stop: threading.Event
+) -> dict[str, int]:
     """Run some batches of each query; returns how many results each had.
 
     Args:
         spark: the session that practises.
         folder: for checkpoints; nothing in it is needed afterwards.
+        clock: for deadlines.
         stop: ends it at the next batch.
     """
     results: dict[str, int] = {}
-    with silenced(spark, _ENGINE):
-        for fragment in fragments():
-            if stop.is_set():
-                break
-            results[fragment.name] = _run(spark, lowered(fragment), folder / fragment.name, stop)
-    return results
-
-
-class Practice:
-    """The practice of one session: begins once, and ends for good when there is real work.
-
-    Args:
-        spark: the session that practises.
-        folder: for checkpoints; removed afterwards.
-    """
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._spark = spark
-        self._folder = folder
-        self._over = threading.Event()
-
-    def end(self) -> None:
-        """No more of it from the next batch on. Safe from any thread."""
-        self._over.set()
-
-    def run(self) -> None:
-        """Practise, unless that is over. What goes wrong with it is no harm."""
-        if self._over.is_set():
-            return
-        shutil.rmtree(self._folder, ignore_errors=True)  # of a node that was killed
-        try:
-            results = practise(self._spark, self._folder, self._over)
-        # The last of them is what PySpark raises when the session is closed meanwhile.
-        except (MedusaError, PySparkException, Py4JError, ConnectionError, AttributeError) as error:
-            _log.info("the practice was left off: %s", first_line(error))
-        else:
-            if not self._over.is_set():
-                _log.info("Java has practised, results: %s", results)
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _run(spark: SparkSession, todo: Lowered, folder: Path, stop: threading.Event) -> int:
-    enough, counts = threading.Event(), list[int]()
-
-    def write(rows: DataFrame, batch: int, _: Engine) -> None:
-        counts.append(rows.toArrow().num_rows)
-        if batch + 1 >= BATCHES or stop.is_set():
-            enough.set()
-
-    def watch(_: Engine) -> None:
+    for fragment in fragments():
         if stop.is_set():
-            enough.set()
-
-    rows = emit(todo, MadeUpReader(spark), _INCARNATION)
-    query = Query(f"practice {folder.name}", rows, todo, folder, write, watch=watch)
-    with suppress(StoppingError):
-        QueryRunner(enough).run(query)
-    return sum(counts)
+            break
+        todo = lowered(fragment)
+        rows = emit(todo, MadeUpReader(spark), _INCARNATION)
+        trial = Trial(
+            f"practice {fragment.name}", rows, todo, folder / fragment.name, BATCHES, WITHIN_S
+        )
+        results[fragment.name] = sum(run_trial(trial, clock, stop))
+    return results

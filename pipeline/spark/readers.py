@@ -8,6 +8,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.ids import StreamName, TopicName
+from pipeline.lanes.positions import Positions
 from pipeline.spark.lowered import Source
 
 FETCH_WAIT_MS = 5
@@ -27,6 +28,14 @@ def read_options(bootstrap_servers: str) -> dict[str, str]:
         "kafka.isolation.level": "read_committed",
         "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
     }
+
+
+def starting_at(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:
+    """Positions as `KafkaReader` takes them."""
+    starts: dict[StreamName, dict[TopicName, dict[int, int]]] = {}
+    for at, offset in begin.items():
+        starts.setdefault(at.input, {}).setdefault(at.topic, {})[at.partition] = int(offset)
+    return starts
 
 
 class Reader(Protocol):

@@ -8,9 +8,13 @@ import pytest
 
 from brokers.embedded.class_archive import archive_path, ensure_archive
 from brokers.embedded.java import find_java
+from pipeline.catalog.records import LaneState
 from pipeline.cli.detached import ARCHIVE_PROGRAM
 from pipeline.demo.memory import descendants
-from tests.system.lanes.support import Installation
+from pipeline.ids import FragmentName, NetworkName
+from pipeline.lanes.codec import decode_marker
+from pipeline.names import FragmentNames
+from tests.system.lanes.support import OWNER, READING, WINDOWS, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
@@ -37,3 +41,27 @@ def test_an_idle_node_practises_every_kind_of_query_with_classes_of_the_archive(
     results = dict(re.findall(r"'(\w+)': (\d+)", found.group(1)))
     assert results.keys() == {"converted", "means", "pairs"}
     assert all(int(count) > 0 for count in results.values())
+
+
+def test_an_idle_node_rehearses_what_another_one_runs_and_writes_nothing(
+    medusa: Installation,
+) -> None:
+    """While there are records; every marker in the log is its owner's."""
+    names = FragmentNames(OWNER, NetworkName("rehearsed"), FragmentName("counts"))
+    topic = f"{names.network}-in"
+    medusa.deploy(WINDOWS.format(name=names.network), {"reading.avsc": READING})
+    log = medusa.folder / "logs" / "node-understudy.log"
+
+    def rehearsed() -> bool:
+        for reading in readings(20):
+            medusa.send(topic, medusa.encoded(f"{topic}-value", READING, reading))
+        medusa.producer.flush(10)
+        return f"{names.network}.{names.fragment} was rehearsed" in log.read_text()
+
+    with medusa.node("player"):
+        medusa.await_state(names.network, names.fragment, LaneState.RUNNING, epoch=1)
+        with medusa.node("understudy"):
+            medusa.wait_for(rehearsed, "the rehearsal", within_s=120.0)
+    markers = [decode_marker(r.value or b"", "marker") for r in medusa.records(names.markers)]
+    assert {marker.epoch for marker in markers} == {1}
+    assert markers[-1].totals.records_in > 0

@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -14,7 +14,7 @@ from pipeline.brain.events import (
     Event,
 )
 from pipeline.brain.plans import Plans
-from pipeline.brain.polls import CatalogPoll, Ending, EndsPoll, EnginePoll, PracticePoll, start
+from pipeline.brain.polls import CatalogPoll, Ending, EndsPoll, EnginePoll, WarmUpPoll, start
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.formats import raise_format
 from pipeline.catalog.records import (
@@ -37,6 +37,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.names import Znodes
+from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
@@ -205,12 +206,79 @@ def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
         ending.check()
 
 
+@dataclass
+class Engine:
+    """An engine that is warmed up: what it did, and whether topics have records."""
+
+    done: list[str] = field(default_factory=list)
+    records: bool = True
+    over: bool = False
+
+    def practise(self) -> None:
+        """Made-up records are always there."""
+        self.done.append("practised")
+
+    def rehearse(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> bool:
+        """Real ones may be missing."""
+        assert topic_ids == {}
+        self.done.append(fragment.name)
+        return self.records
+
+
+def _deployed_elsewhere(world: World) -> None:
+    world.deploy()
+    theirs = Catalog(MemoryStore(world.tree), Znodes(""))
+    theirs.register_node(_node("there"))
+    theirs.claim(NETWORK, MOVING, NodeId("there"), ParticipantId("local"), Millis(0))
+    world.poll.look()
+
+
 def test_a_node_practises_once_when_it_knows_whether_it_has_something_to_do() -> None:
     """Not at the first look: the catalog has not been read by then."""
-    done: list[str] = []
-    poll = PracticePoll(lambda: done.append("practised"))
+    engine = Engine()
+    poll = WarmUpPoll(engine, World().plans)
     poll.look()
-    assert done == []
+    assert engine.done == []
     poll.look()
     poll.look()
-    assert done == ["practised"]
+    assert engine.done == ["practised"]
+
+
+def test_what_other_nodes_run_is_rehearsed_until_there_were_records() -> None:
+    """A rehearsal without records has warmed nothing up; after one with some, no more."""
+    world, engine = World(), Engine(records=False)
+    _deployed_elsewhere(world)
+    poll = WarmUpPoll(engine, world.plans)
+    for _ in range(3):
+        poll.look()
+    assert engine.done == ["practised", "moving", "moving"]
+    engine.records = True
+    for _ in range(3):
+        poll.look()
+    assert engine.done == ["practised", "moving", "moving", "moving"]
+
+
+def test_a_fragment_that_changed_is_rehearsed_again() -> None:
+    """Its query is another one."""
+    world, engine = World(), Engine()
+    _deployed_elsewhere(world)
+    poll = WarmUpPoll(engine, world.plans)
+    for _ in range(2):
+        poll.look()
+    changed = NetworkVersionRecord(NETWORK, NetworkVersion(2), "", (), "other", Millis(0))
+    record = FragmentRecord(NETWORK, MOVING, NetworkVersion(2), DesiredState.RUNNING, "other", ())
+    network = NetworkRecord(NETWORK, OWNER, NetworkVersion(2))
+    world.catalog.deploy(network, changed, (record,), VERSION)
+    world.poll.look()
+    poll.look()
+    assert engine.done == ["practised", "moving", "moving"]
+
+
+def test_a_node_with_real_work_is_warm() -> None:
+    """Neither practice nor rehearsal, ever again."""
+    world, engine = World(), Engine(over=True)
+    _deployed_elsewhere(world)
+    poll = WarmUpPoll(engine, world.plans)
+    for _ in range(3):
+        poll.look()
+    assert engine.done == []

@@ -1,0 +1,95 @@
+"""What an idle session can run to get warm: practice, and rehearsals.
+
+A rehearsal is the query of a fragment that another node runs, with its results thrown away.
+Practice makes Java fast at queries like a lane's. What is left of a first batch is the fragment's
+own: compiling the code that Spark writes for its plan, and the first records of its topics.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline.clock import Clock
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition
+from pipeline.names import FragmentNames
+from pipeline.planner.plan import Fragment
+from pipeline.spark.emit import emit
+from pipeline.spark.lower import lower
+from pipeline.spark.lowered import Lowered
+from pipeline.spark.practice import practise
+from pipeline.spark.readers import KafkaReader, read_options, starting_at
+from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.trial import Trial, run_trial
+
+RECENT_MS = 10_000
+"""A rehearsal begins with the records that its topics got in this time."""
+RECORDS_PER_BATCH = 2_000
+BATCHES = 12
+WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class IdleSession:
+    """Runs practice and rehearsals; they read topics, and write nothing but their folder.
+
+    `read_marker` tells where a fragment's owner stands: only advances of its incarnation count.
+    """
+
+    spark: SparkSession
+    surveyor: Surveyor
+    bootstrap_servers: str
+    read_marker: Callable[[FragmentNames], CommitMarker | None]
+    clock: Clock
+
+    def practise(self, folder: Path, stop: threading.Event) -> dict[str, int]:
+        """As `practise` of `practice.py`."""
+        return practise(self.spark, folder, self.clock, stop)
+
+    def rehearse(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        folder: Path,
+        stop: threading.Event,
+    ) -> int:
+        """Run some batches on the latest records; returns how many there were.
+
+        Args:
+            fragment: whose query.
+            topic_ids: of its topics, when it was deployed.
+            folder: for the checkpoint; nothing in it is needed afterwards.
+            stop: ends it at the next batch.
+
+        Raises:
+            MedusaError: a topic or schema is gone, a server does not answer, or the query failed.
+        """
+        marker = self.read_marker(fragment.names)
+        if marker is None:
+            return 0
+        lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
+        options = {
+            **read_options(self.bootstrap_servers),
+            "maxOffsetsPerTrigger": str(RECORDS_PER_BATCH),
+            "failOnDataLoss": "false",
+        }
+        reader = KafkaReader(self.spark, options, starting_at(self._recent(lowered)))
+        rows = emit(lowered, reader, marker.incarnation)
+        name = f"rehearsal {fragment.names.network}.{fragment.name}"
+        trial = Trial(name, rows, lowered, folder, BATCHES, WITHIN_S)
+        return len(run_trial(trial, self.clock, stop))
+
+    def _recent(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        since_ms = Millis(self.clock.now_ms() - RECENT_MS)
+        return {
+            InputPartition(source.input, assigned.topic, partition): offset
+            for source in lowered.sources
+            for assigned in source.topics
+            for partition, offset in self.surveyor.admin.offsets_for_time(
+                assigned.topic, since_ms
+            ).items()
+        }
