@@ -22,6 +22,8 @@ from pipeline.errors import MedusaError, RetryError
 
 QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 """No word about an archive that does not fit, or about classes that are left out of one."""
+_CLASS_PATH: Final = "2"
+"""Counts up when sessions put the jars into another order, or add some: Java would refuse it."""
 _MADE_WITHIN_S: Final = 240.0
 _POLL_S: Final = 0.2
 _WHAT: Final = "archive of Spark's classes"
@@ -49,7 +51,7 @@ def archive_path(cache: Path, java: Java) -> Path:
         OSError: the jars cannot be looked at.
     """
     cache = cache.expanduser().absolute()
-    told = "\n".join([java.build, *_class_files(cache)])
+    told = "\n".join([java.build, _CLASS_PATH, *_class_files(cache)])
     digest = hashlib.sha256(told.encode()).hexdigest()
     return cache / "classes" / f"spark-{digest[:12]}.jsa"
 

@@ -101,19 +101,6 @@ def spark_jars(cache: Path) -> tuple[Path, ...]:
     return tuple(path for path in _fetched(cache, "spark") if artifact(path.name) not in in_wheel)
 
 
-def bare_local_fs_jar(cache: Path) -> Path:
-    """The file system class that Spark must have on its class path from the start.
-
-    Raises:
-        EnvironmentProblem: it has not been fetched, or was damaged since.
-    """
-    return next(
-        path
-        for path in _fetched(cache, "spark")
-        if artifact(path.name) == "hadoop-bare-naked-local-fs"
-    )
-
-
 def kafka_classpath(cache: Path) -> str:
     """The class path of the embedded broker, with PySpark's binding of slf4j to log4j 2.
 

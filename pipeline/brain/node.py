@@ -11,9 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from brokers.embedded.class_archive import java_options
 from brokers.embedded.control import process_born
-from brokers.embedded.jars import bare_local_fs_jar, spark_jars
 from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
@@ -44,6 +42,7 @@ from pipeline.spark.session import (
     close_session,
     has_ended,
     open_session,
+    session_settings,
 )
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.warm_up import WarmUp
@@ -63,7 +62,6 @@ class Folders:
 
     data: Path
     checkpoints: Path
-    cache: Path
 
     @classmethod
     def of(cls, settings: Settings) -> "Folders":
@@ -73,7 +71,6 @@ class Folders:
         return cls(
             data=data,
             checkpoints=checkpoints.absolute() if checkpoints else data / "checkpoints",
-            cache=Path(settings.cache).expanduser().absolute(),
         )
 
 
@@ -286,15 +283,7 @@ def _has_ended(there: NodeRecord) -> bool:
 
 
 def _session(settings: Settings, folders: Folders, java: Java) -> SessionSettings:
-    return SessionSettings(
-        app=f"medusa-{settings.node}",
-        master=settings.spark_master,
-        memory=settings.spark_memory,
-        jars=spark_jars(folders.cache),
-        local_files_jar=bare_local_fs_jar(folders.cache),
-        scratch=folders.data / "spark",
-        java_options=java_options(folders.cache, java),
-    )
+    return session_settings(settings, f"medusa-{settings.node}", folders.data / "spark", java)
 
 
 def _make_writable(*folders: Path) -> None:

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from brokers.embedded.class_archive import QUIET
-from brokers.embedded.jars import bare_local_fs_jar, spark_jars
+from brokers.embedded.jars import spark_jars
 from pipeline.clock import SystemClock
 from pipeline.spark.practice import practise
 from pipeline.spark.session import SessionSettings, open_session
@@ -34,7 +34,6 @@ def main(arguments: list[str]) -> int:
                 master="local[2]",
                 memory="1g",
                 jars=spark_jars(cache),
-                local_files_jar=bare_local_fs_jar(cache),
                 scratch=Path(folder),
                 java_options=f'"-XX:ArchiveClassesAtExit={archive}" {QUIET}',
             )

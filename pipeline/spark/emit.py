@@ -31,6 +31,7 @@ from pipeline.spark.lowered import (
 )
 from pipeline.spark.readers import Reader
 from pipeline.spark.sql import any_failed, quoted
+from schemas import wire
 
 _FAR_PAST_S = -9_000_000_000
 _DATA_BEFORE = "1900-01-01"
@@ -180,11 +181,6 @@ def _schema_id(column: str) -> Column:
     return F.conv(F.hex(F.substring(column, 2, 4)), 16, 10).cast("bigint")
 
 
-def _prefix(schema_id: SchemaId) -> bytes:
-    """The first five bytes of a value that was written with a schema."""
-    return b"\x00" + int(schema_id).to_bytes(4, "big")
-
-
 def _is_missing(
     topic: Column, told: Column, source: Source, form: Callable[[SchemaId], object]
 ) -> Column:
@@ -214,10 +210,10 @@ def _decoded(source: Source) -> Column:
         return from_avro(F.lit(None).cast("binary"), source.reader_json, options)
     first, *others = writers
     decoded = F.when(
-        is_data & (prefix == F.lit(_prefix(first.id))), from_avro(body, first.json, options)
+        is_data & (prefix == F.lit(wire.prefix(first.id))), from_avro(body, first.json, options)
     )
     for writer in others:
-        matches = is_data & (prefix == F.lit(_prefix(writer.id)))
+        matches = is_data & (prefix == F.lit(wire.prefix(writer.id)))
         decoded = decoded.when(matches, from_avro(body, writer.json, options))
     return decoded
 
@@ -231,10 +227,10 @@ def _reason(source: Source) -> Column:
         F.when(value.isNull(), Reason.EMPTY_VALUE.value)
         .when(~_has_prefix(value), Reason.NOT_WIRE_FORMAT.value)
         .when(
-            _is_missing(F.col(hidden.TOPIC), prefix, source, _prefix),
+            _is_missing(F.col(hidden.TOPIC), prefix, source, wire.prefix),
             Reason.SCHEMA_NOT_FOUND.value,
         )
-        .when(~prefix.isin([_prefix(w.id) for w in source.writers]), hidden.UNKNOWN_SCHEMA)
+        .when(~prefix.isin([wire.prefix(w.id) for w in source.writers]), hidden.UNKNOWN_SCHEMA)
         .otherwise(Reason.UNDECODABLE.value)
     )
     reason = F.when(~_is_decoded(), undecoded)
@@ -441,6 +437,6 @@ def _encoded(rows: DataFrame, lowered: Lowered, *, passed: bool) -> DataFrame:
 
 def _wire(schema_id: SchemaId, columns: tuple[str, ...], schema_json: str) -> Column:
     """Magic byte, id, Avro body."""
-    prefix = F.lit(_prefix(schema_id))
+    prefix = F.lit(wire.prefix(schema_id))
     body = to_avro(F.struct(*[F.col(quoted(name)) for name in columns]), schema_json)
     return F.concat(prefix, body)

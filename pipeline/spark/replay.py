@@ -17,8 +17,6 @@ from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
-from brokers.embedded.class_archive import java_options
-from brokers.embedded.jars import bare_local_fs_jar, spark_jars
 from brokers.embedded.java import find_java
 from brokers.kafka.admin import KafkaAdmin
 from pipeline.errors import RefusedError, RetryError
@@ -38,7 +36,7 @@ from pipeline.spark.lowered import Keep, Lowered
 from pipeline.spark.lowered import Path as Way
 from pipeline.spark.query import first_line, lost_data
 from pipeline.spark.readers import RangeReader, read_options
-from pipeline.spark.session import SessionSettings, open_session
+from pipeline.spark.session import open_session, session_settings
 from pipeline.spark.surroundings import Surveyor
 from schemas.client import RegistryClient
 
@@ -186,17 +184,9 @@ def open_recomputer(
     Raises:
         EnvironmentProblem: Java or a jar is missing.
     """
-    cache = Path(settings.cache)
+    scratch = Path(settings.data) / "replay"
     spark = open_session(
-        SessionSettings(
-            app="medusa-replay",
-            master=settings.spark_master,
-            memory=settings.spark_memory,
-            jars=spark_jars(cache),
-            local_files_jar=bare_local_fs_jar(cache),
-            scratch=Path(settings.data) / "replay",
-            java_options=java_options(cache, find_java(os.environ)),
-        )
+        session_settings(settings, "medusa-replay", scratch, find_java(os.environ))
     )
     spark.sparkContext.setLogLevel("ERROR")  # on stderr stands what we tell of it
     return Recomputer(spark, servers, fragment, topic_ids), spark.stop

@@ -21,7 +21,11 @@ from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
 
 from brokers.children import child_processes
+from brokers.embedded.class_archive import java_options
+from brokers.embedded.jars import spark_jars
+from brokers.embedded.java import Java
 from pipeline.errors import EnvironmentProblem
+from pipeline.settings import Settings
 
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
@@ -53,8 +57,7 @@ class SessionSettings:
     Args:
         master: Spark's master URL.
         memory: heap of the driver, as Spark writes it: `1g`.
-        jars: connector jars.
-        local_files_jar: the jar with the bare local file system; must be on the class path early.
+        jars: connector jars, and the bare local file system.
         scratch: a folder for Spark's own temporary files.
         cached_readers: Kafka readers kept open; at least the sum of partitions read.
     """
@@ -63,10 +66,26 @@ class SessionSettings:
     master: str
     memory: str
     jars: tuple[Path, ...]
-    local_files_jar: Path
     scratch: Path
     cached_readers: int = 512
     java_options: str = ""
+
+
+def session_settings(settings: Settings, app: str, scratch: Path, java: Java) -> SessionSettings:
+    """What a session of this installation needs.
+
+    Raises:
+        EnvironmentProblem: a jar is missing.
+    """
+    cache = Path(settings.cache).expanduser().absolute()
+    return SessionSettings(
+        app=app,
+        master=settings.spark_master,
+        memory=settings.spark_memory,
+        jars=spark_jars(cache),
+        scratch=scratch,
+        java_options=java_options(cache, java),
+    )
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
@@ -75,11 +94,10 @@ def open_session(settings: SessionSettings) -> SparkSession:
     Raises:
         EnvironmentProblem: it does not start; with the reason, as far as Java tells.
     """
-    others = (jar for jar in settings.jars if jar != settings.local_files_jar)
     config = {
         "spark.jars": ",".join(str(jar) for jar in settings.jars),
         # Here, too, since only what is found by Java's own class loader can be in an archive.
-        "spark.driver.extraClassPath": ":".join(map(str, (settings.local_files_jar, *others))),
+        "spark.driver.extraClassPath": ":".join(map(str, settings.jars)),
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (
             f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
