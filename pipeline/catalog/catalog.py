@@ -7,6 +7,7 @@ a change it is open whether it was done: read to find out.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -46,6 +47,7 @@ from pipeline.catalog.steps import (
     bump,
     check_claimable,
     check_expected,
+    check_unmoved,
     claim_step,
     deploy_step,
     name_taken,
@@ -232,6 +234,7 @@ class Catalog:
         version: NetworkVersionRecord,
         fragments: tuple[FragmentRecord, ...],
         expected_version: NetworkVersion | None,
+        known: tuple[FragmentRecord, ...] = (),
     ) -> None:
         """Make a version the wanted one, in one atomic step.
 
@@ -243,6 +246,7 @@ class Catalog:
             version: the new version; it must not exist.
             fragments: all fragments that there are to be.
             expected_version: what the plan was made against; None: not deployed.
+            known: the fragments that it was made against, as far as they are not to have changed.
 
         Raises:
             RetryError: somebody else changed the network since the plan was made.
@@ -254,6 +258,7 @@ class Catalog:
             stored = self._stored(name)
             current = self._decoded(NetworkRecord, stored.network, self._znodes.network(name))
             check_expected(current, expected_version, f"network {name}")
+            check_unmoved(stored.fragments, known, f"network {name}")
             self._store.apply(deploy_step(self._znodes, stored, network, version, fragments))
 
         self._retrying(step, f"network {name}")
@@ -278,10 +283,8 @@ class Catalog:
 
     def end_deploy(self, network: NetworkName) -> None:
         """A deploy is done: what it created stands in the network's record."""
-        try:
+        with suppress(NoSuchPathError):
             self._store.apply((Delete(self._znodes.deploy(network), None),))
-        except NoSuchPathError:
-            return
 
     def set_desired(
         self,
@@ -420,17 +423,13 @@ class Catalog:
     def record_missing_schema(self, schema: SchemaId) -> None:
         """Keep that the registry answered that there is no such id; doing it again is harmless."""
         path = self._znodes.missing_schema(schema)
-        try:
+        with suppress(PathExistsError):
             self._store.apply((Create(path, encode(MissingSchemaRecord(schema))),))
-        except PathExistsError:
-            return
 
     def forget_missing_schema(self, schema: SchemaId) -> None:
         """The registry has this id by now; forgetting again is harmless."""
-        try:
+        with suppress(NoSuchPathError):
             self._store.apply((Delete(self._znodes.missing_schema(schema), None),))
-        except NoSuchPathError:
-            return
 
     def missing_schemas(self) -> frozenset[SchemaId]:
         """All ids for which the registry answered that there are none."""

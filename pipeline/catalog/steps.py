@@ -180,6 +180,25 @@ def check_claimable(
         )
 
 
+def check_unmoved(
+    stored: Mapping[FragmentName, StoredFragment], known: tuple[FragmentRecord, ...], place: str
+) -> None:
+    """Make sure that of each fragment the same is wanted as when a deploy was planned.
+
+    Raises:
+        RetryError: somebody paused, resumed or stopped it meanwhile.
+    """
+    for record in known:
+        found = stored.get(record.fragment)
+        if found is not None and found.record.value != encode(record):
+            raise RetryError(
+                f"fragment {record.fragment} was {record.desired.value} when the plan was made, "
+                "and is not any more",
+                place=place,
+                hint="somebody else changed it meanwhile: look at it and deploy again.",
+            )
+
+
 def check_expected(
     current: NetworkRecord | None, expected: NetworkVersion | None, place: str
 ) -> None:

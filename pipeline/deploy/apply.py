@@ -186,7 +186,8 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
         digest=plan_digest(plan),
         deployed_at_ms=servers.clock.now_ms(),
     )
-    servers.catalog.deploy(network, record, fragments, before.version if before else None)
+    expected = before.version if before else None
+    servers.catalog.deploy(network, record, fragments, expected, recorded.fragments)
     return Deployed(plan.network, version, True, fragments, created, registered)
 
 

@@ -1,0 +1,51 @@
+"""What others do between the plan of a deploy and its last step: while it asks, above all."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.deploy.apply import compare, deploy
+from pipeline.deploy.documents import read_document
+from pipeline.deploy.pause import pause, resume
+from pipeline.deploy.remove import stop
+from pipeline.errors import RetryError
+from pipeline.ids import NetworkName, ParticipantId
+from tests.unit.deploy.twins import DOCUMENT, World, write_project
+
+CARS = NetworkName("cars")
+US = ParticipantId("us")
+
+
+@pytest.mark.parametrize(
+    ("before", "meanwhile"),
+    [
+        (lambda _: None, lambda world: pause(CARS, None, world.catalog)),
+        (lambda world: pause(CARS, None, world.catalog), lambda w: resume(CARS, None, w.catalog)),
+        (lambda _: None, lambda world: stop(CARS, world.catalog)),
+    ],
+    ids=["pause", "resume", "undeploy"],
+)
+def test_what_somebody_wants_of_fragments_meanwhile_is_not_undone(
+    tmp_path: Path, before: Callable[[World], object], meanwhile: Callable[[World], object]
+) -> None:
+    """Whoever deploys hears of it, and may deploy again."""
+    world = World.new()
+    told: list[str] = []
+
+    def planned(text: str) -> Callable[[], object]:
+        document = read_document(write_project(tmp_path, text), lambda _: None)
+        found = compare(document, US, world.servers)
+        return lambda: deploy(found, world.servers, told.append)
+
+    planned(DOCUMENT)()
+    before(world)
+    changed = DOCUMENT.replace("speed > 0", "speed > 5")
+    last_step = planned(changed)
+    meanwhile(world)
+    wanted = world.catalog.fragments(CARS)
+    with pytest.raises(RetryError, match="when the plan was made"):
+        last_step()
+    assert world.catalog.fragments(CARS) == wanted
+    planned(changed)()
+    assert world.catalog.fragments(CARS) != wanted
