@@ -21,6 +21,8 @@ STOP_DEADLINE_S = 60.0
 POLL_S = 1
 LOCK_S = 0.05
 
+SparkError = PySparkException | Py4JJavaError
+"""What PySpark raises; of tasks often what Java raised, as it is."""
 Write = Callable[[DataFrame, int, Engine], None]
 """What is done with the rows of a batch, given its number and the query's engine."""
 
@@ -117,7 +119,7 @@ class QueryRunner:
         except MedusaError as error:
             self._raised = error
             raise
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             self._raised = from_spark(error, None)
             raise
         finally:
@@ -163,10 +165,8 @@ def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
     try:
         return writer.start()
     except Py4JJavaError as error:
-        _, *said = str(error).splitlines()
-        why = said[0].lstrip(": ") if said else type(error).__name__
         raise DamagedCheckpointError(
-            f"the checkpoint cannot be read: {why[:500]}", place=str(folder)
+            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder)
         ) from error
 
 
@@ -187,13 +187,13 @@ _DAMAGED_LOG = (
 )
 
 
-def lost_data(error: PySparkException) -> bool:
+def lost_data(error: SparkError) -> bool:
     """Whether a topic no longer held what had to be read."""
     text = str(error)
     return any(sign in text for sign in _DATA_LOSS)
 
 
-def from_spark(error: PySparkException, folder: Path | None) -> MedusaError:
+def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
     """Spark's failure in our words: the only translation of its errors.
 
     `folder` is the query's checkpoint; None for what failed inside a batch. There a checkpoint's
@@ -216,6 +216,8 @@ def from_spark(error: PySparkException, folder: Path | None) -> MedusaError:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says; bounded."""
+    """The first line of what an error says; bounded. Of Java's, which call failed comes before."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, Py4JJavaError):
+        lines = [line.removeprefix(": ") for line in lines[1:]]
     return (lines[0] if lines else type(error).__name__)[:500]

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 
 from pipeline.errors import MedusaError, RetryError
@@ -27,3 +28,27 @@ def test_what_fails_inside_a_batch_does_not_blame_the_checkpoint(
 ) -> None:
     """Except where its state cannot be read; a value that cannot be cast is no damaged log."""
     assert type(from_spark(PySparkException(text), folder)) is kind
+
+
+class TaskError(Py4JJavaError):  # type: ignore[misc] # py4j has no types
+    """What Java says of a task that failed while rows were taken over."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self)
+
+    def __str__(self) -> str:
+        return (
+            "An error occurred while calling o123.collectAsArrowToPython.\n"
+            ": org.apache.spark.SparkException: Job aborted: java.lang.OutOfMemoryError: heap\n"
+            "\tat org.apache.spark.scheduler.DAGScheduler\n"
+        )
+
+
+def test_a_task_that_fails_in_a_batch_is_told_in_javas_words() -> None:
+    """Not where in Python it was noticed, and no trace."""
+    found = from_spark(TaskError(), None)
+    assert type(found) is RetryError
+    assert found.message == (
+        "the query failed: org.apache.spark.SparkException: Job aborted: "
+        "java.lang.OutOfMemoryError: heap"
+    )
