@@ -8,8 +8,8 @@ from brokers.records import KafkaRecord
 from pipeline.cli.connections import Connections
 from pipeline.cli.options import F
 from pipeline.cli.streams import deployed_plans
-from pipeline.dead_letters.letter import Letter, read
-from pipeline.dead_letters.redrive import Number, sent_numbers
+from pipeline.dead_letters.letter import Identity, Letter, read
+from pipeline.dead_letters.redrive import sent_letters
 from pipeline.errors import RefusedError
 from pipeline.ids import Offset, TopicName
 from pipeline.planner.plan import Fragment
@@ -85,10 +85,10 @@ def letters_of(fragment: Fragment, connections: Connections) -> Iterator[Letter]
     return map(read, records_to(topic, ends_of(topic, connections), connections))
 
 
-def sent_again(fragment: Fragment, connections: Connections) -> frozenset[Number]:
+def sent_again(fragment: Fragment, connections: Connections) -> frozenset[Identity]:
     """Which of them were sent again."""
     topic = fragment.names.redrive
-    return sent_numbers(records_to(topic, ends_of(topic, connections), connections))
+    return sent_letters(records_to(topic, ends_of(topic, connections), connections))
 
 
 def reason_option(help_text: str) -> Callable[[F], F]:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from pipeline.dead_letters.letter import Letter
-from pipeline.ids import Millis, Offset
+from pipeline.dead_letters.letter import Identity, Letter
+from pipeline.ids import Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Summary:
     newest_ms: Millis | None
 
 
-def summary(letters: Iterable[Letter], sent: Container[tuple[int, Offset]]) -> Summary:
+def summary(letters: Iterable[Letter], sent: Container[Identity]) -> Summary:
     """Count letters; `sent` are those that were sent again."""
     reasons: Counter[str] = Counter()
     redriven = 0
@@ -47,7 +47,7 @@ def summary(letters: Iterable[Letter], sent: Container[tuple[int, Offset]]) -> S
     newest: Millis | None = None
     for letter in letters:
         reasons[letter.reason] += 1
-        redriven += letter.number in sent
+        redriven += letter.identity in sent
         time_ms = letter.came_ms
         oldest = time_ms if oldest is None else min(oldest, time_ms)
         newest = time_ms if newest is None else max(newest, time_ms)

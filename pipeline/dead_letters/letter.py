@@ -19,6 +19,10 @@ class Place:
     offset: Offset
 
 
+Identity = tuple[int, Offset, Place | None]
+"""Partition and offset of a dead letter, and where its record stood at first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
     """One record of a dead-letter topic.
@@ -49,6 +53,11 @@ class Letter:
     def number(self) -> tuple[int, Offset]:
         """Its own partition and offset, which name it."""
         return self.record.partition, self.record.offset
+
+    @property
+    def identity(self) -> Identity:
+        """Its number and where its record stood at first; a topic made again numbers anew."""
+        return *self.number, self.first
 
     @property
     def came_ms(self) -> Millis:
@@ -91,7 +100,7 @@ def read(record: KafkaRecord) -> Letter:
         input=found.get("input", ""),
         port=found.get("port", ""),
         at=at,
-        first=_told(said.get(REDRIVEN_ORIGIN, "")) or at,
+        first=told_place(said.get(REDRIVEN_ORIGIN, "")) or at,
         schema=None if schema is None else SchemaId(schema),
         event_time_ms=None if event_time is None else Millis(event_time),
         closed_ms=None if closed is None else Millis(closed),
@@ -100,7 +109,7 @@ def read(record: KafkaRecord) -> Letter:
     )
 
 
-def _told(text: str) -> Place | None:
+def told_place(text: str) -> Place | None:
     """A place as `topic/partition/offset`; a topic's name holds no slash."""
     parts = text.split("/")
     return _place(*parts) if len(parts) == 3 else None  # noqa: PLR2004 - the three parts

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from brokers.records import Headers, KafkaRecord
-from pipeline.dead_letters.letter import UNKNOWN, Letter
+from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, told_place
 from pipeline.formats import WRITTEN
 from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
@@ -25,9 +25,6 @@ LATE = "late"
 SCHEMA_NOT_FOUND = "schema_not_found"
 MARGIN_MS = 3_600_000
 """How long before the end of its retention a record is no longer sent, at most."""
-
-Number = tuple[int, Offset]
-"""Partition and offset of a dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +74,9 @@ def kept_from(retention_ms: int, now_ms: Millis) -> Millis | None:
     return Millis(now_ms - retention_ms + min(MARGIN_MS, retention_ms // 10))
 
 
-def sent_numbers(redriven: Iterable[KafkaRecord]) -> frozenset[Number]:
+def sent_letters(redriven: Iterable[KafkaRecord]) -> frozenset[Identity]:
     """Which dead letters the records of a redrive topic stand for."""
-    return frozenset(n for record in redriven if (n := _number_in(record.headers)) is not None)
+    return frozenset(n for record in redriven if (n := _letter_in(record.headers)) is not None)
 
 
 def headers_again(letter: Letter) -> Headers:
@@ -115,14 +112,14 @@ class Tally:
 
 def chosen(
     letters: Iterable[Letter],
-    sent: AbstractSet[Number],
+    sent: AbstractSet[Identity],
     rules: Rules,
     limit: int | None,
     tally: Tally,
 ) -> Iterator[Letter]:
     """The letters to be sent now, at most `limit`; the tally says what became of the others."""
     for letter in letters:
-        if letter.number in sent:
+        if letter.identity in sent:
             tally.already += 1
         elif why_not := rules.obstacle(letter):
             tally.refused[why_not] += 1
@@ -131,10 +128,14 @@ def chosen(
             yield letter
 
 
-def _number_in(headers: Headers) -> Number | None:
-    """The last such header counts: it was written by us, behind the original's."""
-    told = next((v for name, v in reversed(headers) if name == REDRIVEN_FROM and v), b"")
-    partition, _, offset = told.partition(b"/")
-    if not (partition.isdigit() and offset.isdigit()):
+def _letter_in(headers: Headers) -> Identity | None:
+    """The last of such headers count: they were written by us, behind the original's."""
+    partition, _, offset = _last(headers, REDRIVEN_FROM).partition("/")
+    if not (partition.isdecimal() and offset.isdecimal()):
         return None
-    return int(partition), Offset(int(offset))
+    return int(partition), Offset(int(offset)), told_place(_last(headers, REDRIVEN_ORIGIN))
+
+
+def _last(headers: Headers, wanted: str) -> str:
+    told = next((value for name, value in reversed(headers) if name == wanted), None)
+    return (told or b"").decode(errors="replace")

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
@@ -21,7 +22,7 @@ STOP_DEADLINE_S = 60.0
 POLL_S = 1
 LOCK_S = 0.05
 
-SparkError = PySparkException | Py4JJavaError
+SparkError: TypeAlias = PySparkException | Py4JJavaError
 """What PySpark raises; of tasks often what Java raised, as it is."""
 Write = Callable[[DataFrame, int, Engine], None]
 """What is done with the rows of a batch, given its number and the query's engine."""

@@ -30,7 +30,7 @@ def test_letters_are_counted_by_reason_the_most_frequent_first() -> None:
     """With when the oldest and the newest came, in whatever order they are read."""
     times = (NOW, Millis(NOW - 5), Millis(NOW + 5))
     letters = [letter(i, came=times[i], reason="late" if i else "undecodable") for i in range(3)]
-    found = summary(letters, {(0, Offset(2)), (1, Offset(0))})
+    found = summary(letters, {letters[2].identity, (1, Offset(0), None)})
     assert (found.count, found.redriven) == (3, 1)
     assert list(found.reasons.items()) == [("late", 2), ("undecodable", 1)]
     assert (found.oldest_ms, found.newest_ms) == (NOW - 5, NOW + 5)
