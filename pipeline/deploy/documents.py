@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.catalog.records import NetworkVersionRecord
+from pipeline.deploy import python_files
 from pipeline.errors import InputError, Problem, SchemaError
 from pipeline.ids import ParticipantId, StreamName
 from pipeline.network import document
@@ -28,7 +29,7 @@ class Document:
 
     Args:
         file: its name, for messages.
-        text: the YAML text.
+        text: the YAML text; made from the description, if the file is in Python.
         schemas: the Avro text of every external stream.
         network: what it describes.
     """
@@ -40,7 +41,7 @@ class Document:
 
 
 def read_document(path: Path, read_subject: SubjectReader) -> Document:
-    """Read a document with its schemas, and check all of it.
+    """Read a document, in YAML or Python, with its schemas, and check all of it.
 
     Raises:
         InputError: there is no such file, or it cannot be read.
@@ -48,9 +49,14 @@ def read_document(path: Path, read_subject: SubjectReader) -> Document:
         UnavailableError: it names a subject and the registry does not answer.
     """
     text = _read(path)
-    references = document.schema_references(text, str(path))
+    if path.suffix == python_files.SUFFIX:
+        written = python_files.read_python(path)
+        text = python_files.text_of(written)
+    else:
+        written = document.read(text, str(path))
+    references = document.references(written)
     found = {reference: _checked(_fetch(reference, path, read_subject)) for reference in references}
-    network = document.load(text, str(path), found)
+    network = document.check(written, found)
     texts = {r.stream: s.text for r, s in found.items() if isinstance(s, SchemaText)}
     return Document(str(path), text, texts, network)
 

@@ -30,9 +30,18 @@ from pipeline.network.streams import (
     read_reference,
     read_stream,
 )
+from pipeline.network.written import Written
 from pipeline.network.yaml_reader import YamlMap, YamlScalar
 
-__all__ = ["SchemaReference", "SchemaText", "load", "schema_references"]
+__all__ = [
+    "SchemaReference",
+    "SchemaText",
+    "check",
+    "load",
+    "read",
+    "references",
+    "schema_references",
+]
 
 RETENTION_MS = durations.parse("7d")
 REPLICATION = 1
@@ -47,13 +56,32 @@ _LATER = {
 
 
 def schema_references(text: str, file: str) -> tuple[SchemaReference, ...]:
+    """The schemas that a YAML document needs: `references` of what `read` gives."""
+    return references(read(text, file))
+
+
+def load(text: str, file: str, schemas: Mapping[SchemaReference, SchemaText | Problem]) -> Network:
+    """The network that a YAML document describes: `check` of what `read` gives.
+
+    Raises:
+        DocumentError: with every mistake in the document.
+    """
+    return check(read(text, file), schemas)
+
+
+def read(text: str, file: str) -> Written:
+    """A YAML document, not checked yet; `file` is its name, for messages. Never raises."""
+    tree, problems = yaml_reader.read(text, file)
+    return Written(tree, file, problems)
+
+
+def references(written: Written) -> tuple[SchemaReference, ...]:
     """The schemas that a document needs, for the caller to fetch. Never raises.
 
-    What cannot be read yields nothing here; `load` reports it.
+    What cannot be read yields nothing here; `check` reports it.
     """
-    tree, _ = yaml_reader.read(text, file)
-    report = Report(file)
-    root = tree if isinstance(tree, YamlMap) else None
+    report = Report(written.file)
+    root = written.tree if isinstance(written.tree, YamlMap) else None
     streams = Fields(root, "document", report).mapping("streams")
     found = (
         read_reference(StreamName(key.text), Fields(node, "stream", report))
@@ -63,26 +91,23 @@ def schema_references(text: str, file: str) -> tuple[SchemaReference, ...]:
     return tuple(reference for reference in found if reference is not None)
 
 
-def load(text: str, file: str, schemas: Mapping[SchemaReference, SchemaText | Problem]) -> Network:
+def check(written: Written, schemas: Mapping[SchemaReference, SchemaText | Problem]) -> Network:
     """The network that a document describes.
 
     Args:
-        text: the YAML document.
-        file: its name, for messages.
-        schemas: for each of `schema_references`, the schema, or why there is none.
+        written: the document.
+        schemas: for each of `references`, the schema, or why there is none.
 
     Raises:
         DocumentError: with every mistake in the document.
     """
-    report = Report(file)
-    tree, problems = yaml_reader.read(text, file)
-    report.problems.extend(problems)
+    report = Report(written.file, list(written.problems))
+    tree = written.tree
     if tree is not None and not isinstance(tree, YamlMap):
         report.add("a network document is a mapping that begins with network: NAME", tree.line)
     network = _Loader(report, schemas).load(tree) if isinstance(tree, YamlMap) else None
     if network is None or report.problems:
-        ordered = sorted(report.problems, key=lambda problem: problem.line)
-        raise DocumentError(tuple(ordered))
+        raise DocumentError(written.located(report.problems))
     return network
 
 

@@ -197,7 +197,10 @@ def _names_fit(fields: Fields, key: str, entries: Sequence[Entry]) -> bool:
         elif name.startswith(RESERVED_PREFIX):
             message = f"{name} begins with {RESERVED_PREFIX}, which Medusa keeps for itself"
         elif name.lower() in seen:
-            message = f"{key} has {name} twice, first in line {seen[name.lower()]}"
+            first = seen[name.lower()]
+            message = f"{key} has {name} twice" + (
+                f", first in line {first}" if first < line else ""
+            )
         if message:
             fine = False
             fields.problem(message, line, column=name, hint=hint)

@@ -1,0 +1,31 @@
+"""aggregate: one row for each window and group."""
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.builder.options import Duration, Limit, Window
+from pipeline.builder.streams import Box, Stream, add_box
+
+
+def aggregate(
+    name: str,
+    stream: Stream,
+    *,
+    compute: Mapping[str, str],
+    by: Mapping[str, str] | Sequence[str] | None = None,
+    window: Duration | Window | None = None,
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Box:
+    """Compute one row for each window and group, when event time has passed the window's end.
+
+    Args:
+        name: the box's name.
+        stream: what it reads.
+        compute: names of columns → expressions with aggregate functions, such as `avg(speed)`.
+        by: the groups: columns of `stream`, or names → expressions; one group, if left out.
+        window: the size of the windows; the network's, if left out.
+        key: the columns that make the Kafka key of its output; the groups, if left out.
+        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+    """
+    content = {"aggregate": stream, "window": window, "by": by, "compute": compute}
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

@@ -1,0 +1,27 @@
+"""filter: keeps the rows for which a condition is true."""
+
+from collections.abc import Sequence
+
+from pipeline.builder.options import Limit
+from pipeline.builder.streams import Box, Stream, add_box
+
+
+def filter(  # noqa: A001 - the kind's name
+    name: str,
+    stream: Stream,
+    *,
+    where: str,
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Box:
+    """Keep the rows for which a condition is true; false and null drop a row.
+
+    Args:
+        name: the box's name.
+        stream: what it reads.
+        where: the condition, a Spark SQL expression over the columns of `stream`.
+        key: the columns that make the Kafka key of its output; the input's, if left out.
+        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+    """
+    content = {"filter": stream, "where": where}
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

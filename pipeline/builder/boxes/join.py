@@ -1,0 +1,37 @@
+"""join: pairs of rows of two streams whose keys are equal and whose times lie close together."""
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.builder.options import Duration, Limit, Within
+from pipeline.builder.streams import Box, Stream, add_box, said
+
+
+def join(
+    name: str,
+    left: Stream,
+    right: Stream,
+    *,
+    on: Mapping[str, str] | Sequence[str],
+    within: Duration | Within | None = None,
+    select: Mapping[str, str] | Sequence[str] | None = None,
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Box:
+    """Pair rows, one from each side, with equal columns and event times close together.
+
+    Args:
+        name: the box's name.
+        left: the one stream.
+        right: the other stream; it may be the same.
+        on: columns that must be equal: those that both sides have, or left ones → right ones.
+        within: how far apart the event times may lie: a duration, either way; `Within`; or
+            comparisons such as `left.seen_at BETWEEN right.minute AND right.minute + INTERVAL 1
+            MINUTE`. It can be left out when `on` compares the event times.
+        select: names of columns → expressions, in which `left.x` and `right.x` name a side; or a
+            list of columns. All columns, if left out.
+        key: the columns that make the Kafka key of its output; those of `on`, if left out.
+        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+    """
+    sides = {"left": left, "right": right}
+    content = {"join": said({**sides, "on": on, "within": within}), "select": select}
+    return add_box(name, sides, content, key=key, dead_letters=dead_letters)

@@ -1,0 +1,28 @@
+"""map: computes new columns, one row for each."""
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.builder.options import Limit
+from pipeline.builder.streams import Box, Stream, add_box
+
+
+def map(  # noqa: A001 - the kind's name
+    name: str,
+    stream: Stream,
+    *,
+    select: Mapping[str, str] | Sequence[str],
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Box:
+    """Compute new columns, one row for each.
+
+    Args:
+        name: the box's name.
+        stream: what it reads.
+        select: names of columns → Spark SQL expressions over the columns of `stream`; or a list of
+            columns that keep their names.
+        key: the columns that make the Kafka key of its output; the input's, if left out.
+        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+    """
+    content = {"map": stream, "select": select}
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

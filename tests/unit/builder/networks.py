@@ -1,0 +1,151 @@
+"""Networks of any shape, described in Python by hypothesis."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from pipeline.builder import Box, Limit, NetworkBuilder, Stream, Window, Within, boxes
+
+TEXT, WHOLE, REAL, TIME = "text", "whole", "real", "time"
+SCHEMA = "sighting.avsc"
+SIGHTING = {
+    "car": TEXT,
+    "road": TEXT,
+    "segment": WHOLE,
+    "speed": REAL,
+    "location": TEXT,
+    "seen_at": TIME,
+}
+"""Columns of the schema of sightings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A stream and its columns with their types."""
+
+    stream: Stream
+    columns: dict[str, str]
+
+
+limits = st.none() | st.builds(
+    Limit, stop_above=st.integers(0, 9), within=st.sampled_from((None, "1h", timedelta(days=1)))
+)
+lengths = st.sampled_from(("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window"))
+AWKWARD = ('it\\\'s: "x" # no', "a\nb", "", "~", "null")
+
+
+@st.composite
+def described(draw: st.DrawFn) -> NetworkBuilder:
+    """A network without mistakes, of up to seven boxes over one or two streams."""
+    network = NetworkBuilder(
+        "generated",
+        window=draw(st.sampled_from(("1m", timedelta(seconds=90)))),
+        partitions=draw(st.none() | st.integers(1, 9)),
+        retention=draw(st.none() | st.just("3d")),
+        auto_create=draw(st.none() | st.booleans()),
+    )
+    known = [_external(draw, network, f"s{i}") for i in range(draw(st.integers(1, 2)))]
+    for i in range(draw(st.integers(1, 7))):
+        known.append(_box(draw, f"b{i}", known))
+    for i, one in enumerate(known):
+        if isinstance(one.stream, Box) and draw(st.booleans()):
+            network.output(one.stream, topic=f"out-{i}", partitions=draw(st.none() | st.just(2)))
+    return network
+
+
+def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
+    stream = network.stream(
+        name,
+        topic=f"topic-of-{name}",
+        schema=SCHEMA,
+        event_time=draw(st.sampled_from(("seen_at", "seen_at + INTERVAL 1 SECOND"))),
+        lateness=draw(st.none() | st.sampled_from(("2s", timedelta(seconds=3)))),
+        silence=draw(st.sampled_from((None, "idle", "missing"))),
+        start=draw(st.sampled_from((None, "latest", datetime(2024, 1, 31, 12, tzinfo=UTC)))),
+        partitions=draw(st.none() | st.just(3)),
+        dead_letters=draw(limits),
+    )
+    return Known(stream, dict(SIGHTING))
+
+
+def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
+    source = draw(st.sampled_from(known))
+    kind = draw(st.sampled_from((_filter, _map, _aggregate, _join)))
+    return kind(draw, name, source, known)
+
+
+def _filter(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    column = draw(st.sampled_from(sorted(source.columns)))
+    value = draw(st.sampled_from(AWKWARD))
+    where = {
+        TEXT: f"{column} <> '{value}'",
+        WHOLE: f"{column} = {draw(st.integers(-2, 2))}",
+        REAL: f"{column} > {draw(st.integers(-2, 2))}",
+        TIME: f"{column} IS NOT NULL",
+    }[source.columns[column]]
+    box = boxes.filter(
+        name, source.stream, where=where, key=_key(draw, source.columns), dead_letters=draw(limits)
+    )
+    return Known(box, source.columns)
+
+
+def _map(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    chosen = draw(st.lists(st.sampled_from(sorted(source.columns)), min_size=1, unique=True))
+    renamed = {f"m{i}": column for i, column in enumerate(chosen)}
+    if draw(st.booleans()):
+        columns = {column: source.columns[column] for column in chosen}
+        box = boxes.map(name, source.stream, select=chosen, key=_key(draw, columns))
+        return Known(box, columns)
+    columns = {new: source.columns[old] for new, old in renamed.items()}
+    box = boxes.map(
+        name, source.stream, select=renamed, key=_key(draw, columns), dead_letters=draw(limits)
+    )
+    return Known(box, columns)
+
+
+def _aggregate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    chosen = draw(st.lists(st.sampled_from(sorted(source.columns)), max_size=2, unique=True))
+    by = {f"g{i}": column for i, column in enumerate(chosen)}
+    column = draw(st.sampled_from(sorted(source.columns)))
+    calls = ("count(*)", f"count(DISTINCT {column})")
+    columns = {new: source.columns[old] for new, old in by.items()} | {"n": WHOLE}
+    box = boxes.aggregate(
+        name,
+        source.stream,
+        window=draw(st.none() | lengths | st.just(Window(size="1m", offset=timedelta(seconds=5)))),
+        by=by or draw(st.sampled_from((None, {}))),
+        compute={"n": draw(st.sampled_from(calls))},
+        key=_key(draw, columns),
+        dead_letters=draw(limits),
+    )
+    return Known(box, columns | {"window_start": TIME, "window_end": TIME})
+
+
+def _join(draw: st.DrawFn, name: str, left: Known, known: list[Known]) -> Known:
+    column = draw(st.sampled_from(sorted(left.columns)))
+    kind = left.columns[column]
+    fit = [k for k in known if kind in k.columns.values()]
+    right = draw(st.sampled_from(fit))
+    other = draw(st.sampled_from([c for c, of in sorted(right.columns.items()) if of == kind]))
+    columns = {"j_left": kind, "j_right": kind}
+    box = boxes.join(
+        name,
+        left.stream,
+        right.stream,
+        on=[column] if column == other and draw(st.booleans()) else {column: other},
+        within=draw(
+            lengths
+            | st.builds(Within, before=lengths)
+            | st.builds(Within, before=lengths, after=lengths)
+        ),
+        select={"j_left": f"left.{column}", "j_right": f"right.{other}"},
+        key=_key(draw, columns),
+        dead_letters=draw(limits),
+    )
+    return Known(box, columns)
+
+
+def _key(draw: st.DrawFn, columns: dict[str, str]) -> list[str] | None:
+    names = st.lists(st.sampled_from(sorted(columns)), min_size=1, max_size=2, unique=True)
+    return draw(st.none() | names)

@@ -1,0 +1,73 @@
+import inspect
+from typing import Any
+
+import pytest
+
+from pipeline.builder import NetworkBuilder, Stream, boxes
+from pipeline.ids import BoxName, StreamName
+from pipeline.network.boxes.common import Defaults
+from pipeline.network.boxes.kinds import KINDS
+from pipeline.network.fields import Fields, Report
+from pipeline.network.streams import read_stream
+from pipeline.network.yaml_reader import YamlMap, YamlNode
+
+
+def described(function: Any, network: NetworkBuilder, section: str, **given: Any) -> YamlMap:
+    """What a call writes that gives every parameter."""
+    names = list(inspect.signature(function).parameters)
+    function(**{name: given.get(name, "x") for name in names})
+    tree = network.written().tree
+    assert isinstance(tree, YamlMap)
+    (entries,) = (node for key, node in tree.entries if key.text == section)
+    assert isinstance(entries, YamlMap)
+    found = entries.entries[-1][1]
+    assert isinstance(found, YamlMap)
+    return found
+
+
+def keys(node: YamlNode) -> set[str]:
+    """The keys of a mapping."""
+    assert isinstance(node, YamlMap)
+    return {key.text for key, _ in node.entries}
+
+
+def a_network() -> tuple[NetworkBuilder, Stream]:
+    """A network with one stream."""
+    network = NetworkBuilder("n")
+    return network, network.stream("s", topic="t", schema="a", event_time="at")
+
+
+def test_every_kind_of_box_has_a_function_of_its_name() -> None:
+    """What can be written in YAML can be written in Python."""
+    assert set(boxes.__all__) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_key_of_a_kind_has_a_parameter(kind: str) -> None:
+    """A call with every parameter writes every key that the kind reads, and no other."""
+    network, stream = a_network()
+    function = getattr(boxes, kind)
+    node = described(function, network, "boxes", name="b", stream=stream, left=stream, right=stream)
+    fields = Fields(node, "box", Report("x"), "b")
+    KINDS[kind](BoxName("b"), fields, Defaults(None))
+    assert keys(node) == {*fields.known, "dead_letters"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_is_explained(kind: str) -> None:
+    """An editor shows the docstring: it names each parameter, and each has a type."""
+    function = getattr(boxes, kind)
+    text = inspect.getdoc(function) or ""
+    for name, parameter in inspect.signature(function).parameters.items():
+        assert f"\n    {name}: " in text
+        assert parameter.annotation is not inspect.Parameter.empty
+        assert parameter.kind is not inspect.Parameter.VAR_KEYWORD
+
+
+def test_every_key_of_a_stream_has_a_parameter() -> None:
+    """The same for streams from outside."""
+    network = NetworkBuilder("n")
+    node = described(network.stream, network, "streams", name="s")
+    fields = Fields(node, "stream", Report("x"))
+    read_stream(StreamName("s"), fields, 1)
+    assert keys(node) == {*fields.known, "dead_letters"}

@@ -1,0 +1,60 @@
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pipeline
+from pipeline.builder import NetworkBuilder
+from pipeline.network import document, yaml_reader, yaml_writer
+from pipeline.network.document import SchemaText
+from pipeline.network.model import Network
+from tests.unit.builder.networks import SCHEMA, described
+
+SIGHTING = (
+    Path(pipeline.__file__).parent / "projects" / "tolls" / "schemas" / "sighting.avsc"
+).read_text(encoding="utf-8")
+SEVERAL = settings(max_examples=60, deadline=None)
+
+
+def loaded(text: str) -> Network:
+    """The network that a YAML text describes."""
+    schemas: dict[Any, Any] = {
+        reference: SchemaText(SIGHTING, reference.value)
+        for reference in document.schema_references(text, "network.yaml")
+    }
+    return document.load(text, "network.yaml", schemas)
+
+
+@SEVERAL
+@given(described())
+def test_a_description_and_its_yaml_are_the_same_network(network: NetworkBuilder) -> None:
+    """Every kind of box, every option: built in Python, or loaded from the text that it gives."""
+    assert network.build({SCHEMA: SIGHTING}) == loaded(network.yaml())
+
+
+@SEVERAL
+@given(described(), st.sampled_from(("block", "flow", "mixed")))
+def test_a_document_in_any_style_is_written_as_the_same_network(
+    network: NetworkBuilder, style: str
+) -> None:
+    """Read and written again, a YAML document keeps its meaning, however it was laid out."""
+    content = yaml.load(network.yaml(), yaml.BaseLoader)  # noqa: S506 - builds texts only
+    flow = {"block": False, "flow": True}.get(style)
+    styled = yaml.dump(content, default_flow_style=flow, sort_keys=False, width=40)
+    tree, problems = yaml_reader.read(styled, "network.yaml")
+    assert tree is not None
+    assert not problems
+    assert loaded(yaml_writer.write(tree)) == loaded(network.yaml())
+
+
+@SEVERAL
+@given(described())
+def test_the_same_description_gives_the_same_text(network: NetworkBuilder) -> None:
+    """So a deploy of an unchanged file changes nothing."""
+    text = network.yaml()
+    assert network.yaml() == text
+    tree, _ = yaml_reader.read(text, "network.yaml")
+    assert tree is not None
+    assert yaml_writer.write(tree) == text
