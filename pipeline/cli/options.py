@@ -72,7 +72,8 @@ def document_option(function: F) -> F:
         "--file",
         "file",
         metavar="FILE",
-        help="The network document; default: network.yaml beside medusa.yaml.",
+        help="The network document, in YAML or Python; default: network.yaml or network.py beside "
+        "medusa.yaml.",
     )(function)
 
 

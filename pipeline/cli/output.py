@@ -106,6 +106,14 @@ class Printer:
         """Whether a person sees stdout directly."""
         return self._out.isatty()
 
+    def can_draw(self, text: str) -> bool:
+        """Whether stdout has all characters of a text."""
+        try:
+            text.encode(self._out.encoding or "ascii")
+        except UnicodeEncodeError:
+            return False
+        return True
+
     @property
     def can_ask(self) -> bool:
         """Whether a person is there to answer a question."""

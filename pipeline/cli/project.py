@@ -18,6 +18,7 @@ from pipeline.settings import SETTINGS, Settings, combine, problem_with
 
 PROJECT_FILE = "medusa.yaml"
 DOCUMENT_FILE = "network.yaml"
+PYTHON_FILE = "network.py"
 FLAG = "flag"
 """Where a value came from that was given on the command line."""
 
@@ -47,8 +48,21 @@ class Project:
         return self.data / "logs"
 
     def document(self, named: str | None) -> Path:
-        """The network document: the one that was named, else the project's `network.yaml`."""
-        return Path(named) if named else _relative(self.folder / DOCUMENT_FILE)
+        """The network document: the one that was named, else the one that the project has.
+
+        Raises:
+            InputError: none is named, and there is one in YAML and one in Python.
+        """
+        if named:
+            return Path(named)
+        yaml, python = self.folder / DOCUMENT_FILE, self.folder / PYTHON_FILE
+        if yaml.is_file() and python.is_file():
+            raise InputError(
+                f"there is {DOCUMENT_FILE}, and there is {PYTHON_FILE}",
+                place=str(_relative(self.folder)),
+                hint="say which one with -f FILE.",
+            )
+        return _relative(python if python.is_file() else yaml)
 
     def source(self, setting: str) -> str:
         """Where the value of a setting came from."""

@@ -32,7 +32,8 @@ from pipeline.demo.verdict import Verdict, as_lines
 from pipeline.deploy.documents import read_document
 from pipeline.errors import ExitCode
 from pipeline.ids import Millis, ParticipantId
-from pipeline.network.render import as_text
+from pipeline.network.drawing.picture import picture
+from pipeline.network.drawing.text import as_text
 from pipeline.planner import planner
 
 
@@ -108,7 +109,7 @@ def _perform(
         stage.deploy()
         world = World(
             plan=plan,
-            graph=as_text(network),
+            graph=as_text(picture(network)),
             topics=stage.topics(),
             records=stage.records(),
             statuses=lambda: catalog.statuses(plan.network),

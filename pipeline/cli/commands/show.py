@@ -1,34 +1,86 @@
-"""`medusa show`: the network as text."""
+"""`medusa show`: the network as a drawing."""
+
+from collections.abc import Callable, Mapping
 
 import click
 
 from pipeline.cli.options import document_option, with_session
+from pipeline.cli.output import Format
 from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
-from pipeline.network.render import as_text
+from pipeline.errors import UsageError
+from pipeline.ids import ParticipantId
+from pipeline.network.drawing.dot import as_dot
+from pipeline.network.drawing.mermaid import as_mermaid
+from pipeline.network.drawing.picture import Picture, picture
+from pipeline.network.drawing.text import LINES, PLAIN, as_text
+from pipeline.network.model import Network
+from pipeline.planner.picture import fragments_picture
+from pipeline.planner.planner import plan
+
+_TEXT = "text"
+_LANGUAGES: Mapping[str, Callable[[Picture], str]] = {"dot": as_dot, "mermaid": as_mermaid}
 
 
 @click.command("show")
 @document_option
+@click.option(
+    "--format",
+    "language",
+    type=click.Choice([_TEXT, *_LANGUAGES]),
+    help="How to draw: text (the default), dot for Graphviz, or mermaid for Markdown.",
+)
+@click.option(
+    "--fragments", "cut", is_flag=True, help="Draw what runs, with a border around each fragment."
+)
 @with_session
-def command(session: Session, file: str | None) -> None:
-    """Draw a network document as text: boxes, and topics in brackets. Needs no server.
+def command(session: Session, file: str | None, language: str | None, *, cut: bool) -> None:
+    """Draw a network document: boxes, the streams between them, and topics in brackets.
+
+    Needs no server, unless the document takes a schema from the registry.
 
     \b
     Examples:
       medusa show
-      medusa show -f other.yaml
+      medusa show -f network.py --fragments
+      medusa show --format dot | dot -Tsvg > network.svg
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    if language and session.printer.format is not Format.TABLE:
+        raise UsageError(
+            f"--format {language} is a drawing, and -o {session.printer.format.value} prints data",
+            hint="leave one of them out.",
+        )
     network = read_document(session.project.document(file), session.read_subject).network
-    text = as_text(network)
-    session.printer.show(
-        {
-            "network": network.name,
-            "streams": [{"name": s.name, "topic": s.topic} for s in network.streams],
-            "boxes": [
-                {"name": b.name, "kind": b.kind, "inputs": list(b.inputs)} for b in network.boxes
-            ],
-            "outputs": [{"stream": o.stream, "topic": o.topic} for o in network.outputs],
-        },
-        text.rstrip("\n"),
-    )
+    owner = ParticipantId(session.settings.participant)
+    drawn = fragments_picture(plan(network, owner)) if cut else picture(network)
+    if language in _LANGUAGES:
+        text = _LANGUAGES[language](drawn)
+    else:
+        text = as_text(drawn, LINES if session.printer.can_draw(as_text(drawn, LINES)) else PLAIN)
+    session.printer.show({**_as_data(network), **(_fragments(drawn) if cut else {})}, text)
+
+
+def _as_data(network: Network) -> dict[str, object]:
+    return {
+        "network": network.name,
+        "streams": [{"name": s.name, "topic": s.topic} for s in network.streams],
+        "boxes": [
+            {"name": b.name, "kind": b.kind, "inputs": list(b.inputs)} for b in network.boxes
+        ],
+        "outputs": [{"stream": o.stream, "topic": o.topic} for o in network.outputs],
+    }
+
+
+def _fragments(drawn: Picture) -> dict[str, object]:
+    return {
+        "fragments": [
+            {
+                "streams": [{"name": s.name, "topic": s.topic} for s in part.inflows],
+                "boxes": [
+                    {"name": b.name, "kind": b.kind, "inputs": list(b.inputs)} for b in part.boxes
+                ],
+                "output": {"stream": part.boxes[-1].name, "topic": part.boxes[-1].topics[0]},
+            }
+            for part in drawn.parts
+        ]
+    }

@@ -1,0 +1,1 @@
+"""Networks as drawings: what is drawn (`picture.py`), and a file for each way to draw it. Pure."""

@@ -1,0 +1,81 @@
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from tests.unit.deploy.test_python_files import CARS
+from tests.unit.deploy.twins import SCHEMA, write_project
+
+Caller = Callable[..., Any]
+GOLDEN = Path(__file__).parents[2] / "data" / "show"
+TOLLS = Path(pipeline.__file__).parent / "projects" / "tolls"
+
+
+@pytest.mark.parametrize("language", ["text", "dot", "mermaid"])
+@pytest.mark.parametrize("options", [[], ["--fragments"]])
+def test_the_toll_network_is_drawn_as_agreed(
+    medusa: Caller, language: str, options: list[str]
+) -> None:
+    """In all three languages, with and without the borders of fragments."""
+    shutil.copytree(TOLLS, Path(), dirs_exist_ok=True)
+    shown = medusa("show", "--format", language, *options)
+    name = "-".join(["tolls", *(option.removeprefix("--") for option in options)])
+    assert shown.out == (GOLDEN / f"{name}.{language}").read_text(encoding="utf-8")
+
+
+def test_a_terminal_without_lines_gets_ascii(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The encoding of stdout decides."""
+    write_project(Path())
+    assert "●" in medusa("show").out
+    screen = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(screen, encoding="ascii"))
+    medusa("show")
+    assert b"-> [moving-cars]" in screen.getvalue()
+
+
+def test_data_are_the_same_with_the_fragments_behind(medusa: Caller) -> None:
+    """For programs: what the document has, and what is computed together."""
+    write_project(Path())
+    plain = medusa("show", "-o", "json").data
+    cut = medusa("show", "-o", "json", "--fragments").data
+    fragments = cut.pop("fragments")
+    assert cut == plain
+    assert {f["output"]["topic"] for f in fragments} >= {"moving-cars"}
+
+
+def test_a_drawing_is_no_data(medusa: Caller) -> None:
+    """Both together are refused, rather than one of them passed over."""
+    write_project(Path())
+    refused = medusa("show", "-o", "json", "--format", "dot")
+    assert refused.code == 64
+    assert "leave one of them out" in refused.err
+
+
+def test_a_python_file_is_shown_explained_and_found_by_itself(medusa: Caller) -> None:
+    """`network.py` stands for `network.yaml` where there is none; with both, one must be named."""
+    Path("sighting.avsc").write_text(SCHEMA)
+    Path("network.py").write_text(CARS)
+    assert "[moving-cars]" in medusa("show").out
+    assert medusa("explain", "-f", "network.py").out.startswith("network cars of local: 1 fragment")
+    write_project(Path())
+    both = medusa("show")
+    assert both.code == 65
+    assert "there is network.yaml, and there is network.py" in both.err
+    assert medusa("show", "-f", "network.yaml").code == 0
+
+
+def test_a_mistake_in_python_is_told_with_its_line(medusa: Caller) -> None:
+    """As data, too."""
+    Path("sighting.avsc").write_text(SCHEMA)
+    Path("network.py").write_text(CARS.replace("speed >", "spede >"))
+    shown = medusa("show", "-o", "json")
+    (problem,) = shown.data["error"]["problems"]
+    assert shown.code == 65
+    assert (problem["file"], problem["line"], problem["box"]) == ("network.py", 5, "moving")
+    assert "Traceback" not in shown.err
