@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from pipeline.builder.options import Duration, Limit
-from pipeline.builder.streams import External, Sheet, Stream, said
+from pipeline.builder.streams import Box, External, Sheet, Stream, said
 from pipeline.network import yaml_writer
 from pipeline.network.model import Network
 from pipeline.network.written import Written
@@ -111,7 +111,7 @@ class NetworkBuilder:
 
     def output(
         self,
-        box: Stream,
+        box: Box,
         *,
         topic: str,
         partitions: int | None = None,
@@ -129,8 +129,10 @@ class NetworkBuilder:
             DocumentError: it is no box of this network, it is put out already, or a value cannot be
                 written.
         """
-        if not isinstance(box, Stream) or box.sheet is not self._sheet:
-            given = f"{box.name} of network {box.sheet.network}" if isinstance(box, Stream) else box
+        given = str(box)
+        if isinstance(box, Stream):
+            given = "" if box.sheet is self._sheet else f"{box.name} of network {box.sheet.network}"
+        if given:
             message = f"an output needs a box of network {self.name}, not {given}"
             raise self._sheet.mistake(self._sheet.call(), message)
         content = {"topic": topic, "partitions": partitions, "corrections": corrections}

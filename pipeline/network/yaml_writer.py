@@ -1,5 +1,7 @@
 """A document's tree as YAML text that `yaml_reader` reads back as the same tree."""
 
+from typing import Any
+
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
@@ -12,7 +14,8 @@ WIDTH = 100
 _INDENT = 2
 _NULL_TAG = "tag:yaml.org,2002:null"
 _TEXT_TAG = "tag:yaml.org,2002:str"
-_RESOLVER = Resolver()
+_RESOLVER: Any = Resolver()
+"""PyYAML's own rules for what a text without quotes means; they have no types."""
 
 
 def write(tree: YamlNode) -> str:

@@ -53,11 +53,18 @@ def command(session: Session, file: str | None, language: str | None, *, cut: bo
     network = read_document(session.project.document(file), session.read_subject).network
     owner = ParticipantId(session.settings.participant)
     drawn = fragments_picture(plan(network, owner)) if cut else picture(network)
-    if language in _LANGUAGES:
-        text = _LANGUAGES[language](drawn)
-    else:
-        text = as_text(drawn, LINES if session.printer.can_draw(as_text(drawn, LINES)) else PLAIN)
-    session.printer.show({**_as_data(network), **(_fragments(drawn) if cut else {})}, text)
+    session.printer.show(
+        {**_as_data(network), **(_fragments(drawn) if cut else {})},
+        _drawing(session, drawn, language),
+    )
+
+
+def _drawing(session: Session, drawn: Picture, language: str | None) -> str:
+    draw = _LANGUAGES.get(language or _TEXT)
+    if draw is not None:
+        return draw(drawn)
+    text = as_text(drawn, LINES)
+    return text if session.printer.can_draw(text) else as_text(drawn, PLAIN)
 
 
 def _as_data(network: Network) -> dict[str, object]:

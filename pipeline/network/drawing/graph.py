@@ -44,7 +44,8 @@ def graph_of(picture: Picture) -> Graph:
         for topic in box.topics
     }
     ids = {topic: f"topic{number}" for number, topic in enumerate(topics, start=1)}
-    clusters, edges = [], []
+    clusters: list[Cluster] = []
+    edges: list[tuple[str, str]] = []
     for number, part in enumerate(picture.parts, start=1):
         own = {box.name: f"box{number}x{i}" for i, box in enumerate(part.boxes, start=1)}
         nodes = tuple(Node(own[box.name], (box.name, box.kind)) for box in part.boxes)

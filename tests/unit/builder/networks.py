@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from pipeline.builder import Box, Limit, NetworkBuilder, Stream, Window, Within, boxes
+from pipeline.builder import Box, Duration, Limit, NetworkBuilder, Stream, Window, Within, boxes
 
 TEXT, WHOLE, REAL, TIME = "text", "whole", "real", "time"
 SCHEMA = "sighting.avsc"
@@ -28,10 +28,23 @@ class Known:
     columns: dict[str, str]
 
 
+windows: st.SearchStrategy[Duration | Window | None] = st.deferred(
+    lambda: st.none() | lengths | st.just(Window(size="1m", offset=timedelta(seconds=5)))
+)
+bounds: st.SearchStrategy[Duration | Within] = st.deferred(
+    lambda: (
+        lengths
+        | st.builds(Within, before=lengths)
+        | st.builds(Within, before=lengths, after=lengths)
+    )
+)
 limits = st.none() | st.builds(
     Limit, stop_above=st.integers(0, 9), within=st.sampled_from((None, "1h", timedelta(days=1)))
 )
-lengths = st.sampled_from(("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window"))
+lengths: st.SearchStrategy[Duration] = st.sampled_from(
+    ("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window")
+)
+some_lengths: st.SearchStrategy[Duration] = st.sampled_from(("1m", timedelta(seconds=90)))
 AWKWARD = ('it\\\'s: "x" # no', "a\nb", "", "~", "null")
 
 
@@ -40,7 +53,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
     """A network without mistakes, of up to seven boxes over one or two streams."""
     network = NetworkBuilder(
         "generated",
-        window=draw(st.sampled_from(("1m", timedelta(seconds=90)))),
+        window=draw(some_lengths),
         partitions=draw(st.none() | st.integers(1, 9)),
         retention=draw(st.none() | st.just("3d")),
         auto_create=draw(st.none() | st.booleans()),
@@ -60,7 +73,7 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
         topic=f"topic-of-{name}",
         schema=SCHEMA,
         event_time=draw(st.sampled_from(("seen_at", "seen_at + INTERVAL 1 SECOND"))),
-        lateness=draw(st.none() | st.sampled_from(("2s", timedelta(seconds=3)))),
+        lateness=draw(st.none() | some_lengths),
         silence=draw(st.sampled_from((None, "idle", "missing"))),
         start=draw(st.sampled_from((None, "latest", datetime(2024, 1, 31, 12, tzinfo=UTC)))),
         partitions=draw(st.none() | st.just(3)),
@@ -113,7 +126,7 @@ def _aggregate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -
     box = boxes.aggregate(
         name,
         source.stream,
-        window=draw(st.none() | lengths | st.just(Window(size="1m", offset=timedelta(seconds=5)))),
+        window=draw(windows),
         by=by or draw(st.sampled_from((None, {}))),
         compute={"n": draw(st.sampled_from(calls))},
         key=_key(draw, columns),
@@ -134,11 +147,7 @@ def _join(draw: st.DrawFn, name: str, left: Known, known: list[Known]) -> Known:
         left.stream,
         right.stream,
         on=[column] if column == other and draw(st.booleans()) else {column: other},
-        within=draw(
-            lengths
-            | st.builds(Within, before=lengths)
-            | st.builds(Within, before=lengths, after=lengths)
-        ),
+        within=draw(bounds),
         select={"j_left": f"left.{column}", "j_right": f"right.{other}"},
         key=_key(draw, columns),
         dead_letters=draw(limits),

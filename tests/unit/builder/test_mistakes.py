@@ -137,7 +137,7 @@ def test_an_output_is_of_a_box_of_the_same_network() -> None:
     other = boxes.filter("b", network()[1], where="true")
     assert "not b of network cars" in refused(lambda: made.output(other, topic="t")).message
     assert "not b" in refused(lambda: made.output("b", topic="t")).message  # type: ignore[arg-type]
-    made.output(s, topic="t")
+    made.output(s, topic="t")  # type: ignore[arg-type]
     boxes.filter("b", s, where="true")
     (problem,) = problems(made)
     assert problem.message == "output s is a stream from outside: it has a topic already"

@@ -39,7 +39,11 @@ def test_the_rails_lead_from_each_box_to_what_it_reads(part: Part) -> None:
 @given(parts())
 def test_plain_text_is_the_same_drawing_in_ascii(part: Part) -> None:
     """Sign for sign."""
-    signs = {LINES.stream: PLAIN.stream, LINES.box: PLAIN.box, LINES.arrow: PLAIN.arrow}
+    signs: dict[str, str | int | None] = {
+        LINES.stream: PLAIN.stream,
+        LINES.box: PLAIN.box,
+        LINES.arrow: PLAIN.arrow,
+    }
     for name in ("down", "across", "turn", "branch", "meet", "cross"):
         signs[getattr(LINES, name)] = getattr(PLAIN, name)
     plain = as_text(Picture("n", (part,)), PLAIN)
