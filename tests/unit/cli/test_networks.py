@@ -9,9 +9,10 @@ from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
-from pipeline.ids import FragmentName, Millis, NetworkName, NodeId, ParticipantId
+from pipeline.ids import FragmentName, Millis, NetworkName, NetworkVersion, NodeId, ParticipantId
 from pipeline.settings import Settings
 from tests.unit.cli.twins import opener
+from tests.unit.deploy.test_python_files import CARS as IN_PYTHON
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
 Caller = Callable[..., Any]
@@ -54,6 +55,21 @@ def test_show_and_explain_need_no_server(medusa: Caller) -> None:
     assert "[moving-cars]" in shown.out
     assert medusa("explain").out.startswith("network cars of local: 2 fragments")
     assert medusa("explain", "-o", "json").data["fragments"][0]["output"] == "moving-cars"
+
+
+def test_a_description_in_python_is_deployed_as_its_document(medusa: Caller) -> None:
+    """The catalog holds YAML; the same in Python or in YAML changes nothing."""
+    world = World.new()
+    connect = opener(world)
+    Path("sighting.avsc").write_text(SCHEMA)
+    Path("network.py").write_text(IN_PYTHON)
+    assert medusa("plan", "--detailed-exitcode", opener=connect).code == 2
+    assert medusa("deploy", "--no-wait", opener=connect).code == 0
+    assert "nothing changed" in medusa("deploy", "--no-wait", opener=connect).out
+    version = world.catalog.version(CARS, NetworkVersion(1))
+    assert version is not None
+    Path("same.yaml").write_text(version.document)
+    assert "nothing changed" in medusa("deploy", "--no-wait", "-f", "same.yaml", opener=connect).out
 
 
 def test_plan_says_what_is_pending_by_exit_code(medusa: Caller) -> None:
