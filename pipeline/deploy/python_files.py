@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +62,8 @@ def text_of(written: Written) -> str:
     text = yaml_writer.write(written.tree)
     _, problems = yaml_reader.read(text, written.file)
     if problems:
-        raise DocumentError(problems)
+        # Lines of a text that nobody has seen would only confuse.
+        raise DocumentError(tuple(replace(problem, line=0) for problem in problems))
     return text
 
 

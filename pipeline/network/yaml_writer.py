@@ -12,6 +12,8 @@ WIDTH = 100
 """Where a line of several short values ends; a text is never broken."""
 
 _INDENT = 2
+_BREAKS = frozenset("\x85\u2028\u2029")
+"""Ends of lines to YAML, and so kept only where they are written as escapes."""
 _NULL_TAG = "tag:yaml.org,2002:null"
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _RESOLVER: Any = Resolver()
@@ -45,6 +47,8 @@ def _scalar(node: YamlScalar) -> ScalarNode:
     tag = str(_RESOLVER.resolve(ScalarNode, node.text, (True, False)))
     if node.null:
         return ScalarNode(_NULL_TAG, "null")
+    if _BREAKS & set(node.text):
+        return ScalarNode(_TEXT_TAG, node.text, style='"')
     # The reader takes `true`, `5` and times as they are written: none of them needs quotes.
     return ScalarNode(_TEXT_TAG if tag == _NULL_TAG else tag, node.text)
 

@@ -14,7 +14,7 @@ def as_mermaid(picture: Picture) -> str:
 def _lines(picture: Picture) -> Iterator[str]:
     graph = graph_of(picture)
     yield "---"
-    yield f"title: {picture.network}"
+    yield f'title: "{picture.network}"'
     yield "---"
     yield "flowchart LR"
     for topic in graph.topics:

@@ -7,6 +7,7 @@ from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 
 AWKWARD = (
     *("|", "~", "null", "true", "5", "1e3", "-", "#", "=", "*a", "&a", "{a", "[a", "%a", "a:", "?"),
+    *("\x85", "a\u2028b", "\u2029", "\ufeff", "\x00", "\x7f", "\r", "\r\n", "\x0b", "\xa0"),
     *("it's", '"b"', "", " a ", "a: b", "a #b", "- a", "a\n b\n", "\n", "\t", "ä€😀", "2024-01-31"),
 )
 

@@ -25,7 +25,7 @@ DOT = "|".join(
 )
 LABEL = r'\["[^"]*"\]'
 MERMAID = (
-    rf'---|title: \w+|flowchart LR|  \w+\[\("[^"]*"\)\]|  subgraph \w+{LABEL}|  end'
+    rf'---|title: "\w+"|flowchart LR|  \w+\[\("[^"]*"\)\]|  subgraph \w+{LABEL}|  end'
     rf"|(  |    )\w+{LABEL}|  \w+ --> \w+"
 )
 
