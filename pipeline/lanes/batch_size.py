@@ -17,6 +17,8 @@ BYTES_PER_BATCH: Final = 48_000_000
 it is turned into records or dead letters."""
 PLACES: Final = 4
 """In so many places of each partition, evenly from the next record on."""
+PLACE_EVERY: Final = 5_000
+"""But not in more than one for so many offsets: looking takes time in which a lane stands still."""
 _BORNE: Final = 2
 """A batch that was planned before may be so many times too large: it was meant to fit."""
 
@@ -35,9 +37,11 @@ def places(start: Positions, ends: Ends) -> Iterator[dict[InputPartition, Offset
         for at, offset in start.items()
         if (end := ends.get(at.topic, {}).get(at.partition, offset)) > offset
     }
-    for number in range(PLACES if ahead else 0):
+    longest = max((end - offset for offset, end in ahead.values()), default=0)
+    count = min(PLACES, -(-longest // PLACE_EVERY))
+    for number in range(count):
         yield {
-            at: Offset(offset + (end - offset) * number // PLACES)
+            at: Offset(offset + (end - offset) * number // count)
             for at, (offset, end) in ahead.items()
         }
 
