@@ -18,6 +18,7 @@ from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
+from pipeline.spark.ahead import Ahead
 from pipeline.spark.emit import emit
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered
@@ -72,12 +73,15 @@ class IdleSession:
         if marker is None:
             return 0
         lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
+        begin = self._recent(lowered)
+        ahead = Ahead(self.bootstrap_servers, self.surveyor.admin, self.clock)
+        most = min(RECORDS_PER_BATCH, ahead.records_at_once(begin, fragment.names.advances))
         options = {
             **read_options(self.bootstrap_servers),
-            "maxOffsetsPerTrigger": str(RECORDS_PER_BATCH),
+            "maxOffsetsPerTrigger": str(most),
             "failOnDataLoss": "false",
         }
-        reader = KafkaReader(self.spark, options, starting_at(self._recent(lowered)))
+        reader = KafkaReader(self.spark, options, starting_at(begin))
         rows = emit(lowered, reader, marker.incarnation)
         name = f"rehearsal {fragment.names.network}.{fragment.name}"
         trial = Trial(name, rows, lowered, folder, BATCHES, WITHIN_S)
