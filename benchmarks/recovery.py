@@ -2,10 +2,12 @@
 
     python -m benchmarks.recovery                        # three times each
     python -m benchmarks.recovery --session-timeout 10s
+    python -m benchmarks.recovery --query stateless
 
 Cold: a new process of the same name is started at once, as a supervisor does, and opens Java and
 Spark. Warm: another node, which had nothing to do, takes the fragment over as soon as the session
-of the dead one has ended in ZooKeeper. Both go on from the same checkpoints.
+of the dead one has ended in ZooKeeper. Both go on from the same checkpoints. With or without a blow
+a window's result comes two batches after its last reading, a stateless one in the same batch.
 """
 
 import argparse
@@ -31,8 +33,12 @@ from tests.faults.world import RunFailedError, Running, World, node_settings, wo
 OUTPUT_WITHIN_S = 120.0
 SETTLE_S = 15.0
 """A lane is given so long to be past its cold first batches before it is struck."""
-REHEARSED = "struck.sums was rehearsed"
+REHEARSED = "{fragment} was rehearsed"
 """What the log of a node says then."""
+
+
+BOXES = {"windows": "", "stateless": "  sums: {filter: readings, where: value >= 0}\n"}
+"""What takes the place of the soak's box; empty: nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--session-timeout", default="1s", help="of the nodes' ZooKeeper sessions (%(default)s)"
     )
+    parser.add_argument("--query", choices=tuple(BOXES), default="windows", help="(%(default)s)")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="medusa-recovery-"))
     cache = Path(load_project({}, os.environ, Path.cwd()).settings.cache).expanduser()
@@ -80,21 +87,23 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(made: World, options: argparse.Namespace) -> None:
     made.node = _node(made, "first", options.session_timeout)
-    plan = made.deploy("struck", DOCUMENT.replace("{name}", "struck"), {"readings.avsc": SCHEMA})
+    document = _document(BOXES[options.query]).replace("{name}", "struck")
+    plan = made.deploy("struck", document, {"readings.avsc": SCHEMA})
     schema_id = made.registry.register("struck-readings-value", SCHEMA)
     load = Load(made.stack.kafka_bootstrap_servers, "struck-readings", schema_id, options.rate)
     running = made.run("struck", plan, load)
     (fragment,) = plan.fragments
     made.restart()
     made.await_stable(_now_ms())
-    print(f"{options.rate:,} readings a second, sessions of {options.session_timeout}")
+    sessions = f"sessions of {options.session_timeout}"
+    print(f"{options.query}, {options.rate:,} readings a second, {sessions}")
     cold, warm = [], []
     for _ in range(options.repeat):
         time.sleep(SETTLE_S)
         cold.append(_cold(made, running, fragment))
         print(f"cold: {_words(cold)}", flush=True)
     for number in range(options.repeat):
-        spare = _spare(made, number, options.session_timeout)
+        spare = _spare(made, number, options.session_timeout, fragment)
         time.sleep(SETTLE_S)
         warm.append(_warm(made, running, fragment, spare))
         print(f"warm: {_words(warm)}", flush=True)
@@ -146,13 +155,21 @@ def _parts(
     return Parts(*(round(at - began, 2) for at in (ready, taken, batch, first)))
 
 
-def _spare(made: World, number: int, session_timeout: str) -> Node:
+def _document(box: str) -> str:
+    """The soak's network with another box, if one is given."""
+    head, rest = DOCUMENT.split("boxes:\n")
+    own, outputs = rest.split("outputs:")
+    return f"{head}boxes:\n{box or own}outputs:{outputs}"
+
+
+def _spare(made: World, number: int, session_timeout: str, fragment: Fragment) -> Node:
     """Another node on the same checkpoints that has nothing to do, and has rehearsed."""
     spare = _node(made, f"spare{number}", session_timeout)
     spare.start()
     made.await_ready(spare)
     log = made.folder / spare.name / "logs" / f"node-{spare.name}.log"
-    made.wait(lambda: REHEARSED in log.read_text(), "it has rehearsed", OUTPUT_WITHIN_S)
+    said = REHEARSED.format(fragment=f"struck.{fragment.name}")
+    made.wait(lambda: said in log.read_text(), "it has rehearsed", OUTPUT_WITHIN_S)
     return spare
 
 
