@@ -21,6 +21,7 @@ _QUEUE_RECORDS = 2_000_000
 _QUEUE_KBYTES = 512_000
 _POLL_S = 0.05
 _TRANSACTION_MS = 60_000
+_FIRST_TRY_S = 0.15
 
 
 class TransactionalWriter:
@@ -49,15 +50,26 @@ class TransactionalWriter:
             message_max_bytes=RECORD_BYTES_MAX,
             delivery_report_only_error=True,
         )
-        self._producer = Producer({**settings, "on_delivery": self._on_delivery})
+        self._settings = {**settings, "on_delivery": self._on_delivery}
+        self._producer = Producer(self._settings)
         self._too_large: RecordTooLargeError | None = None
         self._fatal: MedusaError | None = None
         self._id = transactional_id
 
     def start(self, deadline: Deadline) -> None:
-        """Fence every older instance and wait until its last transaction has ended."""
+        """Fence every older instance and wait until its last transaction has ended.
+
+        While that is being aborted, the broker has the driver ask again, which it does only after
+        half a second, whatever its settings; a new producer asks at once.
+        """
         with translated(f"starting transactions of {self._id}"):
-            self._producer.init_transactions(deadline.remaining_s())
+            try:
+                self._producer.init_transactions(min(_FIRST_TRY_S, deadline.remaining_s()))
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - its public name
+                    raise
+                self._producer = Producer(self._settings)
+                self._producer.init_transactions(deadline.remaining_s())
 
     def begin(self) -> None:
         """Open a transaction."""

@@ -106,6 +106,8 @@ def open_session(settings: SessionSettings) -> SparkSession:
             f"{_STREAMING}.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # A start has to apply every batch since the last snapshot: by default those of a minute.
+        "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
