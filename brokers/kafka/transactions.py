@@ -66,7 +66,7 @@ class TransactionalWriter:
             try:
                 self._producer.init_transactions(min(_FIRST_TRY_S, deadline.remaining_s()))
             except KafkaException as error:
-                if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - its public name
+                if not error.args[0].retriable():
                     raise
                 self._producer = Producer(self._settings)
                 self._producer.init_transactions(deadline.remaining_s())
