@@ -63,8 +63,8 @@ class Rules:
 
 
 def reads(fragment: Fragment) -> frozenset[tuple[str, str]]:
-    """The inputs of a fragment, each with the ports at which it comes in, and "" for all."""
-    return frozenset((source, at) for port, source in fragment.ports for at in ("", port))
+    """The inputs of a fragment, each with the ways on which it comes in, and "" for all."""
+    return frozenset((way.source, at) for way in fragment.ways for at in ("", way.name))
 
 
 def kept_from(retention_ms: int, now_ms: Millis) -> Millis | None:

@@ -1,9 +1,10 @@
 """What the planner makes of a network: fragments, each one Spark query, as plain data."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.ids import FragmentName, NetworkName, ParticipantId, StreamName, TopicName
-from pipeline.names import FragmentNames
+from pipeline.names import FragmentNames, stream_of_box
 from pipeline.network.model import Box, ExternalStream, Limit
 from pipeline.network.types import Columns
 
@@ -36,6 +37,23 @@ FragmentInput = ExternalStream | DerivedStream
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """How records of an input come to a port, through boxes that keep nothing.
+
+    Args:
+        port: of the stateful box: `left`, `right`, or `only`.
+        name: the port, or `left.2` for the second of several ways that a union brings together.
+        source: the input.
+        boxes: from the input to the port.
+    """
+
+    port: str
+    name: str
+    source: StreamName
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Fragment:
     """The part of a network that one Spark query runs.
 
@@ -62,19 +80,34 @@ class Fragment:
         return next((box for box in self.boxes if box.stateful), None)
 
     @property
-    def ports(self) -> tuple[tuple[str, StreamName], ...]:
-        """Where records come in, each with its input: at the stateful box, else at the only one."""
+    def ways(self) -> tuple[Way, ...]:
+        """How records come to the stateful box, or through all boxes where there is none."""
         stateful = self.stateful_box
         streams = (StreamName(self.boxes[-1].name),) if stateful is None else stateful.inputs
-        names = ("only",) if len(streams) == 1 else ("left", "right")
-        return tuple(zip(names, map(self._source, streams), strict=True))
+        ports = ("only",) if len(streams) == 1 else ("left", "right")
+        return tuple(
+            way
+            for port, stream in zip(ports, streams, strict=True)
+            for way in _ways(port, tuple(self._branches(stream)))
+        )
 
-    def _source(self, stream: StreamName) -> StreamName:
-        """The input that a stream comes from, through boxes that each read one."""
-        boxes = {StreamName(box.name): box for box in self.boxes}
-        while stream in boxes:
-            (stream,) = boxes[stream].inputs
-        return stream
+    def _branches(self, stream: StreamName) -> Iterator[tuple[StreamName, tuple[Box, ...]]]:
+        """The inputs that a stream comes from, each with the boxes between, in their order."""
+        box = next((box for box in self.boxes if stream_of_box(box.name) == stream), None)
+        if box is None:
+            yield stream, ()
+            return
+        for below in box.inputs:
+            for source, boxes in self._branches(below):
+                yield source, (*boxes, box)
+
+
+def _ways(port: str, branches: tuple[tuple[StreamName, tuple[Box, ...]], ...]) -> tuple[Way, ...]:
+    names = [port] if len(branches) == 1 else [f"{port}.{n + 1}" for n in range(len(branches))]
+    return tuple(
+        Way(port, name, source, boxes)
+        for name, (source, boxes) in zip(names, branches, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,26 +54,20 @@ def emit(
     holds what it would have been computed from, as JSON.
     """
     raw = {source.input: reader(source) for source in lowered.sources}
-    core = lowered.core
-    if core is None:
-        (path,) = lowered.paths
-        source = lowered.source(path.source)
-        rows = _judged(raw[path.source], source, path, incarnation)
-        rows = _observed(rows, source)
-        carried = (*hidden.PASSED, *((hidden.ID,) if lowered.ids else ()))
-        if lowered.ids:
-            rows = rows.withColumn(hidden.ID, result_ids.of_record(source))
-        rows = _path_observed(_with_steps(rows, path.steps, carried), path)
-        rows = rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
-        return _encoded(rows, lowered, passed=True)
-    ports = []
+    core, ports = lowered.core, dict[str, DataFrame]()
     for path in lowered.paths:
-        kept = _without(raw[path.source], path.source, path.port, left_out)
-        ports.append(_port(kept, lowered, path, incarnation))
+        if core is None:
+            rows = _passed(raw[path.source], lowered, path, incarnation)
+        else:
+            kept = _without(raw[path.source], path.source, path.name, left_out)
+            rows = _port(kept, lowered, path, incarnation)
+        ports[path.port] = ports[path.port].unionByName(rows) if path.port in ports else rows
+    if core is None:
+        return _encoded(ports["only"], lowered, passed=True)
     if isinstance(core, WindowCore):
-        results = _windowed(ports[0], core, ids=lowered.ids)
+        results = _windowed(ports["only"], core, ids=lowered.ids)
     else:
-        results = _joined(ports[0], ports[1], core, ids=lowered.ids)
+        results = _joined(ports["left"], ports["right"], core, ids=lowered.ids)
     return _encoded(_after(results, lowered), lowered, passed=False)
 
 
@@ -151,7 +145,7 @@ def _wanted(source: Source, path: Path, incarnation: Incarnation) -> Column:
     own = topic == source.data.topic
     told = F.get_json_object(text, "$.incarnation") == incarnation
     redriven = _has_header("medusa.error.input", source.input) & (
-        _has_header("medusa.error.port", "") | _has_header("medusa.error.port", path.port)
+        _has_header("medusa.error.port", "") | _has_header("medusa.error.port", path.name)
     )
     return (
         own
@@ -278,6 +272,22 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
 # --- paths ----------------------------------------------------------------------------------
 
 
+def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
+    """The good rows of one path through boxes that keep nothing."""
+    source = lowered.source(path.source)
+    rows = _judged(raw, source, path, incarnation)
+    rows = _observed(rows, source) if path.first else rows
+    carried = (*hidden.PASSED, *((hidden.ID,) if lowered.ids else ()))
+    if lowered.ids:
+        rows = rows.withColumn(hidden.ID, result_ids.of_record(source, lowered.twin(path)))
+    return _good(_path_observed(_with_steps(rows, path.steps, carried), path))
+
+
+def _good(rows: DataFrame) -> DataFrame:
+    """Without advances, and what is wrong."""
+    return rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
+
+
 def _port(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
     """One port of the stateful box: good rows only, under boundary-driven event time."""
     source = lowered.source(path.source)
@@ -286,10 +296,9 @@ def _port(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
     carried = (hidden.ID,) if lowered.ids and isinstance(lowered.core, JoinCore) else ()
     if carried:
-        rows = rows.withColumn(hidden.ID, result_ids.of_record(source))
+        rows = rows.withColumn(hidden.ID, result_ids.of_record(source, lowered.twin(path)))
     rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms, carried)
-    rows = _path_observed(_with_steps(rows, path.steps, carried), path)
-    return rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
+    return _good(_path_observed(_with_steps(rows, path.steps, carried), path))
 
 
 def _boundary_driven(
@@ -347,7 +356,7 @@ def _path_observed(rows: DataFrame, path: Path) -> DataFrame:
     if not any(step.checks for step in path.steps):
         return rows
     failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
-    return rows.observe(f"{PATH_METRICS}{path.port}", F.count(F.when(failed, 1)).alias("bad"))
+    return rows.observe(f"{PATH_METRICS}{path.name}", F.count(F.when(failed, 1)).alias("bad"))
 
 
 # --- cores and results ----------------------------------------------------------------------

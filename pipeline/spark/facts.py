@@ -42,6 +42,7 @@ class Engine:
         failed = sum(
             row.get("bad") or 0 for name, row in metrics.items() if name.startswith(PATH_METRICS)
         )
+        # One that was sent holds for all inputs: it is sent when all that it is about was read.
         advances = [row["advance"] for _, row in sources if row.get("advance") is not None]
         largest = {
             InputPartition(source.input, source.data.topic, partition): Millis(int(value))
@@ -67,7 +68,7 @@ class Engine:
             end=positions(self._offsets(stream, batch), self.lowered),
             late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
             eviction_ms=self._watermark(stream, batch) if stateful else None,
-            advance_ms=Millis(int(min(advances))) if len(advances) == len(sources) else None,
+            advance_ms=Millis(int(max(advances))) if advances else None,
             records=records,
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
             unknown=tuple(

@@ -94,7 +94,7 @@ class Inspector:
             found = why(judged, source)
             yield Rejected(
                 input=path.source,
-                port=path.port if found.reason in _OF_ONE_PATH else "",
+                port=path.name if found.reason in _OF_ONE_PATH else "",
                 why=found,
                 topic=TopicName(row[hidden.TOPIC]),
                 partition=row[hidden.PARTITION],

@@ -15,7 +15,6 @@ from pipeline.spark.boxes import lower_stateful, lower_stateless
 from pipeline.spark.lowered import (
     DECODED_MARK,
     AssignedTopic,
-    Core,
     Encoding,
     EventTime,
     Lowered,
@@ -47,15 +46,10 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
         BrokenInvariantError: the planner made a fragment that is not a tree with one stateful box.
     """
     stateful = fragment.stateful_box
-    core: Core | None = None
-    after: tuple[Step, ...] = ()
-    if stateful is None:
-        paths = _paths(fragment, (StreamName(fragment.boxes[-1].name),), ())
-    else:
-        lowered = lower_stateful(stateful)
-        core = lowered.core
-        paths = _paths(fragment, stateful.inputs, lowered.before)
-        after = lowered.after + _downstream(stateful, fragment)
+    lowered = None if stateful is None else lower_stateful(stateful)
+    paths = _paths(fragment, lowered.before if lowered else ())
+    core = lowered.core if lowered else None
+    after = lowered.after + _downstream(stateful, fragment) if lowered and stateful else ()
     used = tuple(dict.fromkeys(path.source for path in paths))
     inputs = {i.name: i for i in fragment.inputs}
     return Lowered(
@@ -68,28 +62,16 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     )
 
 
-def _paths(
-    fragment: Fragment, streams: tuple[StreamName, ...], before: tuple[Step, ...]
-) -> tuple[Path, ...]:
-    """A path for each port; `streams` are what comes in there."""
-    boxes = {StreamName(box.name): box for box in fragment.boxes}
+def _paths(fragment: Fragment, before: tuple[Step, ...]) -> tuple[Path, ...]:
+    """A path for each way, with the steps that run on every row `before` the core."""
     seen: set[StreamName] = set()
     paths = []
-    for (port, source), stream in zip(fragment.ports, streams, strict=True):
-        steps = _upstream(stream, boxes) + before
-        paths.append(Path(source, port, steps, first=source not in seen))
-        seen.add(source)
+    for way in fragment.ways:
+        steps = tuple(step for box in way.boxes for step in lower_stateless(box))
+        first = way.source not in seen
+        paths.append(Path(way.source, way.port, way.name, steps + before, first=first))
+        seen.add(way.source)
     return tuple(paths)
-
-
-def _upstream(stream: StreamName, boxes: Mapping[StreamName, Box]) -> tuple[Step, ...]:
-    """The stateless steps between an input and a stream that comes from it."""
-    steps: tuple[Step, ...] = ()
-    while stream in boxes:
-        box = boxes[stream]
-        steps = lower_stateless(box) + steps
-        (stream,) = box.inputs
-    return steps
 
 
 def _downstream(stateful: Box, fragment: Fragment) -> tuple[Step, ...]:

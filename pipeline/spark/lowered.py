@@ -133,14 +133,20 @@ Step = Keep | Project
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """From one source through stateless steps to one port."""
+    """From one source through stateless steps to one port.
+
+    Args:
+        port: `only`, `left` or `right`.
+        name: tells it from other paths; see `Way` in `pipeline/planner/plan.py`.
+        first: whether it is the first path of its source: the one that reports progress and bad
+            records.
+    """
 
     source: StreamName
     port: str
-    """`only`, `left` or `right`."""
+    name: str
     steps: tuple[Step, ...]
     first: bool
-    """Whether it is the first path of its source: the one that reports progress and bad records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +213,11 @@ class Lowered:
     def source(self, name: StreamName) -> Source:
         """The source of an input."""
         return next(source for source in self.sources if source.input == name)
+
+    def twin(self, path: Path) -> str:
+        """The name of a path, if another one leads from the same source to the same port."""
+        twins = [p for p in self.paths if (p.source, p.port) == (path.source, path.port)]
+        return path.name if len(twins) > 1 else ""
 
 
 def restricted(lowered: Lowered, known: Positions) -> Lowered:

@@ -14,13 +14,17 @@ from pipeline.spark.lowered import Source, TopicRole, WindowCore
 from pipeline.spark.sql import quoted
 
 
-def of_record(source: Source) -> Column:
-    """`topic/partition/offset` of a record of a source, at the place where it first stood."""
+def of_record(source: Source, twin: str = "") -> Column:
+    """`topic/partition/offset` of a record of a source, at the place where it first stood.
+
+    `twin`: the name of the path, where another path brings the same record to the same port.
+    """
     place = F.concat_ws("/", hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
     again = F.col(hidden.TOPIC) == F.lit(source.topic(TopicRole.REDRIVE))
     origins = F.filter(hidden.HEADERS, lambda header: header["key"] == REDRIVEN_ORIGIN)
     origin = F.try_element_at(origins, F.lit(1))["value"].cast("string")
-    return F.coalesce(F.when(again, origin), place)
+    first = F.coalesce(F.when(again, origin), place)
+    return F.concat_ws("/", first, F.lit(twin)) if twin else first
 
 
 def of_pair() -> Column:

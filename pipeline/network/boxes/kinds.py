@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from pipeline.ids import BoxName
-from pipeline.network.boxes import aggregate, filter, join, map  # noqa: A004 - kinds, not built-ins
+from pipeline.network.boxes import aggregate, filter, join, map, union  # noqa: A004 - kinds, not built-ins
 from pipeline.network.boxes.common import Defaults, Draft
 from pipeline.network.fields import Fields
 
@@ -12,5 +12,6 @@ KINDS: Mapping[str, Callable[[BoxName, Fields, Defaults], Draft | None]] = {
     map.Map.kind: map.read,
     aggregate.Aggregate.kind: aggregate.read,
     join.Join.kind: join.read,
+    union.Union.kind: union.read,
 }
 """The word in the document → how such a box is read."""

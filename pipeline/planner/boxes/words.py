@@ -22,8 +22,8 @@ class Words(Generic[_BoxT_contra]):
         order: what can be said about the order of its output; empty: nothing is promised.
         waits: whether it has to know that nothing more will come, so that an input that is missing
             holds it up or makes its output tentative. Other boxes only ever add correct rows.
-        passes_on: input column → output column that repeats it, for a stateless kind with one
-            input.
+        passes_on: input column → output column that repeats it, for a stateless kind; of several
+            inputs, the same of each.
     """
 
     facts: Callable[[_BoxT_contra], Facts]

@@ -7,6 +7,8 @@ becomes
 
     crowded     = filter per_segment where cars > 50            key road, segment
 
+A union says so where all its inputs have the same key; else each record keeps the key bytes it has.
+
 So a record has the same key whether or not there is a topic between the two boxes. Where a column
 of the key does not come through, only the input's key bytes can pass, and those exist in a topic:
 `cut` puts one between. The same holds for external streams, whose keys are bytes from the start.
@@ -24,10 +26,11 @@ def settle_keys(draft: Draft) -> Draft:
     boxes: list[Box] = []
     for box in draft.network.boxes:
         settled = box
-        if not box.stateful and not box.key and len(box.inputs) == 1:
+        if not box.stateful and not box.key:
             names = passes_on(box)
-            key = key_columns(streams[box.inputs[0]])
-            if all(column in names for column in key):
+            keys = {key_columns(streams[stream]) for stream in box.inputs}
+            key = keys.pop()
+            if not keys and all(column in names for column in key):
                 settled = with_key(box, tuple(names[column] for column in key))
         streams[stream_of_box(box.name)] = settled
         boxes.append(settled)

@@ -5,8 +5,9 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box
-from pipeline.spark.boxes import aggregate, filter, join, map  # noqa: A004 - kinds are named so
+from pipeline.spark.boxes import aggregate, filter, join, map, union  # noqa: A004 - kinds are named so
 from pipeline.spark.boxes.stateful import LoweredBox
 from pipeline.spark.lowered import Step
 
@@ -18,6 +19,8 @@ def lower_stateless(box: Box) -> tuple[Step, ...]:
             return filter.lower(box)
         case Map():
             return map.lower(box)
+        case Union():
+            return union.lower(box)
         case _:
             raise BrokenInvariantError(f"box {box.name} of kind {box.kind} is not stateless")
 

@@ -7,6 +7,7 @@ from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.join import JOIN
 from tests.faults.cases.stateless import FILTER, MAP
 from tests.faults.cases.tolls import TOLLS
+from tests.faults.cases.union import UNION, UNION_WINDOW
 from tests.faults.cases.window import WINDOW, WINDOW_OF_WRONG_CLOCKS, WINDOW_WITH_IDLENESS
 from tests.faults.cases.windows_joined import WINDOWS_JOINED
 
@@ -19,6 +20,8 @@ CASES: Mapping[str, Case] = {
         WINDOW_WITH_IDLENESS,
         WINDOW_OF_WRONG_CLOCKS,
         JOIN,
+        UNION,
+        UNION_WINDOW,
         CHAIN,
         WINDOWS_JOINED,
         TOLLS,

@@ -9,6 +9,7 @@ from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box, Network
 
 LoadText = Callable[..., Network]
@@ -83,6 +84,31 @@ def test_select_takes_a_list_of_columns(box_of: BoxOf) -> None:
         "car STRING NOT NULL",
         "road STRING NOT NULL",
     ]
+
+
+def test_a_union_has_the_columns_of_its_first_stream(box_of: BoxOf) -> None:
+    """Whatever the order of the others; null where any of them can be; times of one name pass."""
+    box = box_of(
+        "  one: {map: s, select: {car: car, n: segment, seen_at: seen_at}}\n"
+        '  two: {map: s, select: {SEEN_AT: seen_at, N: "nullif(segment, 3)", Car: car}}\n'
+        "  all: {union: [one, two]}\n"
+    )
+    assert isinstance(box, Union)
+    assert box.inputs == ("one", "two")
+    assert shown(box) == ["car STRING NOT NULL", "n INT", "seen_at TIMESTAMP NOT NULL"]
+    assert box.event_time_column == "seen_at"
+    assert box.key == ()
+
+
+def test_a_union_of_other_event_times_has_no_column_for_them(box_of: BoxOf) -> None:
+    """In some rows the column is the event time, in others it is not."""
+    box = box_of(
+        "  one: {map: s, select: {car: car, at: seen_at}}\n"
+        "  two: {map: s, select: {car: car, at: seen_at + INTERVAL 1 SECOND}}\n"
+        "  all: {union: [one, two], key: [car]}\n"
+    )
+    assert box.event_time_column is None
+    assert box.key == ("car",)
 
 
 def test_an_aggregate(box_of: BoxOf) -> None:
@@ -365,6 +391,33 @@ def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
                     "'speed * 2' is no name for a column\n    hint: to "
                     "compute something write {name: expression}"
                 )
+            ],
+        ),
+        ("  b: {union: [s]}\n", ["box b needs at least two streams"]),
+        (
+            "  b: {union: s}\n",
+            ["union of box b must be a list\n    hint: write [s]"],
+        ),
+        (
+            "  b: {union: [s, s]}\n",
+            ["box b names s twice, so each of its rows would come twice"],
+        ),
+        (
+            (
+                "  a: {map: s, select: {car: car, n: segment}}\n"
+                "  c: {map: s, select: {cat: car, n: road}}\n"
+                "  b: {union: [a, c]}\n"
+            ),
+            [
+                (
+                    "c has no column car, which a has (there is: cat, n)\n    "
+                    "hint: put a map box in between that gives c the same columns"
+                ),
+                ("n is INT in a and STRING in c\n    hint: CAST one of them in a map box"),
+                (
+                    "c has a column cat, which a has not\n    "
+                    "hint: put a map box in between that gives c the same columns"
+                ),
             ],
         ),
         ("  b: {map: s, select: [car], key: []}\n", ["key is empty\n    hint: leave it out"]),

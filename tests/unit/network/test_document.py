@@ -244,7 +244,7 @@ def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
             [
                 (
                     "network.yaml:4, box b: box b does not say what it is: there is no kind of box "
-                    "called fliter (there is: filter, map, aggregate, join)"
+                    "called fliter (there is: filter, map, aggregate, join, union)"
                 )
             ],
         ),
@@ -253,7 +253,7 @@ def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
             [
                 (
                     "network.yaml:4, box b: box b does not say what it is: there is no kind of box "
-                    "called explode (there is: filter, map, aggregate, join)"
+                    "called explode (there is: filter, map, aggregate, join, union)"
                 )
             ],
         ),
@@ -262,7 +262,7 @@ def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
             [
                 (
                     "network.yaml:4, box b: box b does not say what it is: there is no kind of box "
-                    "called joined (there is: join, filter, map, aggregate)"
+                    "called joined (there is: join, filter, map, aggregate, union)"
                 )
             ],
         ),
@@ -271,7 +271,7 @@ def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
             [
                 (
                     "network.yaml:4, box b: box b does not say what it is "
-                    "(there is: filter, map, aggregate, join)"
+                    "(there is: filter, map, aggregate, join, union)"
                 )
             ],
         ),

@@ -13,6 +13,7 @@ from pipeline.network.boxes.aggregate import Aggregate, Aggregation
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box, Expression
 
 Value = int | str | bool | None
@@ -74,10 +75,19 @@ def _box(box: Box, streams: Mapping[str, list[Row]]) -> Iterator[Row]:
                 yield Row(row.at, new, row.key)
         case Aggregate():
             yield from _aggregate(box, streams[box.input])
+        case Union():
+            yield from _union(box, streams)
         case Join():
             yield from _join(box, streams[box.left], streams[box.right])
         case _:
             raise AssertionError(box.kind)
+
+
+def _union(box: Union, streams: Mapping[str, list[Row]]) -> Iterator[Row]:
+    for stream in box.inputs:
+        for row in streams[stream]:
+            values = {name.lower(): value for name, value in row.values.items()}
+            yield replace(row, values={c.name: values[c.name.lower()] for c in box.columns})
 
 
 def _aggregate(box: Aggregate, rows: list[Row]) -> Iterator[Row]:

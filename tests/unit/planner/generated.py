@@ -15,9 +15,11 @@ from tests.unit.planner.networks import (
     joined,
     mapped,
     network,
+    united,
 )
 
 WINDOW = 10
+KINDS = ("filter", "filter", "map", "aggregate", "join", "twins", "union")
 SOURCE = external("s0", column("a"), column("b"))
 
 Stream = ExternalStream | Box
@@ -30,7 +32,7 @@ def networks(draw: st.DrawFn) -> Network:
     boxes: list[Box] = []
     for _ in range(draw(st.integers(1, 8))):
         streams: tuple[Stream, ...] = (*sources, *boxes)
-        kind = draw(st.sampled_from(("filter", "filter", "map", "aggregate", "join", "twins")))
+        kind = draw(st.sampled_from(KINDS))
         *others, last = _boxes(draw, kind, f"b{len(boxes)}", streams)
         names = [column.name for column in last.columns]
         key = draw(st.just(last.key) | st.lists(st.sampled_from(names), max_size=2, unique=True))
@@ -66,7 +68,17 @@ def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -
         return [_aggregate(draw, name, source, "n")]
     if kind == "twins":
         return _twins(draw, name, source)
+    if kind == "union":
+        return _union(draw, name, source, streams)
     return [_join(draw, name, source, draw(recent))]
+
+
+def _union(draw: st.DrawFn, name: str, source: Stream, streams: tuple[Stream, ...]) -> list[Box]:
+    """A stream, what is left of it behind a filter, and another one of the same columns."""
+    part = filtered(f"{name}_part", source, f"`{_column(draw, source)}` > 0")
+    alike = [s for s in streams if s.columns == source.columns and s.name != source.name]
+    others = draw(st.lists(st.sampled_from(alike), max_size=1)) if alike else []
+    return [part, united(name, source, part, *others)]
 
 
 def _column(draw: st.DrawFn, source: Stream) -> str:

@@ -8,6 +8,7 @@ from pipeline.network.boxes.aggregate import Aggregate, Aggregation, TumblingWin
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.union import Union
 from pipeline.network.model import (
     Box,
     ColumnRef,
@@ -111,6 +112,16 @@ def aggregated(
         columns,
         "window_end",
         tuple(by),
+    )
+
+
+def united(name: str, *sources: ExternalStream | Box) -> Union:
+    """A union of streams with the columns of the first."""
+    return Union(
+        BoxName(name),
+        tuple(StreamName(source.name) for source in sources),
+        sources[0].columns,
+        None,
     )
 
 

@@ -3,10 +3,14 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.dead_letters.redrive import reads
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SchemaId
 from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.model import Box
 from pipeline.network.types import DecimalType, Scalar
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
 from pipeline.spark.boxes.aggregate import call
 from pipeline.spark.boxes.aggregate import lower as lower_aggregate
 from pipeline.spark.lower import lower, with_decoded_mark
@@ -19,8 +23,19 @@ from pipeline.spark.lowered import (
     WindowCore,
     WriterSchema,
 )
-from tests.unit.planner.networks import expression
+from tests.unit.planner.networks import (
+    OWNER,
+    column,
+    expression,
+    external,
+    filtered,
+    joined,
+    network,
+    united,
+)
 from tests.unit.spark.support import SCHEMA, fragment, surroundings
+
+CARS = external("cars", column("car"))
 
 
 def test_a_window_fragment_has_one_path_and_a_window_core() -> None:
@@ -55,6 +70,41 @@ def test_every_source_is_assigned_redrive_and_advances_and_derived_ones_the_tent
         "sightings": [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES],
         "tolls": [TopicRole.DATA, TopicRole.TENTATIVE, TopicRole.REDRIVE, TopicRole.ADVANCES],
     }
+
+
+def _planned(*boxes: Box) -> Fragment:
+    """The last fragment of a network over one stream of cars."""
+    source = replace(CARS, schema_json=SCHEMA)
+    return plan(network((source,), boxes), OWNER).fragments[-1]
+
+
+def test_a_union_has_a_path_for_each_of_its_inputs() -> None:
+    """All lead to one port under names of their own; a record that comes on two is told apart."""
+    part = filtered("part", CARS, "`car` > 1")
+    planned = _planned(part, united("both", CARS, part))
+    lowered = lower(planned, surroundings(planned))
+    assert lowered.core is None
+    assert [source.input for source in lowered.sources] == ["cars"]
+    found = [(path.port, path.name, path.first, len(path.steps)) for path in lowered.paths]
+    assert found == [("only", "only.1", True, 1), ("only", "only.2", False, 2)]
+    assert [lowered.twin(path) for path in lowered.paths] == ["only.1", "only.2"]
+    assert reads(planned) == {("cars", ""), ("cars", "only.1"), ("cars", "only.2")}
+
+
+def test_a_union_before_one_side_of_a_join_leaves_the_other_alone() -> None:
+    """The steps behind the union are on the path of each of its inputs."""
+    part = filtered("part", CARS, "`car` > 1")
+    both = united("both", CARS, part)
+    dear = filtered("dear", both, "`car` > 2")
+    pairs = joined("pairs", dear, CARS, (("car", "car"),), {"car": "`left`.`car`"})
+    planned = _planned(part, both, dear, pairs)
+    lowered = lower(planned, surroundings(planned))
+    found = [(path.port, path.name, path.first) for path in lowered.paths]
+    assert found == [("left", "left.1", True), ("left", "left.2", False), ("right", "right", False)]
+    first, second, _ = lowered.paths
+    assert [type(step) for step in first.steps] == [Project, Keep]
+    assert [type(step) for step in second.steps] == [Keep, Project, Keep]
+    assert lowered.twin(lowered.paths[-1]) == ""
 
 
 def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:

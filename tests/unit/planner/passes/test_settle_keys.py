@@ -11,6 +11,7 @@ from tests.unit.planner.networks import (
     filtered,
     mapped,
     network,
+    united,
 )
 
 SOURCE = external("s", column("a"), column("b"))
@@ -49,6 +50,20 @@ def test_key_bytes_of_a_source_pass() -> None:
     (fragment,) = plan(_network(few, renamed), OWNER).fragments
     assert fragment.output.key == ()
     assert fragment.output.key_schema_json is None
+
+
+def test_a_union_has_the_key_that_all_its_inputs_have() -> None:
+    """Where they differ, each record keeps its key bytes, so those are read from topics."""
+    few = _keyless(filtered("few", SUMS, "`n` > 1"))
+    same = united("same", SUMS, few)
+    settled = settle_keys(Draft(OWNER, _network(SUMS, few, same))).network
+    assert settled.boxes[-1].key == ("g",)
+    part = filtered("part", SOURCE, "`a` > 1")
+    other = with_key(filtered("other", SOURCE, "`b` > 1"), ("b",))
+    first, second = plan(_network(part, other, united("mixed", part, other)), OWNER).fragments
+    assert (first.name, first.output.key) == ("other", ("b",))
+    assert (second.name, second.output.key) == ("mixed", ())
+    assert second.inputs == (SOURCE, first.output)
 
 
 def test_key_that_does_not_come_through_is_read_from_a_topic() -> None:

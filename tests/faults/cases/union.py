@@ -1,0 +1,79 @@
+"""Unions: of streams that are passed on, and in front of windows."""
+
+from collections.abc import Iterable, Mapping
+
+from tests.faults.case import Case
+from tests.faults.cases.join import close, feed
+from tests.faults.cases.readings import declared, stream
+from tests.faults.cases.stateless import number, of_one, text
+from tests.faults.cases.window import COLUMNS, WINDOW_MS, windows
+from tests.faults.history import Expected, Sent
+from tests.faults.letters import Accepted
+from tests.faults.values import Columns
+
+EVEN = "  even: {filter: rights, where: value % 2 = 0}\n"
+
+
+def _both(fragment: str, accepted: Accepted) -> list[Sent]:
+    """What the union brings together; a record of one stream comes on one way only."""
+    lefts, rights = accepted.of(fragment, "lefts"), accepted.of(fragment, "rights")
+    return [*lefts, *(record for record in rights if number(record, "value") % 2 == 0)]
+
+
+def _passed(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    rows = [
+        of_one(r, (text(r, "sensor"), number(r, "number"), number(r, "value"), number(r, "at")))
+        for r in _both("both", accepted)
+    ]
+    return {"both": rows}
+
+
+def _counted(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    rows = []
+    for (sensor, end), records in windows(_both("counts", accepted), WINDOW_MS).items():
+        values = [number(record, "value") for record in records]
+        row = (sensor, end - WINDOW_MS, end, len(values), sum(values), max(values))
+        sources = tuple(record.place for record in records)
+        rows.append(Expected(row, end, sources, ((sensor,), end)))
+    return {"counts": rows}
+
+
+UNION = Case(
+    name="union",
+    document=(
+        "network: {name}\n"
+        + declared("lefts", "rights")
+        + "boxes:\n"
+        + EVEN
+        + "  both: {union: [lefts, even]}\n"
+        + "outputs: {both: {topic: {name}-both, partitions: 2}}\n"
+    ),
+    streams=(stream("lefts"), stream("rights")),
+    feed=feed,
+    close=close,
+    reference=_passed,
+    columns={
+        "both": Columns(("sensor", "number", "value", "at"), ("sensor", "number", "value", "at"))
+    },
+)
+UNION_WINDOW = Case(
+    name="union_window",
+    document=(
+        "network: {name}\n"
+        + declared("lefts", "rights")
+        + "boxes:\n"
+        + EVEN
+        + "  both: {union: [lefts, even]}\n"
+        + "  counts:\n"
+        + "    aggregate: both\n"
+        + "    window: 1s\n"
+        + "    by: [sensor]\n"
+        + "    compute: {n: count(*), total: sum(value), most: max(value)}\n"
+        + "outputs: {counts: {topic: {name}-counts, partitions: 2}}\n"
+    ),
+    streams=(stream("lefts"), stream("rights")),
+    feed=feed,
+    close=close,
+    reference=_counted,
+    columns={"counts": COLUMNS},
+)
