@@ -143,7 +143,8 @@ def add_box(
         dead_letters: how many of them are borne.
 
     Raises:
-        DocumentError: an input is no stream, or belongs to another network; or see `Sheet.add`.
+        DocumentError: an input is no stream, or belongs to another network, or there is none; or
+            see `Sheet.add`.
     """
     for parameter, stream in inputs.items():
         if not isinstance(stream, Stream):
@@ -151,6 +152,10 @@ def add_box(
             message = f"{parameter} of box {name} must be a stream or a box, not {_type(stream)}"
             hint = "hand over what network.stream(…) or boxes.…(…) returned, not its name"
             raise DocumentError((Problem(message, place.file, place.line, name, hint=hint),))
+    if not inputs:
+        place = _caller()
+        message = f"box {name} reads no stream"
+        raise DocumentError((Problem(message, place.file, place.line, name),))
     sheet, *others = (stream.sheet for stream in inputs.values())
     for other in others:
         if other is not sheet:

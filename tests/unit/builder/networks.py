@@ -84,7 +84,7 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
 
 def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
     source = draw(st.sampled_from(known))
-    kind = draw(st.sampled_from((_filter, _map, _aggregate, _join)))
+    kind = draw(st.sampled_from((_filter, _map, _aggregate, _join, _union)))
     return kind(draw, name, source, known)
 
 
@@ -153,6 +153,17 @@ def _join(draw: st.DrawFn, name: str, left: Known, known: list[Known]) -> Known:
         dead_letters=draw(limits),
     )
     return Known(box, columns)
+
+
+def _union(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    """Of a stream and parts of it, which surely have the same columns."""
+    parts = [
+        boxes.filter(f"{name}_part{i}", source.stream, where="TRUE")
+        for i in range(draw(st.integers(1, 2)))
+    ]
+    streams = [source.stream, *parts]
+    box = boxes.union(name, streams, key=_key(draw, source.columns), dead_letters=draw(limits))
+    return Known(box, source.columns)
 
 
 def _key(draw: st.DrawFn, columns: dict[str, str]) -> list[str] | None:

@@ -47,7 +47,8 @@ def test_every_key_of_a_kind_has_a_parameter(kind: str) -> None:
     """A call with every parameter writes every key that the kind reads, and no other."""
     network, stream = a_network()
     function = getattr(boxes, kind)
-    node = described(function, network, "boxes", name="b", stream=stream, left=stream, right=stream)
+    inputs = {"stream": stream, "left": stream, "right": stream, "streams": [stream, stream]}
+    node = described(function, network, "boxes", name="b", **inputs)
     fields = Fields(node, "box", Report("x"), "b")
     KINDS[kind](BoxName("b"), fields, Defaults(None))
     assert keys(node) == {*fields.known, "dead_letters"}

@@ -19,6 +19,7 @@ from pipeline.network.types import (
     Scalar,
     StructType,
 )
+from tests.unit.network.described import HEAD, SCHEMAS, BoxOf, WrongWith
 
 TOLLS = Path(pipeline.__file__).parent / "projects" / "tolls"
 
@@ -87,3 +88,15 @@ def problems_of(load_text: LoadDocument) -> Callable[..., list[str]]:
         return [str(problem) for problem in caught.value.problems]
 
     return found
+
+
+@pytest.fixture
+def box_of(load_text: LoadDocument) -> BoxOf:
+    """The last box of some lines under `boxes`."""
+    return lambda lines: load_text(HEAD + lines, SCHEMAS).boxes[-1]
+
+
+@pytest.fixture
+def wrong_with(problems_of: Callable[..., list[str]]) -> WrongWith:
+    """What is wrong with some lines under `boxes`, without file, line and box."""
+    return lambda lines: [text.split(": ", 1)[1] for text in problems_of(HEAD + lines, SCHEMAS)]

@@ -1,62 +1,12 @@
 """Kinds of boxes: what each makes of its inputs, and what can be wrong with it."""
 
-import json
-from collections.abc import Callable
-
 import pytest
 
 from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
-from pipeline.network.boxes.union import Union
-from pipeline.network.model import Box, Network
-
-LoadText = Callable[..., Network]
-ProblemsOf = Callable[..., list[str]]
-
-HEAD = """\
-network: n
-streams:
-  s: {topic: cars, schema: s.avsc, event_time: seen_at}
-  o: {topic: odd, schema: odd.avsc, event_time: at}
-boxes:
-"""
-ODD = json.dumps(
-    {
-        "type": "record",
-        "name": "Odd",
-        "fields": [
-            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
-            {"name": "car", "type": ["null", "string"]},
-            {"name": "segment", "type": "long"},
-            {"name": "mixed", "type": ["int", "string"]},
-            {"name": "tags", "type": {"type": "map", "values": "string"}},
-        ],
-    }
-)
-SCHEMAS = {"odd.avsc": ODD}
-
-
-@pytest.fixture
-def box_of(load_text: LoadText) -> Callable[[str], Box]:
-    """The last box of some lines under `boxes`."""
-    return lambda lines: load_text(HEAD + lines, SCHEMAS).boxes[-1]
-
-
-@pytest.fixture
-def wrong_with(problems_of: ProblemsOf) -> Callable[[str], list[str]]:
-    """What is wrong with some lines under `boxes`, without file, line and box."""
-    return lambda lines: [text.split(": ", 1)[1] for text in problems_of(HEAD + lines, SCHEMAS)]
-
-
-BoxOf = Callable[[str], Box]
-WrongWith = Callable[[str], list[str]]
-
-
-def shown(box: Box) -> list[str]:
-    """The columns of a box."""
-    return [str(column) for column in box.columns]
+from tests.unit.network.described import BoxOf, WrongWith, shown
 
 
 def test_a_filter_keeps_columns_time_and_key(box_of: BoxOf) -> None:
@@ -84,31 +34,6 @@ def test_select_takes_a_list_of_columns(box_of: BoxOf) -> None:
         "car STRING NOT NULL",
         "road STRING NOT NULL",
     ]
-
-
-def test_a_union_has_the_columns_of_its_first_stream(box_of: BoxOf) -> None:
-    """Whatever the order of the others; null where any of them can be; times of one name pass."""
-    box = box_of(
-        "  one: {map: s, select: {car: car, n: segment, seen_at: seen_at}}\n"
-        '  two: {map: s, select: {SEEN_AT: seen_at, N: "nullif(segment, 3)", Car: car}}\n'
-        "  all: {union: [one, two]}\n"
-    )
-    assert isinstance(box, Union)
-    assert box.inputs == ("one", "two")
-    assert shown(box) == ["car STRING NOT NULL", "n INT", "seen_at TIMESTAMP NOT NULL"]
-    assert box.event_time_column == "seen_at"
-    assert box.key == ()
-
-
-def test_a_union_of_other_event_times_has_no_column_for_them(box_of: BoxOf) -> None:
-    """In some rows the column is the event time, in others it is not."""
-    box = box_of(
-        "  one: {map: s, select: {car: car, at: seen_at}}\n"
-        "  two: {map: s, select: {car: car, at: seen_at + INTERVAL 1 SECOND}}\n"
-        "  all: {union: [one, two], key: [car]}\n"
-    )
-    assert box.event_time_column is None
-    assert box.key == ("car",)
 
 
 def test_an_aggregate(box_of: BoxOf) -> None:
@@ -391,33 +316,6 @@ def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
                     "'speed * 2' is no name for a column\n    hint: to "
                     "compute something write {name: expression}"
                 )
-            ],
-        ),
-        ("  b: {union: [s]}\n", ["box b needs at least two streams"]),
-        (
-            "  b: {union: s}\n",
-            ["union of box b must be a list\n    hint: write [s]"],
-        ),
-        (
-            "  b: {union: [s, s]}\n",
-            ["box b names s twice, so each of its rows would come twice"],
-        ),
-        (
-            (
-                "  a: {map: s, select: {car: car, n: segment}}\n"
-                "  c: {map: s, select: {cat: car, n: road}}\n"
-                "  b: {union: [a, c]}\n"
-            ),
-            [
-                (
-                    "c has no column car, which a has (there is: cat, n)\n    "
-                    "hint: put a map box in between that gives c the same columns"
-                ),
-                ("n is INT in a and STRING in c\n    hint: CAST one of them in a map box"),
-                (
-                    "c has a column cat, which a has not\n    "
-                    "hint: put a map box in between that gives c the same columns"
-                ),
             ],
         ),
         ("  b: {map: s, select: [car], key: []}\n", ["key is empty\n    hint: leave it out"]),

@@ -1,0 +1,25 @@
+"""union: all rows of several streams that have the same columns."""
+
+from collections.abc import Sequence
+
+from pipeline.builder.options import Limit
+from pipeline.builder.streams import Box, Stream, add_box
+
+
+def union(
+    name: str,
+    streams: Sequence[Stream],
+    *,
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Box:
+    """Bring the rows of several streams together, each as it comes.
+
+    Args:
+        name: the box's name.
+        streams: what it reads: at least two, with the same columns.
+        key: the columns that make the Kafka key of its output; the inputs', if left out.
+        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+    """
+    inputs = {f"streams[{number}]": stream for number, stream in enumerate(streams)}
+    return add_box(name, inputs, {"union": streams}, key=key, dead_letters=dead_letters)

@@ -1,0 +1,36 @@
+"""Boxes as lines of a document, over two streams: one of sightings and an odd one."""
+
+import json
+from collections.abc import Callable
+
+from pipeline.network.model import Box
+
+HEAD = """\
+network: n
+streams:
+  s: {topic: cars, schema: s.avsc, event_time: seen_at}
+  o: {topic: odd, schema: odd.avsc, event_time: at}
+boxes:
+"""
+ODD = json.dumps(
+    {
+        "type": "record",
+        "name": "Odd",
+        "fields": [
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+            {"name": "car", "type": ["null", "string"]},
+            {"name": "segment", "type": "long"},
+            {"name": "mixed", "type": ["int", "string"]},
+            {"name": "tags", "type": {"type": "map", "values": "string"}},
+        ],
+    }
+)
+SCHEMAS = {"odd.avsc": ODD}
+
+BoxOf = Callable[[str], Box]
+WrongWith = Callable[[str], list[str]]
+
+
+def shown(box: Box) -> list[str]:
+    """The columns of a box."""
+    return [str(column) for column in box.columns]
