@@ -57,8 +57,9 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
 def positioned_topics(fragment: Fragment) -> Iterator[TopicName]:
     """The topics in which a fragment has positions, or others have positions in its output.
 
-    If one of these is deleted and made again, the positions mean other records. Dead letters and
-    boundaries are not among them: they can be made anew without harm.
+    If one of these is deleted and made again, the positions mean other records. Boundaries are not
+    among them: they can be made anew without harm. Nor are dead letters: a lane goes on without
+    them, but what was left out before is then unknown to a rebuild.
     """
     for stream in fragment.inputs:
         yield stream.topic
