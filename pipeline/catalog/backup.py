@@ -165,7 +165,8 @@ def restored(
     """What has to be done so that a catalog holds all that a backup holds.
 
     What is there already stays. Epochs never go back: neither below what is there, nor below what
-    stands in a fragment's last commit marker.
+    stands in a fragment's last commit marker. They come first, so that a node that is up never sees
+    a fragment whose epoch is not there yet.
 
     Args:
         backup: what to restore.
@@ -180,7 +181,7 @@ def restored(
     floors: dict[str, Epoch] = {_epoch(names): epoch for names, epoch in written.items()}
     operations: list[Operation] = []
     conflicts: list[str] = []
-    for path in dict.fromkeys((*backup.entries, *floors)):
+    for path in sorted(dict.fromkeys((*backup.entries, *floors)), key=_behind_epochs):
         found, value = there.get(path), backup.entries.get(path, "").encode()
         if path.startswith(f"{_ZNODES.epochs()}/"):
             value = _raised(path, value, found, floors.get(path))
@@ -201,6 +202,10 @@ def restored(
             hint="restore into an empty catalog: another chroot in zookeeper.connect will do.",
         )
     return tuple(operations)
+
+
+def _behind_epochs(path: str) -> bool:
+    return not f"{path}/".startswith(f"{_ZNODES.epochs()}/")
 
 
 def _epoch(names: FragmentNames) -> str:

@@ -189,6 +189,14 @@ def test_large_catalogs_go_in_steps() -> None:
     assert max(sizes) <= STEP_BYTES
 
 
+def test_epochs_are_there_before_their_fragments(world: World) -> None:
+    """A node that is up may claim a fragment between two steps; where they are above, so is it."""
+    paths = [o.path for o in restored(read(world.store, NOW), {}, {NAMES: Epoch(9)})]
+    epochs = [path for path in paths if f"{path}/".startswith(f"{ZNODES.epochs()}/")]
+    assert ZNODES.epoch(CARS, MOVING) in epochs
+    assert paths[: len(epochs)] == epochs
+
+
 def test_the_revision_rises_so_that_nodes_look(world: World) -> None:
     """Also above that of the catalog which is restored into."""
     backup = read(world.store, NOW)
