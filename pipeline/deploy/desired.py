@@ -59,7 +59,7 @@ def positioned_topics(fragment: Fragment) -> Iterator[TopicName]:
 
     If one of these is deleted and made again, the positions mean other records. Boundaries are not
     among them: they can be made anew without harm. Nor are dead letters: a lane goes on without
-    them, but what was left out before is then unknown to a rebuild.
+    them, and only a rebuild needs those that were written.
     """
     for stream in fragment.inputs:
         yield stream.topic

@@ -104,4 +104,5 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         written_at_ms=now_ms,
         state=last.state,
         refused=written.refused,
+        letters=last.letters,
     )

@@ -45,6 +45,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "written_at_ms": marker.written_at_ms,
             "state": marker.state,
             **({"refused": _refused(marker.refused)} if marker.refused else {}),
+            **({"letters": marker.letters} if marker.letters else {}),
         },
     )
 
@@ -79,6 +80,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         written_at_ms=Millis(fields.number("written_at_ms")),
         state=fields.text("state"),
         refused=fields.refused() if "refused" in fields.members else {},
+        letters=fields.text("letters") if "letters" in fields.members else "",
     )
 
 

@@ -47,6 +47,8 @@ class CommitMarker:
         written_at_ms: wall time at which the batch was written; later copies keep it.
         state: the digest of the plan that decides what the state holds.
         refused: the dead letters of the streams and boxes that have a limit of them.
+        letters: Kafka's id of the topic whose dead letters name what this incarnation has left out;
+            empty: not known, an earlier version wrote the marker.
     """
 
     epoch: Epoch
@@ -64,3 +66,4 @@ class CommitMarker:
     written_at_ms: Millis
     state: str
     refused: Mapping[str, Refused] = field(default_factory=dict)
+    letters: str = ""

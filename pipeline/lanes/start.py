@@ -126,6 +126,7 @@ class Wanted:
         on_change: what was chosen to happen with the state; None: go on with it, exactly.
         place: names the fragment, for errors.
         most: how many records a batch may read now.
+        letters: Kafka's id of its dead-letter topic.
     """
 
     epoch: Epoch
@@ -134,6 +135,7 @@ class Wanted:
     on_change: OnChange | None
     place: str
     most: int = RECORDS_PER_BATCH
+    letters: str = ""
 
 
 def decide_start(
@@ -168,6 +170,7 @@ def decide_start(
     problem = _problem(marker, checkpoint, wanted.most) if comparable else OTHER_DIGEST
     if problem is None:
         return _continued(marker, checkpoint)
+    _check_letters(marker, wanted, problem)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
 
 
@@ -190,12 +193,13 @@ def first_marker(
         totals=Totals(),
         written_at_ms=written_at_ms,
         state=wanted.state,
+        letters=wanted.letters,
     )
 
 
-def adopted(marker: CommitMarker, epoch: Epoch) -> CommitMarker:
+def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
     """A copy of the last marker under an own epoch, which a new owner commits before it starts."""
-    return replace(marker, epoch=epoch)
+    return replace(marker, epoch=wanted.epoch, letters=marker.letters or wanted.letters)
 
 
 def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
@@ -211,6 +215,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         eviction_ms=None,
         late_settled=NO_BATCH,
         state=wanted.state,
+        letters=wanted.letters,
     )
 
 
@@ -229,6 +234,7 @@ def rebuilt(
         eviction_ms=start.eviction_ms,
         late_settled=REBUILT,
         state=wanted.state,
+        letters=wanted.letters,
     )
 
 
@@ -284,6 +290,19 @@ def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> 
     committed = checkpoint.committed if isinstance(checkpoint, CheckpointFacts) else None
     repeated = marker.batch != (NO_BATCH if committed is None else committed)
     return Continue(marker, executed_only=marker.batch if repeated else None)
+
+
+def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
+    """A rebuild leaves out what dead letters name, so it needs those that were written."""
+    known = not marker.letters or marker.letters == wanted.letters
+    if not known and marker.totals.dead_letters:
+        raise RefusedError(
+            f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
+            "topic was deleted and made again: which records were left out is not known any more",
+            place=wanted.place,
+            hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
+            "empty` (what was read before counts in no later result)",
+        )
 
 
 def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:

@@ -209,7 +209,13 @@ class StableLane:
             on_change=choice.on_change if choice and fits else None,
             place=f"fragment {self._label}",
             most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
+            letters=self._letters(),
         )
+
+    def _letters(self) -> str:
+        topic = self._settings.fragment.names.dead_letters
+        found = self._host.surveyor.admin.describe((topic,))
+        return found[topic].topic_id if topic in found else ""
 
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
@@ -243,7 +249,7 @@ class StableLane:
                     marker = self._reassigned(marker, lowered)
                 else:  # the partitions of a batch that is planned already are what they are
                     lowered = restricted(lowered, marker.end)
-                sink.start(adopted(marker, epoch))
+                sink.start(adopted(marker, wanted))
                 source = self._checkpoints.of(marker.incarnation, epoch)
                 if source is None:
                     raise RetryError("the checkpoint is gone", place=wanted.place)
@@ -252,7 +258,7 @@ class StableLane:
                 marker = self._where_it_stands(start.marker, lowered, wanted)
                 begin = marker.end if wanted.on_change is OnChange.EMPTY else start.begin
                 start = replace(start, marker=marker, begin=begin)
-                sink.start(adopted(start.marker, epoch))
+                sink.start(adopted(start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
                 read_from, lowered = self._rebuild(start, folder, incarnation, lowered)
                 sink.start(rebuilt(start, read_from, wanted, incarnation))

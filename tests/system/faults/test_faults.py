@@ -14,7 +14,9 @@ def test_kill_9_of_the_node_and_of_its_java_process(strike: Strike) -> None:
 
 def test_a_checkpoint_that_is_lost_or_comes_back_from_before(strike: Strike) -> None:
     """State is rebuilt from the log, also when the node is killed again while it does so."""
-    strike(["union_window"], ["checkpoint_deleted_twice", "checkpoint_older", "checkpoint_truncated"])
+    strike(
+        ["union_window"], ["checkpoint_deleted_twice", "checkpoint_older", "checkpoint_truncated"]
+    )
 
 
 def test_a_zombie_does_not_write_one_record(strike: Strike) -> None:

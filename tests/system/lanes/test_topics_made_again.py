@@ -1,5 +1,6 @@
 """Topics that change under a lane: made again, or cut short by their retention."""
 
+import shutil
 from functools import partial
 
 import pytest
@@ -118,3 +119,25 @@ def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installat
     rest = [reading["value"] for reading in readings(9)[7:]]
     kept = [row["value"] for row in medusa.decoded("overtaken.kept")]
     assert kept == [reading["value"] for reading in readings(3)] + rest
+
+
+def test_a_rebuild_needs_the_dead_letters_that_were_written(medusa: Installation) -> None:
+    """A lane goes on without them; when its checkpoint is lost, too, somebody has to choose."""
+    network, box = NetworkName("letters_again"), FragmentName("counts")
+    letters = f"{network}.{box}.dlq"
+    started(medusa, network, 3)
+    medusa.send(f"{network}-in", b"not a record", partition=0)
+    medusa.wait_for(lambda: medusa.records(letters), "a dead letter", within_s=WITHIN_S)
+    made_again(medusa, letters)
+    send(medusa, network, 2)
+    medusa.wait_for(partial(has_read, medusa, network, 6), "it goes on", within_s=WITHIN_S)
+    pause(network, box, medusa.catalog)
+    medusa.await_state(network, box, LaneState.STOPPED)
+    shutil.rmtree(medusa.folder / "checkpoints" / network / box)
+    resume(network, box, medusa.catalog)
+    status = medusa.await_state(network, box, LaneState.FAILED)
+    assert "the dead-letter topic was deleted and made again" in status.last_error
+    chosen = Choices(named={box: OnChange.EMPTY})
+    medusa.deploy(DOCUMENT.format(name=network), {"reading.avsc": READING}, chosen)
+    send(medusa, network, 2)
+    medusa.wait_for(partial(has_read, medusa, network, 8), "it is read on", within_s=WITHIN_S)

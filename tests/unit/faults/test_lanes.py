@@ -9,7 +9,7 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import BoundaryRecord
-from pipeline.lanes.start import Wanted, adopted, first_marker
+from pipeline.lanes.start import Wanted, first_marker
 from tests.faults.history import Kind, Place
 from tests.faults.lanes import (
     Boundary,
@@ -38,7 +38,7 @@ def chain(steps: Sequence[tuple[int, int, bool]]) -> list[Marker]:
     found = [marker]
     for first, second, again in steps:
         if again:
-            marker = adopted(marker, Epoch(marker.epoch + 1))
+            marker = replace(marker, epoch=Epoch(marker.epoch + 1))
             found.append(marker)
         end = {
             at: Offset(marker.end[at] + more)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
-from pipeline.lanes.markers import NO_BATCH, CommitMarker
+from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import (
     REBUILT,
@@ -220,7 +220,26 @@ def test_a_marker_of_a_newer_epoch_fences() -> None:
 
 def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
     """The new owner's copy says what the old one said."""
-    assert adopted(marker(7, epoch=2), Epoch(3)) == marker(7, epoch=3)
+    assert adopted(marker(7, epoch=2), STATEFUL) == marker(7, epoch=3)
+
+
+def test_a_rebuild_needs_the_dead_letters_that_were_written() -> None:
+    """Made again, their topic says nothing of what was left out; then somebody has to choose."""
+    known, again = (replace(STATEFUL, letters=letters) for letters in ("one", "two"))
+    left_out = replace(marker(7), totals=Totals(dead_letters=1))
+    assert adopted(left_out, known).letters == "one"
+    mine = adopted(left_out, known)
+    assert isinstance(decide_start(mine, GONE, known), Rebuild)
+    assert isinstance(decide_start(left_out, GONE, again), Rebuild)
+    assert isinstance(decide_start(replace(mine, totals=Totals()), GONE, again), Rebuild)
+    assert isinstance(decide_start(mine, checkpoint(7), again), Continue)
+    assert adopted(mine, again).letters == "one"
+    with pytest.raises(RefusedError, match="dead-letter topic was deleted and made again"):
+        decide_start(mine, GONE, again)
+    chosen = replace(again, on_change=OnChange.EMPTY)
+    begun = decide_start(mine, GONE, chosen)
+    assert isinstance(begun, Rebuild)
+    assert rebuilt(begun, begun.marker.end, chosen, ONE).letters == "two"
 
 
 def test_a_first_marker_has_read_nothing() -> None:
