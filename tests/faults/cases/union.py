@@ -6,7 +6,7 @@ from tests.faults.case import Case
 from tests.faults.cases.join import close, feed
 from tests.faults.cases.readings import declared, stream
 from tests.faults.cases.stateless import number, of_one, text
-from tests.faults.cases.window import COLUMNS, WINDOW_MS, windows
+from tests.faults.cases.window import COLUMNS, counted
 from tests.faults.history import Expected, Sent
 from tests.faults.letters import Accepted
 from tests.faults.values import Columns
@@ -29,13 +29,7 @@ def _passed(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
 
 
 def _counted(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
-    rows = []
-    for (sensor, end), records in windows(_both("counts", accepted), WINDOW_MS).items():
-        values = [number(record, "value") for record in records]
-        row = (sensor, end - WINDOW_MS, end, len(values), sum(values), max(values))
-        sources = tuple(record.place for record in records)
-        rows.append(Expected(row, end, sources, ((sensor,), end)))
-    return {"counts": rows}
+    return {"counts": counted(_both("counts", accepted))}
 
 
 UNION = Case(
