@@ -1,13 +1,7 @@
 """What the planner says about a union."""
 
-from collections.abc import Mapping
-
 from pipeline.network.boxes.union import Union
-from pipeline.planner.boxes.words import Facts, Words
-
-
-def _passes_on(box: Union) -> Mapping[str, str]:
-    return {column.name: column.name for column in box.columns}
+from pipeline.planner.boxes.words import Facts, Words, every_column
 
 
 def _facts(_box: Union) -> Facts:
@@ -19,5 +13,5 @@ WORDS: Words[Union] = Words(
     keeps=None,
     order="as in each input partition",
     waits=False,
-    passes_on=_passes_on,
+    passes_on=every_column,
 )

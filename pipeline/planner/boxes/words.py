@@ -33,6 +33,11 @@ class Words(Generic[_BoxT_contra]):
     passes_on: Callable[[_BoxT_contra], Mapping[str, str]] | None = None
 
 
+def every_column(box: Box) -> Mapping[str, str]:
+    """What a box that hands its rows on whole passes on."""
+    return {column.name: column.name for column in box.columns}
+
+
 def computed_facts(what: str, columns: tuple[Computed, ...]) -> Facts:
     """One fact for each computed column."""
     return tuple((f"{what} {column.name}", on_one_line(column.expression)) for column in columns)
