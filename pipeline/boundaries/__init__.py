@@ -3,7 +3,7 @@
 Pure: no socket, thread, clock, environment or random; wall time is always an argument.
 
     profile.py    what of a fragment decides how its event time moves
-    windows.py    the ends of tumbling windows
+    windows.py    the ends of windows
     external.py   the boundary of a stream whose producers are not ours
     derived.py    the boundary of a stream that a fragment writes
     release.py    how large a step a lane is given, and how often

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import FragmentName, StreamName, TopicName
 from pipeline.names import FragmentNames
-from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate, Window
 from pipeline.network.boxes.join import Join
 from pipeline.network.model import Box, ExternalStream, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
@@ -46,9 +46,9 @@ class Stateless:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """An aggregate over tumbling windows."""
+    """An aggregate over windows."""
 
-    window: TumblingWindow
+    window: Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ it can be promised in the transaction of batch N.
 """
 
 from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
-from pipeline.boundaries.windows import last_end, next_end
+from pipeline.boundaries.windows import next_end
 from pipeline.ids import Millis
 from pipeline.lanes.markers import CommitMarker
 
@@ -72,7 +72,7 @@ def kept_from(shape: Shape, eviction_ms: Millis | None) -> Millis | None:
         return None
     match shape:
         case Windowed(window):
-            return last_end(window, in_force)
+            return Millis(next_end(window, in_force) - window.size_ms)
         case Joined(span_ms):
             return Millis(in_force - span_ms)
         case Stateless():

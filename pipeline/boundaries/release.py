@@ -152,7 +152,7 @@ def _in_pace(shape: Shape, release: Release, target: StreamBoundary, now_ms: Ste
 def _first_step_ms(shape: Shape) -> int:
     match shape:
         case Windowed(window):
-            return STEP_SPANS * window.size_ms
+            return STEP_SPANS * window.slide_ms
         case Joined(span_ms):
             return max(JOIN_STEP_MIN_MS, STEP_SPANS * span_ms)
         case Stateless():
@@ -165,4 +165,4 @@ def _least_step_ms(shape: Shape) -> int:
     A join's never shrinks below its first: what a join emits in a batch comes from the rows it
     read, not from the step, and a smaller one would only make state pile up in a catch-up.
     """
-    return shape.window.size_ms if isinstance(shape, Windowed) else _first_step_ms(shape)
+    return shape.window.slide_ms if isinstance(shape, Windowed) else _first_step_ms(shape)

@@ -12,14 +12,16 @@ Inside a box the word `"window"` stands for the window of the network.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Windows that lie end to end.
+    """Windows of one size.
 
     Args:
         size: how long each is.
-        offset: how far they are moved from 1970-01-01T00:00:00Z; shorter than the size.
+        slide: how far apart they begin; they lie end to end, if left out.
+        offset: how far they are moved from 1970-01-01T00:00:00Z; shorter than the slide.
     """
 
     size: Duration
+    slide: Duration | None = None
     offset: Duration | None = None
 
 

@@ -10,9 +10,9 @@ from pipeline.cli.letters import ends_of, label, letters_of
 from pipeline.cli.positions import first_time, last_marker
 from pipeline.cli.streams import deployed_plans
 from pipeline.cli.times import parse_time
-from pipeline.dead_letters.redrive import LATE
 from pipeline.errors import RefusedError, UsageError
 from pipeline.ids import Millis, NetworkVersion, Offset, TopicName
+from pipeline.lanes.dead_letters import LATENESS
 from pipeline.lanes.positions import InputPartition
 from pipeline.names import INTERNAL_SUFFIXES, replay_topic
 from pipeline.network.model import ExternalStream
@@ -202,7 +202,7 @@ def _letters(
         at = letter.at
         if at is None or not any(r.holds(at.topic, at.partition, at.offset) for r in chosen):
             continue
-        if letter.reason != LATE:
+        if letter.reason not in LATENESS:
             again += 1
         elif letter.event_time_ms is not None and found.has_input(letter.event_time_ms):
             late += 1

@@ -18,10 +18,9 @@ from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, told_place
 from pipeline.formats import WRITTEN
 from pipeline.ids import Millis, Offset, SchemaId
-from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
+from pipeline.lanes.dead_letters import LATE, PARTLY_LATE, PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.planner.plan import Fragment
 
-LATE = "late"
 SCHEMA_NOT_FOUND = "schema_not_found"
 MARGIN_MS = 3_600_000
 """How long before the end of its retention a record is no longer sent, at most."""
@@ -48,6 +47,7 @@ class Rules:
             (letter.reason == UNKNOWN, "no fragment wrote it"),
             (letter.at is None, "no single record stands for a failed result: only a replay helps"),
             (letter.reason == LATE, "late: what they belong to is closed, only a replay helps"),
+            (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
             (
                 (letter.input, letter.port) not in self.reads,
                 "the fragment does not read that input any more, or not on that side",

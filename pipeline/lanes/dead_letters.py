@@ -17,6 +17,12 @@ REDRIVEN_FROM = f"{REDRIVEN_PREFIX}from"
 """Of a record that was sent again: `partition/offset` of its dead letter."""
 REDRIVEN_ORIGIN = f"{REDRIVEN_PREFIX}origin"
 """Where the record stood at first: `topic/partition/offset`."""
+LATE = "late"
+"""Reason: it counts in no result, since everything that it belongs to was closed."""
+PARTLY_LATE = "partly_late"
+"""Reason: it counts only in those of its windows that had not ended."""
+LATENESS = frozenset({LATE, PARTLY_LATE})
+"""The reasons of records that were good, but did not come in time."""
 DIGITS_MAX = 9
 MESSAGE_MAX = 500
 """Characters of a message; an expression may be as long as a document."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, StreamName, TopicName
-from pipeline.lanes.dead_letters import PREFIX, check_format
+from pipeline.lanes.dead_letters import PARTLY_LATE, PREFIX, check_format
 from pipeline.lanes.positions import InputPartition, Positions
 
 
@@ -23,7 +23,7 @@ class LeftOut:
 
 
 def left_out(headers: Sequence[tuple[str, bytes | None]], place: str) -> LeftOut | None:
-    """What a dead letter stands for; None for a result that no single record stands for.
+    """What a dead letter stands for; None when no single record does, or one that counts.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
@@ -35,7 +35,7 @@ def left_out(headers: Sequence[tuple[str, bytes | None]], place: str) -> LeftOut
         if name.startswith(PREFIX) and value is not None
     }
     check_format(found.get("format"), place)
-    if "topic" not in found:
+    if "topic" not in found or found.get("reason") == PARTLY_LATE:
         return None
     try:
         at = InputPartition(

@@ -15,7 +15,7 @@ from pipeline import durations
 from pipeline.counting import counted
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
-from pipeline.lanes.dead_letters import Context
+from pipeline.lanes.dead_letters import LATENESS, Context
 from pipeline.network.model import Limit
 
 WINDOWS_MAX = 64
@@ -23,7 +23,6 @@ WINDOWS_MAX = 64
 SHOWN = 3
 """So many of the letters that were too many are told."""
 _EVALUATION_FAILED = "evaluation_failed"
-_LATE = "late"
 
 
 class TooManyDeadLettersError(RefusedError):
@@ -82,7 +81,7 @@ def count(
 
 
 def _refused_by(letter: Context) -> str | None:
-    if letter.reason == _LATE:
+    if letter.reason in LATENESS:
         return None
     return letter.box if letter.reason == _EVALUATION_FAILED else letter.input
 

@@ -9,7 +9,7 @@ of a replay are as complete as the first ones.
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
-from pipeline.boundaries.windows import last_end, next_end
+from pipeline.boundaries.windows import final_end, last_end, next_end
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 from pipeline.planner.instants import instant
@@ -74,7 +74,7 @@ def period(
             return Period(asked.from_ms, until_ms, asked.from_ms, until_ms)
         case Windowed(window):
             first = next_end(window, asked.from_ms)
-            last = None if asked.until_ms is None else next_end(window, Millis(asked.until_ms - 1))
+            last = None if asked.until_ms is None else final_end(window, Millis(asked.until_ms - 1))
             until = _complete(first, None if last is None else Millis(last + 1), boundary_ms, place)
             final = last_end(window, Millis(until - 1))
             return Period(first, until, Millis(first - window.size_ms), final)

@@ -363,11 +363,8 @@ def _path_observed(rows: DataFrame, path: Path) -> DataFrame:
 
 
 def _windowed(rows: DataFrame, core: WindowCore, *, ids: bool) -> DataFrame:
-    window = F.window(
-        hidden.EVENT_TIME,
-        f"{core.size_ms} milliseconds",
-        startTime=f"{core.offset_ms} milliseconds",
-    )
+    lengths = (core.window.size_ms, core.window.slide_ms, core.window.offset_ms)
+    window = F.window(hidden.EVENT_TIME, *(f"{length} milliseconds" for length in lengths))
     functions = [F.expr(sql).alias(name) for name, sql in core.functions]
     grouped = rows.groupBy(window, *[F.col(quoted(name)) for name in core.by])
     counted = grouped.agg(*functions) if functions else grouped.agg(F.count("*").alias("__rows"))

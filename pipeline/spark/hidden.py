@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from pipeline.lanes import dead_letters
+
 TOPIC = "__topic"
 PARTITION = "__partition"
 OFFSET = "__offset"
@@ -42,7 +44,8 @@ class Reason(Enum):
     EVENT_TIME_BEFORE_1970 = "event_time_before_1970"
     EVALUATION_FAILED = "evaluation_failed"
     """Followed, where it is to be told, by what failed: see `Failed`."""
-    LATE = "late"
+    LATE = dead_letters.LATE
+    PARTLY_LATE = dead_letters.PARTLY_LATE
 
 
 UNKNOWN_SCHEMA = "unknown_schema"

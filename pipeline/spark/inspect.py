@@ -8,21 +8,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis, Offset, SchemaId, StreamName, TopicName
+from pipeline.lanes.dead_letters import LATENESS
 from pipeline.lanes.left_out import LeftOut
 from pipeline.lanes.positions import Positions
 from pipeline.spark import hidden
 from pipeline.spark.emit import emit_path, unknown_schema_ids
 from pipeline.spark.hidden import Reason
-from pipeline.spark.lowered import Core, Lowered, Path, WindowCore
+from pipeline.spark.lateness import how_late
+from pipeline.spark.lowered import Lowered, Path
 from pipeline.spark.readers import RangeReader
 from pipeline.spark.reasons import Judged, why
 from pipeline.spark.rejected import Rejected
 
-_OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE)
+_OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE)
 """What one path may refuse while another accepts the record."""
 
 
@@ -37,8 +39,8 @@ class Inspector:
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
         """All records of a batch for the dead letters, in the order of their positions.
 
-        `late_ms`: also those that were late, at or below this event time (for a window: whose
-        window ended at or before it).
+        `late_ms`: also those that were late, at or below this event time (for windows: of which
+        one ended at or before it).
         """
         reader = self._reader(start, end)
         found: list[Rejected] = []
@@ -48,11 +50,9 @@ class Inspector:
             own = reason.startswith(Reason.EVALUATION_FAILED.value)
             wrong = reason.isNotNull() if path.first else own
             if late_ms is not None:
-                late = reason.isNull() & _is_late(self.lowered.core, late_ms)
-                rows = rows.withColumn(
-                    hidden.REASON, F.when(late, Reason.LATE.value).otherwise(reason)
-                )
-                wrong = wrong | (F.col(hidden.REASON) == Reason.LATE.value)
+                late = F.when(reason.isNull(), how_late(self.lowered.core, late_ms))
+                rows = rows.withColumn(hidden.REASON, F.coalesce(reason, late))
+                wrong = wrong | F.col(hidden.REASON).isin(list(LATENESS))
             found.extend(self._collected(rows.where(wrong), path, late_ms))
         found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
         return found
@@ -117,14 +117,3 @@ def most_frequent(counts: Iterable[tuple[int, int]]) -> tuple[SchemaId, ...]:
 
 def _bytes(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
-
-
-def _is_late(core: Core | None, late_ms: Millis) -> Column:
-    """What Spark drops: windows that have ended, or else the row's own time."""
-    limit = F.timestamp_millis(F.lit(int(late_ms)))
-    event_time = F.col(hidden.EVENT_TIME)
-    if isinstance(core, WindowCore):
-        into = F.unix_millis(event_time) - core.offset_ms
-        end = into - F.pmod(into, F.lit(core.size_ms)) + core.size_ms + core.offset_ms
-        return F.timestamp_millis(end) <= limit
-    return event_time <= limit

@@ -15,6 +15,7 @@ from enum import Enum
 
 from pipeline.ids import SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
+from pipeline.network.boxes.aggregate import Window
 from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
 
@@ -151,14 +152,13 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class WindowCore:
-    """Group by a tumbling window and columns; `functions` are (name, SQL of the aggregate call).
+    """Group by a window and columns; `functions` are (name, SQL of the aggregate call).
 
     The event time of a result is the window's end. A boundary of t closes the windows that end at
     t + 1 ms, since such a window holds no time above t: `watermark_lead_ms` is 1.
     """
 
-    size_ms: int
-    offset_ms: int
+    window: Window
     by: tuple[str, ...]
     functions: tuple[tuple[str, str], ...]
     window_start: str

@@ -57,8 +57,8 @@ def why(judged: Judged, source: Source) -> Why:
     match reason:
         case Reason.EVALUATION_FAILED:
             return failed(judged.word)
-        case Reason.LATE:
-            return _late(judged)
+        case Reason.LATE | Reason.PARTLY_LATE:
+            return _late(reason, judged)
         case (
             Reason.EVENT_TIME_FAILED
             | Reason.EVENT_TIME_MISSING
@@ -120,10 +120,12 @@ def _event_time(reason: Reason, judged: Judged, source: Source) -> Why:
     return Why(reason, text, field="event_time", event_time_ms=judged.event_time_ms)
 
 
-def _late(judged: Judged) -> Why:
+def _late(reason: Reason, judged: Judged) -> Why:
     time, closed = judged.event_time_ms, judged.late_ms
     text = f"event time {_time(time)} came when everything up to {_time(closed)} was closed"
-    return Why(Reason.LATE, text, event_time_ms=time, closed_ms=closed)
+    if reason is Reason.PARTLY_LATE:
+        text += ": it counts only in those of its windows that end later"
+    return Why(reason, text, event_time_ms=time, closed_ms=closed)
 
 
 def _time(at_ms: Millis | None) -> str:

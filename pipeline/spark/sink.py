@@ -28,7 +28,7 @@ from pipeline.errors import (
 from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaId
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
-from pipeline.lanes.dead_letters import headers
+from pipeline.lanes.dead_letters import LATENESS, headers
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, count
@@ -38,7 +38,6 @@ from pipeline.lanes.positions import by_topic
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment
-from pipeline.spark.hidden import Reason
 from pipeline.spark.ports import (
     BatchEngine,
     BatchRows,
@@ -191,7 +190,7 @@ class Sink:
             written = Written(
                 records=sent,
                 dead_letters=len(judged.rejected) + failed,
-                late=sum(1 for r in judged.rejected if r.why.reason is Reason.LATE),
+                late=sum(1 for r in judged.rejected if r.why.reason.value in LATENESS),
                 refused=judged.refused,
             )
             marker, needed = self._next(judged.facts, written)
@@ -286,7 +285,7 @@ class Sink:
         rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
         derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
         for record in rejected:
-            if record.why.reason is Reason.LATE and record.input in derived:
+            if record.why.reason.value in LATENESS and record.input in derived:
                 raise BrokenInvariantError(
                     f"a record of the derived stream {record.input} was late",
                     place=f"topic {record.topic}, partition {record.partition}, "

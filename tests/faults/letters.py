@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, Millis, TopicName
-from pipeline.lanes.dead_letters import PREFIX
+from pipeline.lanes.dead_letters import LATENESS, PARTLY_LATE, PREFIX
 from tests.faults.history import Fate, Finding, Kind, Letter, Place, Sent, place_of
 
-LATE = "late"
 Read = Mapping[FragmentName, frozenset[TopicName]]
 """The external topics that each fragment reads."""
 
@@ -32,12 +31,22 @@ class Accepted:
             letter.origin
             for letter in self.letters
             if letter.fragment == fragment and (port is None or letter.port in ("", port))
+            if letter.reason != PARTLY_LATE
         }
         return tuple(
             record
             for record in self.sent
             if record.stream == stream and record.fields is not None and record.place not in refused
         )
+
+    def closed(self, fragment: str) -> Mapping[Place, int]:
+        """Of records that counted only in windows still open: up to where others had ended."""
+        return {
+            letter.origin: int(letter.context["closed"])
+            for letter in self.letters
+            if letter.fragment == fragment and letter.reason == PARTLY_LATE
+            if letter.origin is not None
+        }
 
 
 def letter_of(fragment: FragmentName, record: KafkaRecord) -> Letter:
@@ -109,7 +118,7 @@ def check_inputs(sent: Iterable[Sent], standing: Iterable[KafkaRecord]) -> tuple
 
 def _judge(letter: Letter, origin: Place, record: Sent | None, read: Read) -> Iterator[Finding]:
     external = origin.topic in read.get(letter.fragment, frozenset())
-    if letter.reason == LATE and not external:
+    if letter.reason in LATENESS and not external:
         text = f"{origin} of a derived stream was late: {letter.place}"
         yield Finding(Kind.LATE, text)
         return
@@ -120,7 +129,7 @@ def _judge(letter: Letter, origin: Place, record: Sent | None, read: Read) -> It
     if kept != (record.key, record.value, record.timestamp_ms):
         yield Finding(Kind.DIFFERENT, f"{letter.place} is not what stands at {origin}")
     why = letter.context.get("message", letter.reason)
-    if letter.reason == LATE:
+    if letter.reason in LATENESS:
         yield from _judge_late(letter, record)
     elif record.fate is not Fate.BAD:
         text = f"{origin} is good, but {letter.place} refuses it: {why}"

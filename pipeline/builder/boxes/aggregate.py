@@ -23,7 +23,7 @@ def aggregate(
         stream: what it reads.
         compute: names of columns → expressions with aggregate functions, such as `avg(speed)`.
         by: the groups: columns of `stream`, or names → expressions; one group, if left out.
-        window: the size of the windows; the network's, if left out.
+        window: the windows, or the size of windows end to end; the network's, if left out.
         key: the columns that make the Kafka key of its output; the groups, if left out.
         dead_letters: how many rows that cannot be computed are borne; all, if left out.
     """

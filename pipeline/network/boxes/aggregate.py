@@ -41,6 +41,30 @@ class TumblingWindow:
     size_ms: int
     offset_ms: int
 
+    @property
+    def slide_ms(self) -> int:
+        """How far apart neighbouring windows begin: their size."""
+        return self.size_ms
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindow:
+    """Windows of one size that overlap: one begins every `slide_ms`, which is less than the size.
+
+    `[start, end)` with start = offset modulo slide, in UTC. A record counts in every window that
+    contains it.
+    """
+
+    size_ms: int
+    offset_ms: int
+    slide_ms: int
+
+
+Window = TumblingWindow | SlidingWindow
+
+OVERLAPPING_MAX = 1_000
+"""How many windows one record may count in: each is a row of its own in the state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
@@ -62,7 +86,7 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`{aggregate: STREAM, window: 1m, by: [COLUMN, …], compute: {COLUMN: EXPRESSION, …}}`.
+    """`{aggregate: STREAM, window: WINDOW, by: [COLUMN, …], compute: {COLUMN: EXPRESSION, …}}`.
 
     Output columns: the group columns, `window_start`, `window_end` (TIMESTAMP, not null), then the
     computed ones. `compute` expressions are over the group columns, the two window columns and
@@ -72,7 +96,7 @@ class Aggregate:
 
     name: BoxName
     input: StreamName
-    window: TumblingWindow
+    window: Window
     by: tuple[Computed, ...]
     aggregations: tuple[Aggregation, ...]
     compute: tuple[Computed, ...]
@@ -93,7 +117,7 @@ class Aggregate:
 class AggregateDraft(OneInput):
     """An aggregate as written. `window` is None where it was missing or wrong (reported)."""
 
-    window: TumblingWindow | None
+    window: Window | None
     by: tuple[Entry, ...]
     compute: tuple[Entry, ...]
 
@@ -178,7 +202,7 @@ def _compute_scope(groups: Columns, facts: StreamFacts) -> Scope:
     return Scope((Source((*groups, *_WINDOW_COLUMNS), hidden=hidden),))
 
 
-def _read_window(fields: Fields, defaults: Defaults) -> TumblingWindow | None:
+def _read_window(fields: Fields, defaults: Defaults) -> Window | None:
     node = fields.node("window")
     if node is None:
         if fields.has("window"):
@@ -196,12 +220,28 @@ def _read_window(fields: Fields, defaults: Defaults) -> TumblingWindow | None:
         return None if size is None else TumblingWindow(size, 0)
     inner = Fields(node, f"window of {fields.what}", fields.report, fields.box)
     size = window_size(fields, inner.text("size", required=True), defaults)
+    slide = window_size(fields, inner.text("slide"), defaults) if inner.has("slide") else size
     offset = inner.duration("offset", 0)
     inner.finish()
-    if size is not None and offset >= size:
-        fields.problem("the offset of a window must be shorter than the window", inner.line)
+    return None if size is None or slide is None else _window(fields, inner, size, slide, offset)
+
+
+def _window(fields: Fields, at: Fields, size: int, slide: int, offset: int) -> Window | None:
+    """Windows as described; None: there are none such (reported)."""
+    wrong, hint = "", ""
+    if slide > size:
+        wrong = "the slide of a window is longer than the window, so records would be in none"
+        hint = "to count every record once leave slide out"
+    elif -(-size // slide) > OVERLAPPING_MAX:
+        wrong = f"every record would count in {-(-size // slide):,} windows"
+        hint = f"{OVERLAPPING_MAX:,} is the most: slide further, or make the window shorter"
+    elif offset >= slide:
+        what = "the window" if slide == size else "its slide"
+        wrong = f"the offset of a window must be shorter than {what}"
+    if wrong:
+        fields.problem(wrong, at.line, hint=hint)
         return None
-    return None if size is None else TumblingWindow(size, offset)
+    return TumblingWindow(size, offset) if slide == size else SlidingWindow(size, offset, slide)
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> AggregateDraft | None:

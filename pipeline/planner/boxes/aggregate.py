@@ -1,23 +1,32 @@
-"""What the planner says about an aggregate over tumbling windows."""
+"""What the planner says about an aggregate over windows."""
 
 from pipeline import durations
-from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.aggregate import Aggregate, SlidingWindow, TumblingWindow, Window
 from pipeline.planner.boxes.words import Facts, Words, computed_facts
 
 
 def _facts(box: Aggregate) -> Facts:
     return (
-        ("window", durations.format(box.window.size_ms)),
+        ("window", _windows(box.window)),
         ("window offset", f"{durations.format(box.window.offset_ms)}, UTC"),
         *computed_facts("by", box.by),
         *computed_facts("compute", box.compute),
     )
 
 
+def _windows(window: Window) -> str:
+    size = durations.format(window.size_ms)
+    match window:
+        case TumblingWindow():
+            return size
+        case SlidingWindow():
+            return f"{size} every {durations.format(window.slide_ms)}"
+
+
 def _keeps(box: Aggregate) -> str:
     group = f" and ({', '.join(c.name for c in box.by)})" if box.by else ""
     return (
-        f"one row for each window of {durations.format(box.window.size_ms)}{group}, "
+        f"one row for each window of {_windows(box.window)}{group}, "
         "until event time passes the window's end"
     )
 

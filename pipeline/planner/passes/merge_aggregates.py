@@ -96,8 +96,8 @@ def _pairs_twins(join: Join, left: Aggregate, groups: Mapping[str, str]) -> bool
     lower, upper = join.bound.lower_ms, join.bound.upper_ms
     if not lower <= 0 <= upper:
         return False
-    size = left.window.size_ms
-    return bool(pairs & _WINDOW_PAIRS) or (-size < lower and upper < size)
+    apart = left.window.slide_ms
+    return bool(pairs & _WINDOW_PAIRS) or (-apart < lower and upper < apart)
 
 
 def _merge(draft: Draft, match: _Match) -> Draft:

@@ -27,8 +27,7 @@ def lower(box: Aggregate) -> LoweredBox:
         ),
     )
     core = WindowCore(
-        size_ms=box.window.size_ms,
-        offset_ms=box.window.offset_ms,
+        window=box.window,
         by=tuple(group.name for group in box.by),
         functions=(
             *((a.name, call(a)) for a in box.aggregations),

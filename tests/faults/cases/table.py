@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tests.faults.case import Case
 from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.join import JOIN
+from tests.faults.cases.sliding import SLIDING
 from tests.faults.cases.stateless import FILTER, MAP
 from tests.faults.cases.tolls import TOLLS
 from tests.faults.cases.union import UNION, UNION_WINDOW
@@ -19,6 +20,7 @@ CASES: Mapping[str, Case] = {
         WINDOW,
         WINDOW_WITH_IDLENESS,
         WINDOW_OF_WRONG_CLOCKS,
+        SLIDING,
         JOIN,
         UNION,
         UNION_WINDOW,

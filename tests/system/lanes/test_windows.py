@@ -75,3 +75,56 @@ def test_a_result_that_fails_and_a_late_record_are_dead_letters_that_say_why(
     assert int(late["medusa.error.closed"]) > start + 1_000
     assert late["medusa.error.message"].endswith("was closed")
     assert late["medusa.error.offset"] == "3"
+
+
+SLIDING = """
+network: rolling
+streams:
+  readings:
+    topic: rolling-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 0s
+    silence: missing
+    partitions: 1
+boxes:
+  counts:
+    aggregate: readings
+    window: {size: 2s, slide: 1s}
+    compute: {n: count(*), most: max(value)}
+outputs: {counts: {topic: rolling-out}}
+"""
+
+
+def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installation) -> None:
+    """One that comes when the first of them has ended counts in the last, and a letter says so."""
+    medusa.deploy(SLIDING, {"reading.avsc": READING})
+    medusa.await_state("rolling", "counts", LaneState.RUNNING)
+    start = int(time.time()) // 1000 * 1000 - 60_000
+
+    def send(value: int, after_ms: int) -> None:
+        reading = {"sensor": "any", "value": value, "at": start + after_ms}
+        medusa.send("rolling-in", medusa.encoded("rolling-in-value", READING, reading))
+        medusa.producer.flush(10)
+
+    def results(count: int) -> list[tuple[int, int, int]]:
+        medusa.wait_for(
+            lambda: len(medusa.records("rolling-out")) >= count,
+            f"{count} windows",
+            within_s=WITHIN_S,
+        )
+        ends = [record.timestamp_ms - start for record in medusa.records("rolling-out")]
+        rows = medusa.decoded("rolling-out")
+        return sorted((end, row["n"], row["most"]) for end, row in zip(ends, rows, strict=True))
+
+    send(1, 0)
+    send(2, 10_000)
+    assert results(2) == [(1_000, 1, 1), (2_000, 1, 1)]
+    send(3, 9_300)
+    send(4, 5_000)
+    send(5, 30_000)
+    assert results(4)[2:] == [(11_000, 2, 3), (12_000, 1, 2)]
+    letters = [dict(letter.headers) for letter in medusa.records("rolling.counts.dlq")]
+    told = {x["medusa.error.offset"]: x["medusa.error.reason"] for x in letters}
+    assert told == {b"2": b"partly_late", b"3": b"late"}
+    assert {x["medusa.error.closed"] for x in letters} == {str(start + 10_000).encode()}

@@ -22,10 +22,11 @@ from pipeline.boundaries.release import (
 )
 from pipeline.ids import Millis, SteadyMillis
 from pipeline.lanes.markers import CommitMarker
-from pipeline.network.boxes.aggregate import TumblingWindow
+from pipeline.network.boxes.aggregate import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.support import START_MS, marker
 
 MINUTE = Windowed(TumblingWindow(size_ms=60_000, offset_ms=0))
+SLIDING = Windowed(SlidingWindow(size_ms=60_000, offset_ms=0, slide_ms=7))
 JOIN = Joined(span_ms=10)
 FRESH = marker({})
 
@@ -171,7 +172,7 @@ def test_advances_are_paced(
 
 
 @given(
-    st.sampled_from([MINUTE, JOIN, Stateless(), Windowed(TumblingWindow(7, 3))]),
+    st.sampled_from([MINUTE, JOIN, Stateless(), Windowed(TumblingWindow(7, 3)), SLIDING]),
     st.lists(
         st.tuples(st.integers(1, 10**7), st.integers(0, 2_000), st.booleans(), st.booleans()),
         max_size=60,

@@ -3,17 +3,25 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.windows import last_end, next_end
+from pipeline.boundaries.windows import final_end, last_end, next_end
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import TumblingWindow
-
-WINDOWS = st.builds(TumblingWindow, size_ms=st.integers(1, 100), offset_ms=st.integers(-200, 200))
+from pipeline.network.boxes.aggregate import Window
+from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
 
 @given(WINDOWS, st.integers(-1_000, 1_000))
-def test_an_instant_lies_between_two_neighbouring_ends(window: TumblingWindow, at: int) -> None:
-    """The last end is at or before an instant, the next one after it, one size apart."""
+def test_an_instant_lies_between_two_neighbouring_ends(window: Window, at: int) -> None:
+    """The last end is at or before an instant, the next one after it, one slide apart."""
     before, after = last_end(window, Millis(at)), next_end(window, Millis(at))
     assert before <= at < after
-    assert after - before == window.size_ms
-    assert (before - window.offset_ms) % window.size_ms == 0
+    assert after - before == window.slide_ms
+    assert (before - window.offset_ms - window.size_ms) % window.slide_ms == 0
+
+
+@given(WINDOWS, st.integers(-1_000, 1_000))
+def test_the_windows_over_an_instant_end_from_the_next_end_to_the_final_one(
+    window: Window, at: int
+) -> None:
+    """So a record is late for some of them, or for all."""
+    ends = ends_over(window, at)
+    assert (next_end(window, Millis(at)), final_end(window, Millis(at))) == (ends[0], ends[-1])

@@ -27,7 +27,8 @@ from pipeline.brain.events import BoundaryRead, SendAdvance
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.events import BatchFinished, LaneStarted
 from pipeline.lanes.markers import CommitMarker
-from pipeline.network.boxes.aggregate import TumblingWindow
+from pipeline.network.boxes.aggregate import SlidingWindow, TumblingWindow
+from tests.unit.boundaries.made_windows import ends_over
 from tests.unit.brain.support import LEFT, RIGHT, SPEED, Agent, at, fresh_marker, wish
 
 INPUTS = (LEFT, RIGHT)
@@ -37,6 +38,7 @@ HOUR_MS = 3_600_000
 SHAPES: tuple[Shape, ...] = (
     Joined(span_ms=20),
     Windowed(TumblingWindow(size_ms=10, offset_ms=3)),
+    Windowed(SlidingWindow(size_ms=10, offset_ms=1, slide_ms=4)),
     Stateless(),
 )
 
@@ -114,9 +116,7 @@ class Query:
         if late_ms is None:
             return False
         if isinstance(self.shape, Windowed):
-            window = self.shape.window
-            end = (time - window.offset_ms) // window.size_ms * window.size_ms
-            return end + window.offset_ms + window.size_ms <= late_ms
+            return ends_over(self.shape.window, time)[0] <= late_ms
         return time <= late_ms
 
 
@@ -225,8 +225,8 @@ class EventTime(RuleBasedStateMachine):
         """What the lane promised never lies beyond what its inputs promised it."""
         least = min(writer.promised for writer in self.writers)
         found = self.query.marker.boundary_ms
-        size = self.shape.window.size_ms if isinstance(self.shape, Windowed) else 0
-        assert found is None or found <= least + size
+        ahead = self.shape.window.slide_ms if isinstance(self.shape, Windowed) else 0
+        assert found is None or found <= least + ahead
 
     def teardown(self) -> None:
         """Let everything be heard: the lane must come as far as the promises allow."""
@@ -251,8 +251,8 @@ class EventTime(RuleBasedStateMachine):
         if isinstance(self.shape, Stateless):
             return self.query.marker.boundary_ms == target
         if isinstance(self.shape, Windowed):
-            size = self.shape.window.size_ms
-            return target - size < (self.query.marker.eviction_ms or 0) - 1 <= target
+            slide = self.shape.window.slide_ms
+            return target - slide < (self.query.marker.eviction_ms or 0) - 1 <= target
         return self.query.marker.eviction_ms == target
 
 

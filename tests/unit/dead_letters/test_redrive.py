@@ -131,6 +131,7 @@ def test_a_letter_of_a_copy_names_itself_and_the_first_origin() -> None:
     [
         (letter(), ""),
         (letter(reason="late"), "late"),
+        (letter(reason="partly_late"), "partly late"),
         (letter(topic=None, partition=None, offset=None), "failed result"),
         (letter(input="other"), "does not read"),
         (letter(port="left"), "does not read"),

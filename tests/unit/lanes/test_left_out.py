@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from pipeline.errors import BrokenInvariantError, NewerFormatError
@@ -55,6 +57,12 @@ def test_a_result_stands_for_no_record() -> None:
         NetworkVersion(1),
     )  # fmt: skip
     assert left_out(headers(NAMES, result, ()), "here") is None
+
+
+def test_a_record_that_counts_in_some_windows_is_not_left_out() -> None:
+    """A rebuild that left it out would take it from windows that it was counted in."""
+    partly = replace(LATE, reason="partly_late")
+    assert left_out(headers(NAMES, partly, ()), "here") is None
 
 
 def test_damaged_headers_are_named() -> None:

@@ -65,6 +65,7 @@ def test_a_letter_counts_where_it_was_refused_and_late_ones_nowhere() -> None:
     """A box counts what it could not compute, a stream everything else but late records."""
     limits = (Limit("cars", 9), Limit("tolls", 9), Limit("other", 0))
     letters = [letter(1), letter(1, "evaluation_failed"), letter(1, "late"), letter(1)]
+    letters.append(letter(1, "partly_late"))
     after = count(limits, {}, letters, PLACE)
     assert after == {"cars": Refused(None, {0: 2}), "tolls": Refused(None, {0: 1})}
 

@@ -11,12 +11,14 @@ from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicNa
 from pipeline.lanes.needed import SPANS_MAX, BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import Wanted, first_marker
-from pipeline.network.boxes.aggregate import TumblingWindow
+from pipeline.network.boxes.aggregate import SlidingWindow, TumblingWindow
+from tests.unit.boundaries.made_windows import ends_over
 
 PARTITIONS = tuple(InputPartition(StreamName("cars"), TopicName("sightings"), p) for p in (0, 1))
 WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 ZERO: Positions = dict.fromkeys(PARTITIONS, Offset(0))
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=4))
+SLIDING = Windowed(SlidingWindow(size_ms=10, offset_ms=2, slide_ms=4))
 JOIN = Joined(span_ms=25)
 
 ROWS = st.lists(st.integers(1, 300), max_size=4)
@@ -54,11 +56,7 @@ class Model:
         if self.watermark == 0:
             return not isinstance(self.shape, Stateless)
         if isinstance(self.shape, Windowed):
-            window = self.shape.window
-            end = time
-            while end <= time or (end - window.offset_ms) % window.size_ms:
-                end += 1
-            return end > self.watermark
+            return ends_over(self.shape.window, time)[-1] > self.watermark
         if isinstance(self.shape, Joined):
             return any(
                 newer > self.watermark for newer in range(time, time + self.shape.span_ms + 1)
@@ -77,7 +75,7 @@ def newest(progress: Mapping[InputPartition, list[int]]) -> dict[InputPartition,
     return {p: Millis(max(times)) for p, times in progress.items() if times}
 
 
-@given(st.sampled_from([TEN, JOIN]), BATCHES)
+@given(st.sampled_from([TEN, SLIDING, JOIN]), BATCHES)
 @settings(max_examples=60)
 def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
     shape: Shape, batches: list[tuple[list[int], list[int], int]]
@@ -92,7 +90,7 @@ def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
             assert model.needed[partition] <= model.oldest_held(partition)
 
 
-@given(st.sampled_from([TEN, JOIN]), BATCHES, st.integers(0, 40))
+@given(st.sampled_from([TEN, SLIDING, JOIN]), BATCHES, st.integers(0, 40))
 @settings(max_examples=60)
 def test_it_stays_right_after_a_restart_from_the_marker(
     shape: Shape, batches: list[tuple[list[int], list[int], int]], restart_after: int

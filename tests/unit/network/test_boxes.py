@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate, SlidingWindow, TumblingWindow
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
@@ -141,6 +141,37 @@ def test_without_by_all_rows_are_one_group(box_of: BoxOf) -> None:
     assert isinstance(box, Aggregate)
     assert (box.by, box.key) == ((), ("window_end",))
     assert box.window == TumblingWindow(60_000, 15_000)
+
+
+def test_windows_that_overlap_have_a_slide(box_of: BoxOf) -> None:
+    """One that is as long as the window changes nothing; `window` stands for the document's."""
+    box = box_of(
+        "  b: {aggregate: s, window: {size: 1m, slide: 10s, offset: 5s}, compute: {n: count(*)}}\n"
+    )
+    assert isinstance(box, Aggregate)
+    assert box.window == SlidingWindow(60_000, 5_000, 10_000)
+    box = box_of("  b: {aggregate: s, window: {size: 1m, slide: 1m}, compute: {n: count(*)}}\n")
+    assert isinstance(box, Aggregate)
+    assert box.window == TumblingWindow(60_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        ("{size: 1m, slide: 2m}", "the slide of a window is longer than the window"),
+        ("{size: 1m, slide: 10s, offset: 10s}", "must be shorter than its slide"),
+        ("{size: 1m, offset: 1m}", "must be shorter than the window"),
+        ("{size: 1d, slide: 1s}", "every record would count in 86,400 windows"),
+        ("{size: 1m, slide: 0s}", "must be at least 1ms"),
+        ("{slide: 1m}", "size"),
+    ],
+)
+def test_windows_that_cannot_be_are_refused(
+    window: str, message: str, wrong_with: WrongWith
+) -> None:
+    """With what to do instead."""
+    told = wrong_with(f"  b: {{aggregate: s, window: {window}, compute: {{n: count(*)}}}}\n")
+    assert message in "\n".join(told)
 
 
 def test_a_join_without_select_has_all_columns_once(box_of: BoxOf) -> None:

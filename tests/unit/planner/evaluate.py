@@ -15,6 +15,7 @@ from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box, Expression
+from tests.unit.boundaries.made_windows import ends_over
 
 Value = int | str | bool | None
 
@@ -94,12 +95,11 @@ def _aggregate(box: Aggregate, rows: list[Row]) -> Iterator[Row]:
     groups: dict[tuple[int, tuple[Value, ...]], list[Row]] = {}
     for row in rows:
         group = tuple(value_of(c.expression, row=row.values) for c in box.by)
-        start = row.at - (row.at - box.window.offset_ms) % box.window.size_ms
-        groups.setdefault((start, group), []).append(row)
-    for (start, group), members in groups.items():
+        for end in ends_over(box.window, row.at):
+            groups.setdefault((end, group), []).append(row)
+    for (end, group), members in groups.items():
         values: dict[str, Value] = dict(zip((c.name for c in box.by), group, strict=True))
-        end = start + box.window.size_ms
-        values |= {"window_start": start, "window_end": end}
+        values |= {"window_start": end - box.window.size_ms, "window_end": end}
         inside = values | {a.name: _aggregation(a, members) for a in box.aggregations}
         values |= {c.name: value_of(c.expression, row=inside) for c in box.compute}
         yield Row(end, values)

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.aggregate import Aggregate, SlidingWindow, TumblingWindow
 from pipeline.network.boxes.join import Join
 from pipeline.network.model import Box, ExternalStream, Network
 from pipeline.planner.boxes.catalogue import with_key
@@ -19,6 +19,7 @@ from tests.unit.planner.networks import (
 )
 
 WINDOW = 10
+WINDOWS = st.sampled_from((TumblingWindow(WINDOW, 0), SlidingWindow(WINDOW, 2, 4)))
 KINDS = ("filter", "filter", "map", "aggregate", "join", "twins", "union")
 SOURCE = external("s0", column("a"), column("b"))
 
@@ -89,7 +90,7 @@ def _aggregate(draw: st.DrawFn, name: str, source: Stream, result: str) -> Aggre
     by = {f"g{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(0, 1)))}
     function = draw(st.sampled_from(("sum", "count", "max")))
     compute = {result: (function, f"`{_column(draw, source)}`")}
-    return aggregated(name, source, by, compute, size_ms=WINDOW)
+    return aggregated(name, source, by, compute, window=draw(WINDOWS))
 
 
 def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
@@ -97,13 +98,14 @@ def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
     groups = sorted({_column(draw, source), _column(draw, source)})
     results = draw(st.sampled_from((("n", "n"), ("n", "m"))))
     names = ("g", draw(st.sampled_from(("g", "h"))))
+    window = draw(WINDOWS)
     sides = [
         aggregated(
             f"{name}_{side}",
             source,
             {f"{own}{i}": f"`{group}`" for i, group in enumerate(groups)},
             {result: ("sum", f"`{_column(draw, source)}`")},
-            size_ms=WINDOW,
+            window=window,
         )
         for side, own, result in zip("lr", names, results, strict=True)
     ]

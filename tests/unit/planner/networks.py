@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
-from pipeline.network.boxes.aggregate import Aggregate, Aggregation, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate, Aggregation, TumblingWindow, Window
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
@@ -24,6 +24,7 @@ from pipeline.network.types import Column, Columns, DataType, Scalar
 
 OWNER = ParticipantId("local")
 MINUTE = 60_000
+BY_MINUTE = TumblingWindow(MINUTE, 0)
 
 _REFERENCE = re.compile(r"(?:`(left|right)`\.)?`(\w+)`")
 
@@ -83,7 +84,7 @@ def aggregated(
     by: dict[str, str],
     compute: dict[str, tuple[str, str]],
     *,
-    size_ms: int = MINUTE,
+    window: Window = BY_MINUTE,
     nullable: bool = True,
 ) -> Aggregate:
     """An aggregate; `compute` maps a result to (function, argument), each with a placeholder."""
@@ -105,7 +106,7 @@ def aggregated(
     return Aggregate(
         BoxName(name),
         StreamName(source.name),
-        TumblingWindow(size_ms, 0),
+        window,
         groups,
         aggregations,
         results,

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import TumblingWindow
+from pipeline.network.boxes.aggregate import TumblingWindow, Window
 from pipeline.replay.period import Asked, Period, period, reach_ms
+from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=3))
 JOIN = Joined(span_ms=4)
@@ -61,22 +62,17 @@ def test_an_end_before_the_beginning_is_refused() -> None:
         found(Stateless(), 5, 5, None)
 
 
-@given(
-    st.integers(1, 50), st.integers(0, 49), st.integers(0, 500), st.integers(1, 500),
-    st.integers(0, 1_500),
-)  # fmt: skip
+@given(WINDOWS, st.integers(0, 500), st.integers(1, 500), st.integers(0, 1_500))
 def test_windows_in_the_period_are_just_those_that_reach_into_it(
-    size: int, offset: int, start: int, length: int, at: int
+    window: Window, start: int, length: int, at: int
 ) -> None:
-    """Window by window, and each of their records lies in the period of the input."""
-    shape = Windowed(TumblingWindow(size, offset % size))
-    one = found(shape, start, start + length, 5_000)
-    begin = at - (at - offset % size) % size
-    reaches_in = begin + size > start and begin < start + length
-    assert one.results_until_ms is not None
-    assert one.input_until_ms is not None
-    assert (one.results_from_ms <= begin + size < one.results_until_ms) == reaches_in
-    assert (one.input_from_ms <= at < one.input_until_ms) == reaches_in
+    """Window by window, and the records of all of them lie in the period of the input."""
+    one = found(Windowed(window), start, start + length, 5_000)
+    reach_in = []
+    for end in ends_over(window, at):
+        reach_in.append(end > start and end - window.size_ms < start + length)
+        assert one.has_result(Millis(end)) == reach_in[-1]
+    assert one.has_input(Millis(at)) == any(reach_in)
 
 
 def test_how_far_results_reach_back() -> None:

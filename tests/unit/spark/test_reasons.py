@@ -105,6 +105,13 @@ def test_a_late_record_tells_its_time_and_what_was_closed() -> None:
     )
 
 
+def test_a_partly_late_record_tells_that_it_counts_in_other_windows() -> None:
+    """Its times are told as those of a late one."""
+    found = told(Reason.PARTLY_LATE, event_time_ms=Millis(1_000), late_ms=Millis(61_000))
+    assert (found.reason, found.closed_ms) == (Reason.PARTLY_LATE, 61_000)
+    assert found.message.endswith(": it counts only in those of its windows that end later")
+
+
 def test_every_reason_is_told_in_words() -> None:
     """None is forgotten."""
     values = {Reason.EMPTY_VALUE: None, Reason.NOT_WIRE_FORMAT: b"x"}
