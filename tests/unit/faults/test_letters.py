@@ -100,6 +100,17 @@ def test_a_letter_that_says_late_too_early_is_told() -> None:
     assert "topic net.box.dlq, partition 0, offset 0: event time 5" in finding.message
 
 
+def test_a_partly_late_record_counts_and_its_letter_says_where_not() -> None:
+    """It is taken in, and windows that had ended are told by the event time they ended at."""
+    records = sent([Fate.MAYBE_LATE])
+    partly = letter(records[0], reason="partly_late", event_time="4", closed="5")
+    assert check_letters(records, [partly], READ) == ()
+    accepted = Accepted(tuple(records), (partly,))
+    assert accepted.of(BOX, "readings") == tuple(records)
+    assert accepted.closed(BOX) == {records[0].place: 5}
+    assert accepted.closed("other") == {}
+
+
 def test_a_late_record_of_a_derived_stream_is_told() -> None:
     """No record of a derived stream is ever late."""
     place = Place(TopicName("net.inner"), 2, 8)
