@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import FragmentName, StreamName, TopicName
 from pipeline.names import FragmentNames
-from pipeline.network.boxes.aggregate import Aggregate, Window
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, ExternalStream, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
 

@@ -4,7 +4,7 @@ A window is `[start, end)`. Windows that lie end to end slide by their size.
 """
 
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import Window
+from pipeline.network.boxes.windows import Window
 
 
 def last_end(window: Window, at: Millis) -> Millis:

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import SlidingWindow, Window
+from pipeline.network.boxes.windows import SlidingWindow, Window
 from pipeline.spark import hidden
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lowered import Core, WindowCore

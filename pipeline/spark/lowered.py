@@ -15,7 +15,7 @@ from enum import Enum
 
 from pipeline.ids import SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
-from pipeline.network.boxes.aggregate import Window
+from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
 

@@ -15,55 +15,14 @@ from pipeline.network.boxes.common import (
     key_or,
     read_entries,
     read_header,
-    window_size,
 )
+from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, read_window
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check_with
 from pipeline.network.fields import Fields, Report
 from pipeline.network.model import Computed, Expression, Origin
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Column, Columns, DataType, Scalar
-from pipeline.network.yaml_reader import YamlMap
-
-WINDOW_START = "window_start"
-WINDOW_END = "window_end"
-
-_WINDOW_COLUMNS: Columns = tuple(
-    Column(name, Scalar.TIMESTAMP, nullable=False, millis=True)
-    for name in (WINDOW_START, WINDOW_END)
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TumblingWindow:
-    """Windows of one size, end to end; `[start, end)` with start = offset modulo size, in UTC."""
-
-    size_ms: int
-    offset_ms: int
-
-    @property
-    def slide_ms(self) -> int:
-        """How far apart neighbouring windows begin: their size."""
-        return self.size_ms
-
-
-@dataclass(frozen=True, slots=True)
-class SlidingWindow:
-    """Windows of one size that overlap: one begins every `slide_ms`, which is less than the size.
-
-    `[start, end)` with start = offset modulo slide, in UTC. A record counts in every window that
-    contains it.
-    """
-
-    size_ms: int
-    offset_ms: int
-    slide_ms: int
-
-
-Window = TumblingWindow | SlidingWindow
-
-OVERLAPPING_MAX = 1_000
-"""How many windows one record may count in: each is a row of its own in the state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +94,7 @@ class AggregateDraft(OneInput):
         groups = _group_columns(self.by, by)
         collector = Collector(rows)
         computed = self._computed(collector, _compute_scope(groups, facts), report)
-        columns = (*groups, *_WINDOW_COLUMNS, *columns_of(computed or ()))
+        columns = (*groups, *WINDOW_COLUMNS, *columns_of(computed or ()))
         if by is None or computed is None or not fine or not self._distinct(columns, report):
             return None
         default = tuple(c.name for c in by) or (WINDOW_END,)
@@ -199,56 +158,14 @@ def _compute_scope(groups: Columns, facts: StreamFacts) -> Scope:
     named = {column.name.lower() for column in groups}
     reason = "it is neither in by nor inside an aggregate function such as max(…)"
     hidden = {c.name: reason for c in facts.columns if c.name.lower() not in named}
-    return Scope((Source((*groups, *_WINDOW_COLUMNS), hidden=hidden),))
-
-
-def _read_window(fields: Fields, defaults: Defaults) -> Window | None:
-    node = fields.node("window")
-    if node is None:
-        if fields.has("window"):
-            return None
-        if defaults.window_ms is None:
-            fields.problem(
-                f"{fields.what} needs window",
-                fields.line,
-                hint="write window: 1m here, or once at the top of the document",
-            )
-            return None
-        return TumblingWindow(defaults.window_ms, 0)
-    if not isinstance(node, YamlMap):
-        size = window_size(fields, fields.as_text(node, f"window of {fields.what}"), defaults)
-        return None if size is None else TumblingWindow(size, 0)
-    inner = Fields(node, f"window of {fields.what}", fields.report, fields.box)
-    size = window_size(fields, inner.text("size", required=True), defaults)
-    slide = window_size(fields, inner.text("slide"), defaults) if inner.has("slide") else size
-    offset = inner.duration("offset", 0)
-    inner.finish()
-    return None if size is None or slide is None else _window(fields, inner, size, slide, offset)
-
-
-def _window(fields: Fields, at: Fields, size: int, slide: int, offset: int) -> Window | None:
-    """Windows as described; None: there are none such (reported)."""
-    wrong, hint = "", ""
-    if slide > size:
-        wrong = "the slide of a window is longer than the window, so records would be in none"
-        hint = "to count every record once leave slide out"
-    elif -(-size // slide) > OVERLAPPING_MAX:
-        wrong = f"every record would count in {-(-size // slide):,} windows"
-        hint = f"{OVERLAPPING_MAX:,} is the most: slide further, or make the window shorter"
-    elif offset >= slide:
-        what = "the window" if slide == size else "its slide"
-        wrong = f"the offset of a window must be shorter than {what}"
-    if wrong:
-        fields.problem(wrong, at.line, hint=hint)
-        return None
-    return TumblingWindow(size, offset) if slide == size else SlidingWindow(size, offset, slide)
+    return Scope((Source((*groups, *WINDOW_COLUMNS), hidden=hidden),))
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> AggregateDraft | None:
     """Take an aggregate out of its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Aggregate.kind, required=True)
-    window = _read_window(fields, defaults)
+    window = read_window(fields, defaults)
     by = read_entries(fields, "by", plain_list=True) if fields.has("by") else ()
     fields.known.append("by")
     fields.required("compute")

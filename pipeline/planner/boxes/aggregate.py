@@ -1,7 +1,8 @@
 """What the planner says about an aggregate over windows."""
 
 from pipeline import durations
-from pipeline.network.boxes.aggregate import Aggregate, SlidingWindow, TumblingWindow, Window
+from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
 from pipeline.planner.boxes.words import Facts, Words, computed_facts
 
 

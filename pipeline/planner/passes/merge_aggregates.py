@@ -25,10 +25,11 @@ from itertools import chain
 
 from pipeline.ids import StreamName
 from pipeline.names import stream_of_box
-from pipeline.network.boxes.aggregate import WINDOW_END, WINDOW_START, Aggregate
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.network.model import Box, ColumnRef, Computed, Expression, Network
 from pipeline.network.types import Scalar
 from pipeline.planner.draft import (

@@ -5,7 +5,8 @@ Sums and averages must not depend on the order of rows, so floating point is add
 """
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.network.boxes.aggregate import WINDOW_END, WINDOW_START, Aggregate, Aggregation
+from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.network.types import DecimalType
 from pipeline.spark.boxes.stateful import LoweredBox
 from pipeline.spark.lowered import Check, Project, WindowCore

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pipeline.network.boxes.aggregate import SlidingWindow, TumblingWindow, Window
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
 
 
 def _sliding(size: int, slide: int, offset: int) -> Window:

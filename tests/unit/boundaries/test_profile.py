@@ -24,9 +24,10 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.names import FragmentNames
-from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
 from pipeline.network.types import Columns, Scalar
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import advance_in_force, kept_from, promise, watermark_for
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import TumblingWindow, Window
+from pipeline.network.boxes.windows import TumblingWindow, Window
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 from tests.unit.boundaries.support import marker
 

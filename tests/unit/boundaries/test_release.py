@@ -22,7 +22,7 @@ from pipeline.boundaries.release import (
 )
 from pipeline.ids import Millis, SteadyMillis
 from pipeline.lanes.markers import CommitMarker
-from pipeline.network.boxes.aggregate import SlidingWindow, TumblingWindow
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.support import START_MS, marker
 
 MINUTE = Windowed(TumblingWindow(size_ms=60_000, offset_ms=0))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.boundaries.windows import final_end, last_end, next_end
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import Window
+from pipeline.network.boxes.windows import Window
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
 

@@ -27,7 +27,7 @@ from pipeline.brain.events import BoundaryRead, SendAdvance
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.events import BatchFinished, LaneStarted
 from pipeline.lanes.markers import CommitMarker
-from pipeline.network.boxes.aggregate import SlidingWindow, TumblingWindow
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.made_windows import ends_over
 from tests.unit.brain.support import LEFT, RIGHT, SPEED, Agent, at, fresh_marker, wish
 

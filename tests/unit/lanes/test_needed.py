@@ -11,7 +11,7 @@ from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicNa
 from pipeline.lanes.needed import SPANS_MAX, BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import Wanted, first_marker
-from pipeline.network.boxes.aggregate import SlidingWindow, TumblingWindow
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.made_windows import ends_over
 
 PARTITIONS = tuple(InputPartition(StreamName("cars"), TopicName("sightings"), p) for p in (0, 1))

@@ -2,10 +2,11 @@
 
 import pytest
 
-from pipeline.network.boxes.aggregate import Aggregate, SlidingWindow, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.network.described import BoxOf, WrongWith, shown
 
 

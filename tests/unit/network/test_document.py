@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DocumentError, Problem
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.document import SchemaReference, SchemaText, load, schema_references
 from pipeline.network.model import Network, Silence, StartAt
 

@@ -2,8 +2,9 @@
 
 from hypothesis import strategies as st
 
-from pipeline.network.boxes.aggregate import Aggregate, SlidingWindow, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
 from pipeline.network.model import Box, ExternalStream, Network
 from pipeline.planner.boxes.catalogue import with_key
 from tests.unit.planner.evaluate import Row
@@ -19,7 +20,8 @@ from tests.unit.planner.networks import (
 )
 
 WINDOW = 10
-WINDOWS = st.sampled_from((TumblingWindow(WINDOW, 0), SlidingWindow(WINDOW, 2, 4)))
+ALL_WINDOWS: tuple[Window, ...] = (TumblingWindow(WINDOW, 0), SlidingWindow(WINDOW, 2, 4))
+WINDOWS = st.sampled_from(ALL_WINDOWS)
 KINDS = ("filter", "filter", "map", "aggregate", "join", "twins", "union")
 SOURCE = external("s0", column("a"), column("b"))
 

@@ -4,11 +4,12 @@ import re
 from dataclasses import replace
 
 from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
-from pipeline.network.boxes.aggregate import Aggregate, Aggregation, TumblingWindow, Window
+from pipeline.network.boxes.aggregate import Aggregate, Aggregation
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.union import Union
+from pipeline.network.boxes.windows import TumblingWindow, Window
 from pipeline.network.model import (
     Box,
     ColumnRef,

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
-from pipeline.network.boxes.aggregate import TumblingWindow, Window
+from pipeline.network.boxes.windows import TumblingWindow, Window
 from pipeline.replay.period import Asked, Period, period, reach_ms
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 

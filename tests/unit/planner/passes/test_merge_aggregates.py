@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.network.boxes.aggregate import Aggregate, TumblingWindow
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Box, Network
 from pipeline.planner.draft import Draft
 from pipeline.planner.passes.merge_aggregates import merge_aggregates
