@@ -95,8 +95,8 @@ def project() -> Iterator[Stack]:
     # JSON is YAML, too.
     (folder / "medusa.yaml").write_text(json.dumps(settings), encoding="utf-8")
     shutil.copytree(HERE / "schemas", folder / "schemas")
-    for document in HERE.glob("*.yaml"):
-        shutil.copy(document, folder)
+    for file in (*HERE.glob("*.yaml"), HERE / "conversion.py"):
+        shutil.copy(file, folder)
     try:
         yield Stack(folder, f"127.0.0.1:{kafka}", f"http://127.0.0.1:{registry}", cache)
     finally:

@@ -11,17 +11,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from confluent_kafka import Producer
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from benchmarks.conversion import convert
 from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON
 
 STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -29,6 +31,13 @@ BARE_FILES = "hadoop-bare-naked-local-fs"
 IN_PYSPARK = ("slf4j", "snappy", "lz4", "jsr305", "spark-tags", "scala-parallel")
 """Jars that PySpark brings along itself."""
 COMMIT_SECONDS = 60
+CONVERTED = {
+    "sensor": "string",
+    "site": "string",
+    "fahrenheit": "double",
+    "humidity": "double",
+    "at": "timestamp",
+}
 PREFIX = b"\x00\x00\x00\x00\x01"
 
 
@@ -56,7 +65,7 @@ def parse(arguments: list[str]) -> Options:
     add("--scratch", type=Path, required=True, help="folder for checkpoint and temporary files")
     add("--source", required=True, help="topic to read")
     add("--target", required=True, help="topic to write")
-    add("--job", choices=("stateless", "window"), required=True)
+    add("--job", choices=tuple(JOBS), required=True)
     add("--batch-records", type=int, default=400_000)
     add("--write", choices=("transaction", "sink"), default="transaction")
     add("--memory", default="1g", help="heap of the driver")
@@ -128,6 +137,25 @@ def stateless(rows: DataFrame) -> DataFrame:
         "humidity",
         "at",
     )
+    return _placed(converted)
+
+
+def python(rows: DataFrame) -> DataFrame:
+    """The same with a function over Arrow record batches, which hands key and partition on."""
+    schema = "key binary, partition int, " + ", ".join(f"{n} {t}" for n, t in CONVERTED.items())
+
+    def converted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            made = convert(batch)
+            columns = [batch.column(name) for name in ("key", "partition")]
+            columns += [made.column(name) for name in CONVERTED]
+            yield pa.RecordBatch.from_arrays(columns, names=["key", "partition", *CONVERTED])
+
+    return _placed(rows.where("celsius > -90").mapInArrow(converted, schema))
+
+
+def _placed(converted: DataFrame) -> DataFrame:
+    """Converted readings as records of the target."""
     columns = ("sensor", "site", "fahrenheit", "humidity", "at")
     return converted.select(
         "key",
@@ -155,6 +183,13 @@ def windowed(rows: DataFrame) -> DataFrame:
         F.unix_millis("window_end").alias("timestamp_ms"),
         F.lit(-1).alias("partition"),
     )
+
+
+JOBS: Mapping[str, Callable[[DataFrame], DataFrame]] = {
+    "stateless": stateless,
+    "python": python,
+    "window": windowed,
+}
 
 
 def encoded(columns: tuple[str, ...], schema_json: str) -> Column:
@@ -222,7 +257,7 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, lambda *_: stop.set())
     spark = session(options)
     rows = read(spark, options)
-    job = stateless(rows) if options.job == "stateless" else windowed(rows)
+    job = JOBS[options.job](rows)
     written = job.writeStream if options.write == "transaction" else own_sink(job, options)
     written = written.option("checkpointLocation", str(options.scratch / "checkpoint"))
     if options.write == "transaction":

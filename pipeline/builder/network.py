@@ -147,11 +147,12 @@ class NetworkBuilder:
         """The network document that says the same."""
         return yaml_writer.write(self._tree())
 
-    def build(self, schemas: Mapping[str, str]) -> Network:
+    def build(self, schemas: Mapping[str, str], code: Mapping[str, str] | None = None) -> Network:
         """The checked network; the very one that the YAML document gives.
 
         Args:
             schemas: what the streams name as `schema` or `subject` → the text of the Avro schema.
+            code: the Python files that boxes name → their text; the functions are not tried.
 
         Raises:
             DocumentError: with every mistake, each with the file and line of its call.
@@ -166,6 +167,11 @@ class NetworkBuilder:
                 reference: document.SchemaText(schemas[reference.value], reference.value)
                 for reference in document.references(written)
                 if reference.value in schemas
+            },
+            {
+                reference.box: code[reference.file]
+                for reference in document.code_references(written)
+                if code is not None and reference.file in code
             },
         )
 

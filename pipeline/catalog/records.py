@@ -8,6 +8,7 @@ from enum import Enum
 
 from pipeline.formats import WRITTEN
 from pipeline.ids import (
+    BoxName,
     Epoch,
     FragmentName,
     Incarnation,
@@ -145,6 +146,7 @@ class NetworkVersionRecord:
         schemas: external stream name → its Avro schema text as deployed, so that the version can be
             planned again without the user's files.
         digest: of everything that decides what runs; equal digests mean nothing to do.
+        code: box → the text of the Python file that it names, as deployed.
     """
 
     network: NetworkName
@@ -153,6 +155,7 @@ class NetworkVersionRecord:
     schemas: tuple[tuple[StreamName, str], ...]
     digest: str
     deployed_at_ms: Millis
+    code: tuple[tuple[BoxName, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
         schemas=tuple(sorted(comparison.document.schemas.items())),
         digest=plan_digest(plan),
         deployed_at_ms=servers.clock.now_ms(),
+        code=tuple(sorted(comparison.document.code.items())),
     )
     expected = before.version if before else None
     servers.catalog.deploy(network, record, fragments, expected, recorded.fragments)

@@ -1,19 +1,20 @@
-"""Reads a network document and the schemas that it names, and plans it.
+"""Reads a network document with the schemas and functions that it names, and plans it.
 
 What was deployed is planned again from the catalog's record in the same way, so that both can be
 compared and nobody needs the user's files.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.catalog.records import NetworkVersionRecord
 from pipeline.deploy import python_files
-from pipeline.errors import InputError, Problem, SchemaError
-from pipeline.ids import ParticipantId, StreamName
+from pipeline.deploy.functions import try_functions
+from pipeline.errors import DocumentError, InputError, Problem, SchemaError
+from pipeline.ids import BoxName, ParticipantId, StreamName
 from pipeline.network import document
-from pipeline.network.document import SchemaReference, SchemaText
+from pipeline.network.document import CodeReference, SchemaReference, SchemaText
 from pipeline.network.model import Network
 from pipeline.planner import planner
 from pipeline.planner.plan import Plan
@@ -32,20 +33,24 @@ class Document:
         text: the YAML text; made from the description, if the file is in Python.
         schemas: the Avro text of every external stream.
         network: what it describes.
+        code: the text of the Python file of every box that names one.
     """
 
     file: str
     text: str
     schemas: Mapping[StreamName, str]
     network: Network
+    code: Mapping[BoxName, str] = field(default_factory=dict)
 
 
 def read_document(path: Path, read_subject: SubjectReader) -> Document:
-    """Read a document, in YAML or Python, with its schemas, and check all of it.
+    """Read a document, in YAML or Python, with all that it names, and check all of it.
 
     Raises:
         InputError: there is no such file, or it cannot be read.
-        DocumentError: every mistake in it and in its schemas.
+        DocumentError: every mistake in it and in its schemas; when there are none, those in its
+            functions.
+        RetryError: a function could not be tried in time.
         UnavailableError: it names a subject and the registry does not answer.
     """
     text = _read(path)
@@ -56,9 +61,16 @@ def read_document(path: Path, read_subject: SubjectReader) -> Document:
         written = document.read(text, str(path))
     references = document.references(written)
     found = {reference: _checked(_fetch(reference, path, read_subject)) for reference in references}
-    network = document.check(written, found)
+    files = document.code_references(written)
+    code = {reference.box: _code_file(reference, path) for reference in files}
+    network = document.check(written, found, code)
+    lines = {reference.box: reference.line for reference in files}
+    problems = try_functions(network, written.file, lines)
+    if problems:
+        raise DocumentError(written.located(problems))
     texts = {r.stream: s.text for r, s in found.items() if isinstance(s, SchemaText)}
-    return Document(str(path), text, texts, network)
+    kept = {box: source for box, source in code.items() if isinstance(source, str)}
+    return Document(str(path), text, texts, network, kept)
 
 
 def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
@@ -83,7 +95,9 @@ def deployed_document(record: NetworkVersionRecord) -> Document:
         for reference in document.schema_references(record.document, file)
         if reference.stream in kept
     }
-    return Document(file, record.document, kept, document.load(record.document, file, schemas))
+    code = dict(record.code)
+    network = document.load(record.document, file, schemas, code)
+    return Document(file, record.document, kept, network, code)
 
 
 def _fetch(
@@ -109,6 +123,18 @@ def _schema_file(reference: SchemaReference, path: Path) -> SchemaText | Problem
         return Problem(
             f"stream {reference.stream}: the schema {reference.value} cannot be read: "
             f"{_reason(error)}",
+            choices=tuple(str(p.relative_to(path.parent)) for p in nearby if _below(p, path)),
+        )
+
+
+def _code_file(reference: CodeReference, path: Path) -> str | Problem:
+    file = path.parent / reference.file
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        nearby = sorted(file.parent.glob("*.py"))
+        return Problem(
+            f"{reference.file} cannot be read: {_reason(error)}",
             choices=tuple(str(p.relative_to(path.parent)) for p in nearby if _below(p, path)),
         )
 

@@ -26,6 +26,8 @@ class BatchFacts:
         late: rows that were dropped as late (Spark counts groups, so only zero or not is exact).
         largest: the largest event time of good rows, per data partition that had any; that of
             redriven rows for every partition that they may have come from.
+        failed: path → the sum of the checksums of the records that failed on it; of those paths
+            only on which functions of users decide.
     """
 
     batch: BatchId
@@ -38,6 +40,7 @@ class BatchFacts:
     unknown: tuple[SchemaId, ...]
     late: int
     largest: Mapping[InputPartition, Millis]
+    failed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ something broken stays silent, so that each mistake is told once.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pipeline import durations
 from pipeline.errors import DocumentError, Problem
@@ -17,6 +18,8 @@ from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_syntax
 from pipeline.network.boxes.kinds import KINDS
+from pipeline.network.boxes.python import CodeReference
+from pipeline.network.boxes.python import read_reference as read_code_reference
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
 from pipeline.network.model import Box, Limit, Network, Output
@@ -34,14 +37,21 @@ from pipeline.network.written import Written
 from pipeline.network.yaml_reader import YamlMap, YamlScalar
 
 __all__ = [
+    "Code",
+    "CodeReference",
     "SchemaReference",
     "SchemaText",
     "check",
+    "code_references",
     "load",
     "read",
     "references",
     "schema_references",
 ]
+
+Code = Mapping[BoxName, str | Problem]
+"""Box → the text of the Python file that it names, or why there is none."""
+NO_CODE: Code = MappingProxyType({})
 
 RETENTION_MS = durations.parse("7d")
 REPLICATION = 1
@@ -60,13 +70,18 @@ def schema_references(text: str, file: str) -> tuple[SchemaReference, ...]:
     return references(read(text, file))
 
 
-def load(text: str, file: str, schemas: Mapping[SchemaReference, SchemaText | Problem]) -> Network:
+def load(
+    text: str,
+    file: str,
+    schemas: Mapping[SchemaReference, SchemaText | Problem],
+    code: Code = NO_CODE,
+) -> Network:
     """The network that a YAML document describes: `check` of what `read` gives.
 
     Raises:
         DocumentError: with every mistake in the document.
     """
-    return check(read(text, file), schemas)
+    return check(read(text, file), schemas, code)
 
 
 def read(text: str, file: str) -> Written:
@@ -80,23 +95,41 @@ def references(written: Written) -> tuple[SchemaReference, ...]:
 
     What cannot be read yields nothing here; `check` reports it.
     """
-    report = Report(written.file)
-    root = written.tree if isinstance(written.tree, YamlMap) else None
-    streams = Fields(root, "document", report).mapping("streams")
     found = (
-        read_reference(StreamName(key.text), Fields(node, "stream", report))
-        for key, node in (streams.entries if streams else ())
-        if isinstance(node, YamlMap)
+        read_reference(StreamName(key.text), Fields(node, "stream", Report(written.file)))
+        for key, node in _entries(written, "streams")
     )
     return tuple(reference for reference in found if reference is not None)
 
 
-def check(written: Written, schemas: Mapping[SchemaReference, SchemaText | Problem]) -> Network:
+def code_references(written: Written) -> tuple[CodeReference, ...]:
+    """The Python files that a document needs, as `references`."""
+    found = (
+        read_code_reference(BoxName(key.text), Fields(node, "box", Report(written.file)))
+        for key, node in _entries(written, "boxes")
+    )
+    return tuple(reference for reference in found if reference is not None)
+
+
+def _entries(written: Written, section: str) -> list[tuple[YamlScalar, YamlMap]]:
+    """The entries of a section that can be looked at."""
+    root = written.tree if isinstance(written.tree, YamlMap) else None
+    found = Fields(root, "document", Report(written.file)).mapping(section)
+    entries = found.entries if found else ()
+    return [(key, node) for key, node in entries if isinstance(node, YamlMap)]
+
+
+def check(
+    written: Written,
+    schemas: Mapping[SchemaReference, SchemaText | Problem],
+    code: Code = NO_CODE,
+) -> Network:
     """The network that a document describes.
 
     Args:
         written: the document.
         schemas: for each of `references`, the schema, or why there is none.
+        code: the same for `code_references`.
 
     Raises:
         DocumentError: with every mistake in the document.
@@ -105,7 +138,7 @@ def check(written: Written, schemas: Mapping[SchemaReference, SchemaText | Probl
     tree = written.tree
     if tree is not None and not isinstance(tree, YamlMap):
         report.add("a network document is a mapping that begins with network: NAME", tree.line)
-    network = _Loader(report, schemas).load(tree) if isinstance(tree, YamlMap) else None
+    network = _Loader(report, schemas, code).load(tree) if isinstance(tree, YamlMap) else None
     if network is None or report.problems:
         raise DocumentError(written.located(report.problems))
     return network
@@ -125,10 +158,14 @@ class _Loader:
     """One pass over one document."""
 
     def __init__(
-        self, report: Report, schemas: Mapping[SchemaReference, SchemaText | Problem]
+        self,
+        report: Report,
+        schemas: Mapping[SchemaReference, SchemaText | Problem],
+        code: Code,
     ) -> None:
         self.report = report
         self.schemas = schemas
+        self.code = code
         self.limits: list[Limit] = []
 
     def load(self, root: YamlMap) -> Network | None:
@@ -142,9 +179,8 @@ class _Loader:
         retention = fields.duration("retention", RETENTION_MS, low=_RETENTION_MIN_MS)
         auto_create = fields.boolean("auto_create", default=True)
         streams = self._streams(fields, partitions)
-        drafts, broken = self._drafts(
-            fields, Defaults(window if fields.has("window") else None), set(streams)
-        )
+        defaults = Defaults(window if fields.has("window") else None, self.code)
+        drafts, broken = self._drafts(fields, defaults, set(streams))
         outputs = self._outputs(fields, partitions, {*drafts, *broken}, set(streams))
         fields.finish(_LATER)
         self._topics(name, streams, outputs, (*drafts, *broken))

@@ -15,7 +15,8 @@ from enum import Enum
 from types import MappingProxyType
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.network.model import Expression, ExternalStream, Silence
+from pipeline.network.boxes.python import Python
+from pipeline.network.model import Box, Expression, ExternalStream, Silence
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 
 FORMAT_VERSION = 1
@@ -48,7 +49,7 @@ def state_digest(fragment: Fragment) -> str:
     """
     plain: dict[str, Json] = {
         "inputs": [_canonical(_without_timing(stream)) for stream in fragment.inputs],
-        "boxes": [_canonical(box) for box in fragment.boxes],
+        "boxes": [_canonical(_without_patience(box)) for box in fragment.boxes],
     }
     stateful = fragment.stateful_box
     if fragment.output.corrections and stateful is not None and len(stateful.inputs) > 1:
@@ -83,6 +84,11 @@ def _without_timing(stream: FragmentInput) -> FragmentInput:
     if not isinstance(stream, ExternalStream):
         return stream
     return replace(stream, lateness_ms=0, idle_after_ms=0, silence=Silence.IDLE, ahead_ms=0)
+
+
+def _without_patience(box: Box) -> Box:
+    """A box as if it waited equally long everywhere."""
+    return replace(box, timeout_ms=0) if isinstance(box, Python) else box
 
 
 def _hash(value: Json) -> str:

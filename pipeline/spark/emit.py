@@ -15,9 +15,11 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from pipeline.ids import Incarnation, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden, result_ids
+from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
     DECODED_MARK,
+    Call,
     Check,
     JoinCore,
     Keep,
@@ -280,7 +282,7 @@ def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnati
     carried = (*hidden.PASSED, *((hidden.ID,) if lowered.ids else ()))
     if lowered.ids:
         rows = rows.withColumn(hidden.ID, result_ids.of_record(source, lowered.twin(path)))
-    return _good(_path_observed(_with_steps(rows, path.steps, carried), path))
+    return _good(_walked(rows, path, carried))
 
 
 def _good(rows: DataFrame) -> DataFrame:
@@ -297,8 +299,9 @@ def _port(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
     carried = (hidden.ID,) if lowered.ids and isinstance(lowered.core, JoinCore) else ()
     if carried:
         rows = rows.withColumn(hidden.ID, result_ids.of_record(source, lowered.twin(path)))
-    rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms, carried)
-    return _good(_path_observed(_with_steps(rows, path.steps, carried), path))
+    told_apart = _told_apart(carried, path)
+    rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms, told_apart)
+    return _good(_walked(rows, path, carried))
 
 
 def _boundary_driven(
@@ -335,6 +338,8 @@ def _with_steps(
                 columns = [F.expr(sql).alias(name) for name, sql in step.columns]
                 kept = [F.col(name) for name in always if name != hidden.REASON]
                 rows = rows.select(*kept, reason.alias(hidden.REASON), *columns)
+            case Call():
+                rows = called(rows, step, always)
     return rows
 
 
@@ -351,12 +356,22 @@ def _told(check: Check) -> str:
     return str(Failed(check.origin.box, check.origin.field, check.text))
 
 
-def _path_observed(rows: DataFrame, path: Path) -> DataFrame:
-    """Count what failed in the steps of a path, if anything can."""
-    if not any(step.checks for step in path.steps):
+def _told_apart(carried: tuple[str, ...], path: Path) -> tuple[str, ...]:
+    """What is carried on a path, with all that tells records apart where that is needed."""
+    return tuple(dict.fromkeys((*carried, *hidden.PLACE))) if path.calls else carried
+
+
+def _walked(rows: DataFrame, path: Path, carried: tuple[str, ...]) -> DataFrame:
+    """The rows behind the steps of a path; counts what failed in them, if anything can."""
+    told_apart = _told_apart(carried, path)
+    rows = _with_steps(rows, path.steps, told_apart)
+    if not path.calls and not any(step.checks for step in path.steps):
         return rows
     failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
-    return rows.observe(f"{PATH_METRICS}{path.name}", F.count(F.when(failed, 1)).alias("bad"))
+    which = [checksums().alias("failed")] if path.calls else []
+    counted = F.count(F.when(failed, 1)).alias("bad")
+    rows = rows.observe(f"{PATH_METRICS}{path.name}", counted, *which)
+    return rows.drop(*(set(told_apart) - set(carried)))
 
 
 # --- cores and results ----------------------------------------------------------------------
@@ -404,14 +419,14 @@ def _interval(ms: int) -> str:
 
 def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """Steps on results. A result that fails is kept as JSON of what it was computed from."""
-    rows = rows.withColumn("__failed_on", F.lit(None).cast("string"))
-    carried = ("__failed_on", *((hidden.ID,) if lowered.ids else ()))
+    rows = rows.withColumn(hidden.FAILED_ON, F.lit(None).cast("string"))
+    carried = (hidden.FAILED_ON, *((hidden.ID,) if lowered.ids else ()))
     for step in lowered.after:
         failed = any_failed(step)
         if failed is not None:
             told = F.to_json(F.struct(*[c for c in rows.columns if not c.startswith("__")]))
             failed_on = F.when(F.expr(failed), told)
-            rows = rows.withColumn("__failed_on", F.coalesce(F.col("__failed_on"), failed_on))
+            rows = rows.withColumn(hidden.FAILED_ON, F.coalesce(F.col(hidden.FAILED_ON), failed_on))
         rows = _with_steps(rows, (step,), carried, which=True)
     return rows
 
@@ -428,7 +443,7 @@ def _encoded(rows: DataFrame, lowered: Lowered, *, passed: bool) -> DataFrame:
     partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
     reason = F.col(hidden.REASON)
     if not passed:
-        told = F.col("__failed_on").cast("binary")
+        told = F.col(hidden.FAILED_ON).cast("binary")
         value = F.when(reason.isNull(), value).otherwise(told)
         key = F.when(reason.isNull(), key)
     return rows.select(

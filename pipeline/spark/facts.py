@@ -82,6 +82,11 @@ class Engine:
             ),
             late=late,
             largest=largest,
+            failed={
+                path.name: int(metrics.get(f"{PATH_METRICS}{path.name}", {}).get("failed") or 0)
+                for path in self.lowered.paths
+                if path.calls
+            },
         )
 
     def records_read(self) -> int:

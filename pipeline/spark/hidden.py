@@ -5,6 +5,8 @@ from enum import Enum
 
 from pipeline.lanes import dead_letters
 
+PREFIX = "__"
+"""What all of them begin with, and no column of a user's."""
 TOPIC = "__topic"
 PARTITION = "__partition"
 OFFSET = "__offset"
@@ -25,6 +27,13 @@ WATERMARK = "__watermark"
 ID = "__id"
 """What a result is told apart by; a column only where the output can be corrected."""
 
+FAILED_ON = "__failed_on"
+"""JSON of what a result could not be computed from; a column only behind a stateful box."""
+GIVEN = "__given"
+"""What a function was given that then failed, for a moment."""
+
+PLACE = (TOPIC, PARTITION, OFFSET)
+"""What a record is told apart by, where functions decide."""
 ORIGINAL = (TOPIC, PARTITION, OFFSET, KEY, VALUE, KAFKA_TIME, HEADERS)
 """What a dead letter is made of."""
 PASSED = (PARTITION, KEY)

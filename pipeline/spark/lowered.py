@@ -13,11 +13,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from pipeline.ids import SchemaId, StreamName, TopicName
+from pipeline.ids import BoxName, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
+from pipeline.user_code.function import Function
 
 DECODED_MARK = "__decoded"
 """A field with a default, added to the reader schema: null after decoding means it failed."""
@@ -129,7 +130,17 @@ class Project:
     checks: tuple[Check, ...]
 
 
-Step = Keep | Project
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Hand the rows to a function of the user's; set aside those for which it fails."""
+
+    box: BoxName
+    function: Function
+
+    checks = ()
+
+
+Step = Keep | Project | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +159,11 @@ class Path:
     name: str
     steps: tuple[Step, ...]
     first: bool
+
+    @property
+    def calls(self) -> bool:
+        """Whether a row may fail for a reason that is not in the plan: a function says so."""
+        return any(isinstance(step, Call) for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Running one Spark query in the thread that asks for it, until it ends or is told to stop."""
 
 import logging
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from pipeline.errors import MedusaError, RefusedError, RetryError
 from pipeline.spark.facts import Engine
+from pipeline.spark.function_task import SIGN
 from pipeline.spark.lowered import Lowered
 
 START_DEADLINE_S = 60.0
@@ -188,6 +190,9 @@ _DAMAGED_LOG = (
 )
 
 
+_OF_FUNCTION = re.compile(rf"{re.escape(SIGN)} (.*)")
+
+
 def lost_data(error: SparkError) -> bool:
     """Whether a topic no longer held what had to be read."""
     text = str(error)
@@ -207,6 +212,10 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
             hint="its retention overtook the lane, or the topic was made again; the log of the "
             "node names the partition and the offsets",
         )
+    if (trouble := _OF_FUNCTION.search(text)) is not None:
+        hint = "mend it and deploy; what it needs has to be installed on the node. Then `medusa "
+        hint += "pause` and `medusa resume` the fragment: nothing is lost"
+        return RefusedError(trouble[1], hint=hint)
     inside = folder is None or _IN_BATCH in text
     of_log = not inside and (str(folder) in text or any(sign in text for sign in _DAMAGED_LOG))
     if of_log or any(sign in text for sign in _DAMAGED_STATE):

@@ -60,6 +60,8 @@ class Rebuilding:
             wrong.append(f"watermark {facts.eviction_ms} instead of {self.start.eviction_ms}")
         if facts.late:
             wrong.append("rows counted as late")
+        if any(facts.failed.values()):
+            wrong.append("a function failed for records for which it had not failed before")
         if wrong:
             raise BrokenInvariantError(f"the rebuilt state is not right: {'; '.join(wrong)}")
 

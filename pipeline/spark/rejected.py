@@ -1,7 +1,9 @@
 """What goes to the dead letters: a record, or a result that could not be computed."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pipeline.errors import RetryError
 from pipeline.ids import (
     BoxName,
     Millis,
@@ -12,6 +14,8 @@ from pipeline.ids import (
 )
 from pipeline.lanes.dead_letters import Context, attempt_of
 from pipeline.names import FragmentNames
+from pipeline.spark.functions import checksum
+from pipeline.spark.hidden import Reason
 from pipeline.spark.reasons import Why, failed
 
 
@@ -49,6 +53,27 @@ class Rejected:
             event_time_ms=self.why.event_time_ms,
             closed_ms=self.why.closed_ms,
             attempt=attempt_of(self.headers) if self.topic == names.redrive else 1,
+        )
+
+
+def check_decided_alike(failed: Mapping[str, int], rejected: Iterable[Rejected]) -> None:
+    """Make sure that the functions of users have refused the same records twice.
+
+    Args:
+        failed: see `BatchFacts`: what failed when the batch was computed.
+        rejected: what was found when it was looked at again.
+
+    Raises:
+        RetryError: they have not; nothing was written.
+    """
+    again = dict.fromkeys(failed, 0)
+    for one in rejected:
+        if one.port in again and one.why.reason is Reason.EVALUATION_FAILED:
+            again[one.port] += checksum(one.topic, one.partition, one.offset)
+    if again != dict(failed):
+        raise RetryError(
+            "a function failed for other records when it was called again",
+            hint="a function of a Python box has to give the same for the same row, always",
         )
 
 

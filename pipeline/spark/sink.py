@@ -50,7 +50,7 @@ from pipeline.spark.ports import (
     Topics,
     Transactions,
 )
-from pipeline.spark.rejected import Rejected, failed_result
+from pipeline.spark.rejected import Rejected, check_decided_alike, failed_result
 from pipeline.spark.results import Results
 
 COMMIT_DEADLINE_S = 60.0
@@ -283,6 +283,7 @@ class Sink:
         if not facts.bad and late_ms is None:
             return []
         rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
+        check_decided_alike(facts.failed, rejected)
         derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
         for record in rejected:
             if record.why.reason.value in LATENESS and record.input in derived:

@@ -4,7 +4,7 @@ A new kind of box or network is one more file in `cases/` and one more line in i
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -69,6 +69,7 @@ class Case:
         columns: what the rows of each checked box are.
         settle_ms: how far beyond the last record event time has to go for all results to come.
         per_second: how many records are fed in a second.
+        files: what lies beside the document, besides its schemas → the text.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Case:
     columns: Mapping[str, Columns]
     settle_ms: int = 10_000
     per_second: int = 100
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def stream(self, name: str) -> Stream:
         """The external stream of a name."""

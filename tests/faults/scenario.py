@@ -101,7 +101,8 @@ class _Fed:
 
 def _begin(world: World, case: Case, network: str, random: Random) -> _Fed:
     schemas = {f"{stream.name}.avsc": json.dumps(stream.schema) for stream in case.streams}
-    plan = world.deploy(network, case.document.replace("{name}", network), schemas)
+    files = {**schemas, **case.files}
+    plan = world.deploy(network, case.document.replace("{name}", network), files)
     feeder = Feeder(
         world.stack.kafka_bootstrap_servers,
         case,

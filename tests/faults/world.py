@@ -161,11 +161,11 @@ class World:
 
     # --- networks -----------------------------------------------------------------------------
 
-    def deploy(self, network: str, document: str, schemas: Mapping[str, str]) -> Plan:
-        """Deploy a document with its schemas by file name."""
+    def deploy(self, network: str, document: str, files: Mapping[str, str]) -> Plan:
+        """Deploy a document with the files that it names."""
         folder = self.folder / "documents" / network
         folder.mkdir(parents=True)
-        for file, text in schemas.items():
+        for file, text in files.items():
             (folder / file).write_text(text)
         path = folder / "network.yaml"
         path.write_text(document)

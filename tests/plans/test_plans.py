@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.ids import ParticipantId
-from pipeline.network.document import SchemaText, load, schema_references
+from pipeline.network.document import (
+    SchemaText,
+    code_references,
+    load,
+    read,
+    schema_references,
+)
 from pipeline.planner.explain import explain
 from pipeline.planner.planner import plan
 
@@ -24,7 +30,11 @@ def _explained(document: Path) -> str:
         reference: SchemaText((document.parent / reference.value).read_text(), reference.value)
         for reference in schema_references(text, document.name)
     }
-    return explain(plan(load(text, document.name, schemas), ParticipantId("local")))
+    code = {
+        reference.box: (document.parent / reference.file).read_text()
+        for reference in code_references(read(text, document.name))
+    }
+    return explain(plan(load(text, document.name, schemas, code), ParticipantId("local")))
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

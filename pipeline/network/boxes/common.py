@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pipeline.errors import Problem
 from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network.coercion import is_orderable
@@ -43,9 +44,15 @@ class StreamFacts:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the document says for all boxes. `window_ms`: the size of windows, None: not said."""
+    """What a box is read with, beside what is written in it.
+
+    Args:
+        window_ms: the size of windows that the document says for all boxes; None: not said.
+        code: box → the text of the Python file that it names, or why there is none.
+    """
 
     window_ms: int | None
+    code: Mapping[BoxName, str | Problem] = field(default_factory=dict)
 
 
 class Draft(Protocol):

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Mapping
 
 from pipeline.ids import BoxName
-from pipeline.network.boxes import aggregate, filter, join, map, union  # noqa: A004 - kinds, not built-ins
+from pipeline.network.boxes import (
+    aggregate,
+    filter,  # noqa: A004 - a kind, not the built-in
+    join,
+    map,  # noqa: A004 - a kind, not the built-in
+    python,
+    union,
+)
 from pipeline.network.boxes.common import Defaults, Draft
 from pipeline.network.fields import Fields
 
@@ -13,5 +20,6 @@ KINDS: Mapping[str, Callable[[BoxName, Fields, Defaults], Draft | None]] = {
     aggregate.Aggregate.kind: aggregate.read,
     join.Join.kind: join.read,
     union.Union.kind: union.read,
+    python.Python.kind: python.read,
 }
 """The word in the document → how such a box is read."""

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from pipeline.network.model import Box
-from pipeline.planner.boxes import aggregate, join, union
+from pipeline.planner.boxes import aggregate, join, python, union
 from pipeline.planner.boxes import filter as filter_box
 from pipeline.planner.boxes import map as map_box
 from pipeline.planner.boxes.words import Facts, Words
@@ -17,6 +17,7 @@ KINDS: Mapping[str, Words[Any]] = MappingProxyType(
         "filter": filter_box.WORDS,
         "join": join.WORDS,
         "map": map_box.WORDS,
+        "python": python.WORDS,
         "union": union.WORDS,
     }
 )

@@ -8,6 +8,7 @@ written in, and so does a dead letter; limits follow it there. Each fragment cou
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pipeline.network.boxes.python import Python
 from pipeline.network.model import ExternalStream
 from pipeline.planner.columns import expressions
 from pipeline.planner.draft import Draft
@@ -34,3 +35,6 @@ def _refusing(fragment: Fragment) -> Iterator[str]:
             yield stream.name
     for expression in expressions(fragment.boxes):
         yield expression.origin.box
+    for box in fragment.boxes:
+        if isinstance(box, Python):
+            yield box.name

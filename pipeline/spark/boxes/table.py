@@ -5,9 +5,17 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box
-from pipeline.spark.boxes import aggregate, filter, join, map, union  # noqa: A004 - kinds are named so
+from pipeline.spark.boxes import (
+    aggregate,
+    filter,  # noqa: A004 - kinds are named so
+    join,
+    map,  # noqa: A004 - kinds are named so
+    python,
+    union,
+)
 from pipeline.spark.boxes.stateful import LoweredBox
 from pipeline.spark.lowered import Step
 
@@ -19,6 +27,8 @@ def lower_stateless(box: Box) -> tuple[Step, ...]:
             return filter.lower(box)
         case Map():
             return map.lower(box)
+        case Python():
+            return python.lower(box)
         case Union():
             return union.lower(box)
         case _:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tests.faults.case import Case
 from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.join import JOIN
+from tests.faults.cases.python import PYTHON
 from tests.faults.cases.sliding import SLIDING
 from tests.faults.cases.stateless import FILTER, MAP
 from tests.faults.cases.tolls import TOLLS
@@ -17,6 +18,7 @@ CASES: Mapping[str, Case] = {
     for case in (
         FILTER,
         MAP,
+        PYTHON,
         WINDOW,
         WINDOW_WITH_IDLENESS,
         WINDOW_OF_WRONG_CLOCKS,

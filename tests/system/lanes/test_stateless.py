@@ -21,6 +21,60 @@ boxes:
     select: {{sensor: sensor, half: 100 / value, far: 100 / (value - 1000), at: at}}
 outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
 """
+FUNCTIONS = """
+network: functions
+streams:
+  readings: {topic: functions-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 2}
+boxes:
+  rated:
+    python: readings
+    function: rating.py:rate
+    columns: {sensor: STRING NOT NULL, level: INT NOT NULL, told: ARRAY<STRING>}
+    timeout: 2s
+  shown: {map: rated, select: [sensor, level, told]}
+  counts: {aggregate: rated, window: 1s, by: [sensor], compute: {n: count(*), levels: sum(level)}}
+  judged:
+    python: counts
+    function: rating.py:judge
+    columns: {sensor: STRING, n: BIGINT}
+    key: [sensor]
+outputs:
+  shown: {topic: functions-shown, partitions: 2}
+  judged: {topic: functions-judged}
+"""
+RATING = """
+import os, sys, time
+import pyarrow as pa
+import pyarrow.compute as pc
+
+print("a line that is no answer")
+
+def rate(batch):
+    levels = []
+    for value in batch.column("value").to_pylist():
+        print("rated", value)
+        if value == 7:
+            raise ValueError("seven is\\nno value")
+        if value == 8:
+            os._exit(3)
+        if value == 9:
+            time.sleep(3600)
+        if value == 10:
+            sys.exit("ten")
+        levels.append(None if value == 11 else value % 3)
+    kept = [row for row, level in enumerate(levels) if level != 2]
+    return pa.record_batch({
+        "told": [[str(levels[row])] for row in kept],
+        "level": [levels[row] for row in kept],
+        "sensor": batch.column("sensor").take(pa.array(kept, pa.int64())),
+        "__row": kept,
+    })
+
+def judge(batch):
+    if "b" in batch.column("sensor").to_pylist():
+        raise KeyError("b")
+    return batch.select(["n", "sensor"])
+"""
 WITHIN_S = 60.0
 DEAD = "mixed.halved.dlq"
 MICROS = {"type": "long", "logicalType": "timestamp-micros"}
@@ -163,3 +217,50 @@ def test_an_unchanged_deploy_changes_and_restarts_nothing(medusa: Installation) 
     again = medusa.deploy(DOCUMENT.format(name="twice"), {"reading.avsc": READING})
     assert (again.changed, again.version, again.created) == (False, 1, ())
     assert medusa.catalog.revision() == revision
+
+
+def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Installation) -> None:
+    """Whatever a row makes a function do, it alone is a dead letter; the lanes go on."""
+    (medusa.folder / "documents").mkdir(exist_ok=True)
+    (medusa.folder / "documents" / "rating.py").write_text(RATING)
+    medusa.deploy(FUNCTIONS, {"reading.avsc": READING})
+    (medusa.folder / "documents" / "rating.py").unlink()
+    now_ms = int(time.time() * 1000) // 1000 * 1000 - 60_000
+    good = [value for value in range(60) if not 7 <= value <= 11 and value % 3 != 2]
+    for value in (*range(60), 600):
+        at_ms = now_ms + (value * 10 if value < 60 else 30_000)
+        reading = {"sensor": "abc"[value % 3], "value": value, "at": at_ms}
+        encoded = medusa.encoded("functions-in-value", READING, reading)
+        medusa.send("functions-in", encoded, partition=0, key=str(value).encode())
+    medusa.send("functions-in", encoded, partition=1, key=b"600")
+    medusa.producer.flush(10)
+    medusa.wait_for(
+        lambda: len(medusa.records("functions.judged.dlq")) >= 6, "windows", within_s=2 * WITHIN_S
+    )
+    keys = [record.key for record in medusa.records("functions-shown")]
+    assert sorted(keys) == sorted([*(str(value).encode() for value in good), b"600", b"600"])
+    first, *_ = medusa.decoded("functions-shown")
+    assert first == {"sensor": "a", "level": 0, "told": ["0"]}
+    assert medusa.decoded("functions-judged") == [{"sensor": "a", "n": 19}]
+    told = "function cannot be computed: rating.py:"
+    refused = {
+        "7": f"{told}rate: no value (rating.py:13)",
+        "8": f"{told}rate: it ended its process with exit code 3",
+        "9": f"{told}rate: it did not return within 2s",
+        "10": f"{told}rate: SystemExit: ten (rating.py:19)",
+        "11": f"{told}rate: column level is null, and declared NOT NULL",
+    }
+    for box, others in (
+        ("shown", {}),
+        ("judged", {"": f"{told}judge: KeyError: 'b' (rating.py:32)"}),
+    ):
+        said = {
+            (letter.key or b"").decode(): (
+                dict(letter.headers)["medusa.error.message"] or b""
+            ).decode()
+            for letter in medusa.records(f"functions.{box}.dlq")
+        }
+        assert said == {**refused, **others}
+        status = medusa.status("functions", box)
+        assert status is not None
+        assert (status.restarts, status.dead_letters) == (0, len(said))

@@ -9,6 +9,7 @@ from pipeline.builder import Box, Duration, Limit, NetworkBuilder, Stream, Windo
 
 TEXT, WHOLE, REAL, TIME = "text", "whole", "real", "time"
 SCHEMA = "sighting.avsc"
+CODE = "code/rating.py"
 SIGHTING = {
     "car": TEXT,
     "road": TEXT,
@@ -84,7 +85,7 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
 
 def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
     source = draw(st.sampled_from(known))
-    kind = draw(st.sampled_from((_filter, _map, _aggregate, _join, _union)))
+    kind = draw(st.sampled_from((_filter, _map, _aggregate, _join, _union, _python)))
     return kind(draw, name, source, known)
 
 
@@ -164,6 +165,20 @@ def _union(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Kn
     streams = [source.stream, *parts]
     box = boxes.union(name, streams, key=_key(draw, source.columns), dead_letters=draw(limits))
     return Known(box, source.columns)
+
+
+def _python(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    columns = {"p_text": TEXT, "p_whole": WHOLE}
+    box = boxes.python(
+        name,
+        source.stream,
+        function=draw(st.sampled_from((f"{CODE}:rate", "some.module:rate"))),
+        columns={"p_text": "STRING NOT NULL", "p_whole": "INT"},
+        timeout=draw(st.sampled_from((None, "2s", timedelta(milliseconds=100)))),
+        key=_key(draw, columns),
+        dead_letters=draw(limits),
+    )
+    return Known(box, columns)
 
 
 def _key(draw: st.DrawFn, columns: dict[str, str]) -> list[str] | None:

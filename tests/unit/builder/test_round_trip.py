@@ -10,11 +10,12 @@ from pipeline.builder import NetworkBuilder
 from pipeline.network import document, yaml_reader, yaml_writer
 from pipeline.network.document import SchemaText
 from pipeline.network.model import Network
-from tests.unit.builder.networks import SCHEMA, described
+from tests.unit.builder.networks import CODE, SCHEMA, described
 
 SIGHTING = (
     Path(pipeline.__file__).parent / "projects" / "tolls" / "schemas" / "sighting.avsc"
 ).read_text(encoding="utf-8")
+CODES = {CODE: "def rate(batch):\n    return batch\n"}
 SEVERAL = settings(max_examples=60, deadline=None)
 
 
@@ -24,14 +25,16 @@ def loaded(text: str) -> Network:
         reference: SchemaText(SIGHTING, reference.value)
         for reference in document.schema_references(text, "network.yaml")
     }
-    return document.load(text, "network.yaml", schemas)
+    references = document.code_references(document.read(text, "network.yaml"))
+    code = {reference.box: CODES[reference.file] for reference in references}
+    return document.load(text, "network.yaml", schemas, code)
 
 
 @SEVERAL
 @given(described())
 def test_a_description_and_its_yaml_are_the_same_network(network: NetworkBuilder) -> None:
     """Every kind of box, every option: built in Python, or loaded from the text that it gives."""
-    assert network.build({SCHEMA: SIGHTING}) == loaded(network.yaml())
+    assert network.build({SCHEMA: SIGHTING}, CODES) == loaded(network.yaml())
 
 
 @SEVERAL

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.records import NetworkVersionRecord
-from pipeline.deploy.documents import read_document, replan
+from pipeline.deploy.documents import deployed_document, read_document, replan
 from pipeline.errors import DocumentError, InputError
 from pipeline.ids import NetworkName, NetworkVersion, ParticipantId
 from pipeline.planner import planner
@@ -73,3 +74,94 @@ def test_a_deployed_version_is_planned_again_without_files(tmp_path: Path) -> No
         deployed_at_ms=NOW,
     )
     assert replan(record, owner) == plan
+
+
+RATED = """
+  rated: {python: sightings, function: code/rating.py:rate, columns: {car: STRING}}
+outputs:"""
+RATING = """
+import pyarrow as pa
+
+def rate(batch):
+    return batch.select(["car"])
+"""
+
+
+def write_rating(folder: Path, text: str) -> Path:
+    """The project with a Python box; its document."""
+    path = write_project(folder, DOCUMENT.replace("\noutputs:", RATED))
+    (folder / "code").mkdir()
+    (folder / "code" / "rating.py").write_text(text)
+    return path
+
+
+def test_the_text_of_a_function_is_deployed_with_the_document(tmp_path: Path) -> None:
+    """The catalog's record gives the same plan when the file is gone."""
+    document = read_document(write_rating(tmp_path, RATING), _nothing)
+    assert document.code == {"rated": RATING}
+    owner = ParticipantId("us")
+    plan = planner.plan(document.network, owner)
+    record = NetworkVersionRecord(
+        network=NetworkName("cars"),
+        version=NetworkVersion(1),
+        document=document.text,
+        schemas=tuple(document.schemas.items()),
+        digest=plan_digest(plan),
+        deployed_at_ms=NOW,
+        code=tuple(document.code.items()),
+    )
+    (tmp_path / "code" / "rating.py").unlink()
+    stored = decode(NetworkVersionRecord, encode(record), "/x")
+    assert deployed_document(stored).code == document.code
+    assert replan(stored, owner) == plan
+
+
+def test_a_missing_python_file_names_those_that_exist(tmp_path: Path) -> None:
+    """The message has the line, and the files nearby."""
+    path = write_rating(tmp_path, RATING)
+    (tmp_path / "code" / "rating.py").rename(tmp_path / "code" / "ratings.py")
+    with pytest.raises(DocumentError) as caught:
+        read_document(path, _nothing)
+    (problem,) = caught.value.problems
+    assert "code/rating.py cannot be read: No such file" in problem.message
+    assert problem.choices == ("code/ratings.py",)
+    assert problem.box == "rated"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "import no_such_thing",
+            "code/rating.py:rate cannot be loaded: ModuleNotFoundError: No module named",
+            "what it imports has to be installed",
+        ),
+        (
+            "def rate(): ...",
+            "cannot be loaded: TypeError: rate has to take one argument, the record batch",
+            "",
+        ),
+        (
+            "def rate(batch):\n    return batch",
+            "called with a batch without rows: it returned a column ",
+            "it has to return car STRING",
+        ),
+        (
+            "def rate(batch):\n    return batch.column('cat')",
+            "called with a batch without rows: KeyError: ",
+            "it has to return car STRING",
+        ),
+    ],
+)
+def test_a_function_is_tried_before_anything_is_deployed(
+    tmp_path: Path, text: str, message: str, hint: str
+) -> None:
+    """What is wrong with it is a mistake in the document, with its line."""
+    path = write_rating(tmp_path, text)
+    with pytest.raises(DocumentError) as caught:
+        read_document(path, _nothing)
+    (problem,) = caught.value.problems
+    line = path.read_text().splitlines().index(RATED.splitlines()[1]) + 1
+    assert (problem.file, problem.line, problem.box) == (str(path), line, "rated")
+    assert message in problem.message
+    assert hint in problem.hint

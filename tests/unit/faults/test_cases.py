@@ -54,6 +54,8 @@ def test_a_case_is_a_network_whose_checked_boxes_write_topics(case: Case, tmp_pa
     """The document plans, with the case's schemas, under a name that the run chooses."""
     for stream in case.streams:
         (tmp_path / f"{stream.name}.avsc").write_text(json.dumps(stream.schema))
+    for file, text in case.files.items():
+        (tmp_path / file).write_text(text)
     path = tmp_path / "network.yaml"
     path.write_text(case.document.replace("{name}", "net"))
     document = read_document(path, lambda _: None)

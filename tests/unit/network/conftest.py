@@ -7,7 +7,13 @@ import pytest
 
 import pipeline
 from pipeline.errors import DocumentError
-from pipeline.network.document import SchemaText, load, schema_references
+from pipeline.network.document import (
+    SchemaText,
+    code_references,
+    load,
+    read,
+    schema_references,
+)
 from pipeline.network.model import Network
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import (
@@ -19,7 +25,7 @@ from pipeline.network.types import (
     Scalar,
     StructType,
 )
-from tests.unit.network.described import HEAD, SCHEMAS, BoxOf, WrongWith
+from tests.unit.network.described import CODE, HEAD, SCHEMAS, BoxOf, WrongWith
 
 TOLLS = Path(pipeline.__file__).parent / "projects" / "tolls"
 
@@ -73,7 +79,11 @@ def load_text(sighting: str) -> LoadDocument:
             reference: SchemaText(given.get(reference.value, sighting), reference.value)
             for reference in references
         }
-        return load(text, "network.yaml", texts)
+        code = {
+            reference.box: given.get(reference.file, CODE)
+            for reference in code_references(read(text, "network.yaml"))
+        }
+        return load(text, "network.yaml", texts, code)
 
     return loaded
 

@@ -26,6 +26,7 @@ ODD = json.dumps(
     }
 )
 SCHEMAS = {"odd.avsc": ODD}
+CODE = "def classify(batch):\n    return batch\n"
 
 BoxOf = Callable[[str], Box]
 WrongWith = Callable[[str], list[str]]

@@ -16,13 +16,14 @@ from tests.unit.planner.networks import (
     joined,
     mapped,
     network,
+    python,
     united,
 )
 
 WINDOW = 10
 ALL_WINDOWS: tuple[Window, ...] = (TumblingWindow(WINDOW, 0), SlidingWindow(WINDOW, 2, 4))
 WINDOWS = st.sampled_from(ALL_WINDOWS)
-KINDS = ("filter", "filter", "map", "aggregate", "join", "twins", "union")
+KINDS = ("filter", "filter", "map", "aggregate", "join", "twins", "union", "python")
 SOURCE = external("s0", column("a"), column("b"))
 
 Stream = ExternalStream | Box
@@ -62,18 +63,24 @@ def rows(draw: st.DrawFn, of: Network) -> dict[str, list[Row]]:
 def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -> list[Box]:
     recent = st.sampled_from(streams[-3:]) | st.sampled_from(streams)
     source = draw(recent)
-    if kind == "filter":
-        return [filtered(name, source, f"`{_column(draw, source)}` > {draw(st.integers(-1, 1))}")]
-    if kind == "map":
-        plain = {f"m{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(1, 3)))}
-        return [mapped(name, source, {**plain, "sum": f"`{_column(draw, source)}` + 1"})]
-    if kind == "aggregate":
-        return [_aggregate(draw, name, source, "n")]
-    if kind == "twins":
-        return _twins(draw, name, source)
-    if kind == "union":
-        return _union(draw, name, source, streams)
-    return [_join(draw, name, source, draw(recent))]
+    match kind:
+        case "filter":
+            where = f"`{_column(draw, source)}` > {draw(st.integers(-1, 1))}"
+            boxes: list[Box] = [filtered(name, source, where)]
+        case "map":
+            plain = {f"m{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(1, 3)))}
+            boxes = [mapped(name, source, {**plain, "sum": f"`{_column(draw, source)}` + 1"})]
+        case "aggregate":
+            boxes = [_aggregate(draw, name, source, "n")]
+        case "twins":
+            boxes = _twins(draw, name, source)
+        case "union":
+            boxes = _union(draw, name, source, streams)
+        case "python":
+            boxes = [python(name, source)]
+        case _:
+            boxes = [_join(draw, name, source, draw(recent))]
+    return boxes
 
 
 def _union(draw: st.DrawFn, name: str, source: Stream, streams: tuple[Stream, ...]) -> list[Box]:

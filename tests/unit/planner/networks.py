@@ -8,6 +8,7 @@ from pipeline.network.boxes.aggregate import Aggregate, Aggregation
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from pipeline.network.model import (
@@ -124,6 +125,18 @@ def united(name: str, *sources: ExternalStream | Box) -> Union:
         tuple(StreamName(source.name) for source in sources),
         sources[0].columns,
         None,
+    )
+
+
+def python(name: str, source: ExternalStream | Box) -> Python:
+    """Twice the first number of a row that has one; `evaluate.py` says it in plain Python."""
+    return Python(
+        BoxName(name),
+        StreamName(source.name),
+        function="numbers.py:double",
+        source="def double(batch): ...",
+        columns=(column("twice"),),
+        timeout_ms=10_000,
     )
 
 

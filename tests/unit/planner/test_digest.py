@@ -12,7 +12,7 @@ from pipeline.network.types import Columns
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from tests.unit.planner.networks import OWNER, column, external, filtered, joined, network
+from tests.unit.planner.networks import OWNER, column, external, filtered, joined, network, python
 
 SOURCE = external("s", column("a"))
 KEPT = filtered("kept", SOURCE, "`a` > 1")
@@ -78,6 +78,31 @@ def test_ids_belong_to_the_state_of_a_join_alone() -> None:
     pairs = joined("pairs", SOURCE, SOURCE, (("a", "a"),), {"a": "`left`.`a`"})
     base = network((SOURCE,), (pairs,), ("pairs",))
     assert state_digest(_fragment(_corrected(base))) != state_digest(_fragment(base))
+
+
+def _calling(**changes: object) -> Fragment:
+    box = replace(python("doubled", SOURCE), **changes)  # type: ignore[arg-type]  # keywords
+    return _fragment(network((SOURCE,), (box,), ("doubled",)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source": "def double(batch): ... # otherwise"},
+        {"function": "numbers.py:triple"},
+        {"columns": (column("thrice"),)},
+    ],
+)
+def test_another_function_is_another_box(changes: dict[str, object]) -> None:
+    """So is one whose text has changed; its state does not fit either."""
+    assert fragment_digest(_calling(**changes)) != fragment_digest(_calling())
+    assert state_digest(_calling(**changes)) != state_digest(_calling())
+
+
+def test_patience_with_a_function_is_no_part_of_the_state() -> None:
+    """The fragment starts again, and goes on where it stood."""
+    assert fragment_digest(_calling(timeout_ms=1)) != fragment_digest(_calling())
+    assert state_digest(_calling(timeout_ms=1)) == state_digest(_calling())
 
 
 def test_plan_digest_covers_topics() -> None:

@@ -4,7 +4,8 @@ import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 
-from pipeline.errors import MedusaError, RetryError
+from pipeline.errors import MedusaError, RefusedError, RetryError
+from pipeline.spark.function_task import SIGN
 from pipeline.spark.query import DamagedCheckpointError, LostDataError, from_spark
 
 FOLDER = Path("/data/checkpoints/net/box/epoch-1")
@@ -52,3 +53,13 @@ def test_a_task_that_fails_in_a_batch_is_told_in_javas_words() -> None:
         "the query failed: org.apache.spark.SparkException: Job aborted: "
         "java.lang.OutOfMemoryError: heap"
     )
+
+
+@pytest.mark.parametrize("folder", [None, FOLDER])
+def test_a_function_that_cannot_be_called_is_told_as_such(folder: Path | None) -> None:
+    """In one line out of a trace; trying again by itself would not help."""
+    said = "box rated: rating.py:rate: cannot be loaded on this node: No module named 'x'"
+    text = f"Traceback:\n  File x\npipeline.spark.function_task.FunctionError: {SIGN} {said}\n\tat"
+    found = from_spark(PySparkException(text), folder)
+    assert type(found) is RefusedError
+    assert found.message == said

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.errors import RetryError
 from pipeline.ids import (
     FragmentName,
     Millis,
@@ -13,9 +14,10 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.names import FragmentNames
+from pipeline.spark.functions import checksum
 from pipeline.spark.hidden import Reason
 from pipeline.spark.reasons import Why
-from pipeline.spark.rejected import Rejected
+from pipeline.spark.rejected import Rejected, check_decided_alike
 
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("net"), FragmentName("moving"))
 RECORD = Rejected(
@@ -37,3 +39,28 @@ def test_only_a_record_of_the_redrive_topic_was_tried_before(topic: str, attempt
     """Such a header of an input's record is somebody else's."""
     record = replace(RECORD, topic=TopicName(topic))
     assert record.context(NAMES, NetworkVersion(1)).attempt == attempt
+
+
+def refused(offset: int, port: str = "only", reason: Reason = Reason.EVALUATION_FAILED) -> Rejected:
+    """A record that a function has refused."""
+    why = Why(reason, "told", box="rated", field="function")
+    return replace(RECORD, offset=Offset(offset), port=port, why=why)
+
+
+def summed(*offsets: int) -> int:
+    """What a query says of records that failed in it."""
+    return sum(checksum(RECORD.topic, RECORD.partition, Offset(offset)) for offset in offsets)
+
+
+def test_functions_that_refuse_the_same_records_twice_are_believed() -> None:
+    """Whatever else was refused, or came late."""
+    others = [RECORD, refused(9, reason=Reason.LATE), refused(9, "left.2")]
+    check_decided_alike({"only": summed(5, 7)}, [refused(7), refused(5), *others])
+    check_decided_alike({}, [refused(7), *others])
+
+
+@pytest.mark.parametrize("again", [(5,), (5, 8), (5, 7, 8), ()])
+def test_a_function_that_decides_otherwise_is_noticed(again: tuple[int, ...]) -> None:
+    """Fewer, more or others: nothing may be written, since a row would be lost or come twice."""
+    with pytest.raises(RetryError, match="failed for other records when it was called again"):
+        check_decided_alike({"only": summed(5, 7)}, [refused(offset) for offset in again])

@@ -4,7 +4,7 @@ from pipeline.network.model import Limit, Network, Origin
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from tests.unit.planner.networks import OWNER, column, external, filtered, mapped, network
+from tests.unit.planner.networks import OWNER, column, external, filtered, mapped, network, python
 
 SOURCE = external("s", column("a"))
 MOVING = filtered("moving", SOURCE, "`a` > 0")
@@ -36,6 +36,14 @@ def test_a_limit_goes_to_each_fragment_that_reads_the_stream_or_computes_the_box
     found = _fragments(*limits)
     assert found["fast"].limits == limits[:2]
     assert found["slow"].limits == limits
+
+
+def test_a_limit_of_a_function_goes_where_it_is_called() -> None:
+    """It has no expression that could fail, and refuses records all the same."""
+    asked = network((SOURCE,), (python("doubled", SOURCE), MOVING), ("doubled", "moving"))
+    limit = Limit("doubled", 5)
+    found = plan(replace(asked, limits=(limit,)), OWNER).fragments
+    assert {str(f.name): f.limits for f in found} == {"doubled": (limit,), "moving": ()}
 
 
 def test_a_changed_limit_is_another_plan_and_the_same_state() -> None:

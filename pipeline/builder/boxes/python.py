@@ -1,0 +1,33 @@
+"""python: a function over the rows of a stream."""
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.builder.options import Duration, Limit
+from pipeline.builder.streams import Box, Stream, add_box
+
+
+def python(
+    name: str,
+    stream: Stream,
+    *,
+    function: str,
+    columns: Mapping[str, str],
+    timeout: Duration | None = None,
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Box:
+    """Compute rows by a pure function from a record batch to a record batch.
+
+    Args:
+        name: the box's name.
+        stream: what it reads.
+        function: `alerts.py:classify`, a function in a file, relative to the file that is
+            deployed; or `package.module:classify`, one that every node can import.
+        columns: names of the columns that it returns → types, such as `DECIMAL(10,2)` or `STRING
+            NOT NULL`.
+        timeout: how long one call may take; 10 s.
+        key: the columns that make the Kafka key of its output; the input's, if left out.
+        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+    """
+    content = {"python": stream, "function": function, "columns": columns, "timeout": timeout}
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

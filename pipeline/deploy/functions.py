@@ -1,0 +1,65 @@
+"""Tries the functions that a network names, before anything is deployed.
+
+Each is loaded in a child process and called with a batch that has no rows. So it is known that it
+can be imported here, takes a batch, and returns the columns that are declared. What it makes of
+rows is seen when there are some.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pipeline.errors import Problem, RetryError
+from pipeline.ids import BoxName
+from pipeline.network.boxes.python import Python
+from pipeline.network.model import Network
+from pipeline.user_code.arrow import arrow_schema
+from pipeline.user_code.caller import Caller, CallError, LoadError, StartError
+from pipeline.user_code.function import Function
+
+
+def try_functions(network: Network, file: str, lines: Mapping[BoxName, int]) -> tuple[Problem, ...]:
+    """What is wrong with the functions of a network's boxes.
+
+    Args:
+        network: the checked network.
+        file: its document.
+        lines: where each box names its function, as far as that is known.
+
+    Raises:
+        RetryError: a process did not start in time.
+    """
+    streams = network.by_name()
+    found = []
+    for box in network.boxes:
+        if isinstance(box, Python):
+            given = arrow_schema(streams[box.input].columns)
+            wrong = _wrong(box, given)
+            if wrong is not None:
+                found.append(replace(wrong, file=file, line=lines.get(box.name, 0), box=box.name))
+    return tuple(found)
+
+
+def _wrong(box: Python, given: pa.Schema) -> Problem | None:
+    empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in given], schema=given)
+    try:
+        with Caller(Function(box.function, box.source, box.columns, box.timeout_ms)) as caller:
+            caller.load()
+            caller.call(empty)
+    except LoadError as error:
+        hint = (
+            "a file travels alone, and modules are looked for where Medusa is installed: what it "
+            "imports has to be installed there, on every node"
+            if "ModuleNotFoundError" in str(error)
+            else ""
+        )
+        message = f"{box.function} cannot be loaded: {error}"
+        return Problem(message, hint=hint)
+    except CallError as error:
+        message = f"{box.function}, called with a batch without rows: {error}"
+        hint = f"it has to return {', '.join(map(str, box.columns))}"
+        return Problem(message, hint=hint)
+    except StartError as error:
+        raise RetryError(f"{box.function} could not be tried: {error}") from error
+    return None

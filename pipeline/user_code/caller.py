@@ -1,0 +1,233 @@
+"""Calls a function in a child process that may raise, hang, or end at any time."""
+
+import base64
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from types import TracebackType
+from typing import Final, Self
+
+import pyarrow as pa
+
+from pipeline import durations
+from pipeline.user_code import child
+from pipeline.user_code.arrow import arrow_schema
+from pipeline.user_code.function import Function
+from pipeline.user_code.messages import HEAD, Kind, decoded, encoded
+
+START_S: Final = 60.0
+"""How long Python itself may take to start on a busy machine."""
+GRACE_S: Final = 10.0
+"""How much longer than the function may take we wait for its process, before we end it."""
+_CHUNK: Final = 1 << 20
+
+
+class CallError(Exception):
+    """A call did not give rows; the text says why, in one line."""
+
+
+class RaisedError(CallError):
+    """The function raised, or returned something else than it had to."""
+
+
+class EndedError(CallError):
+    """The function did not come back in time, or ended its process."""
+
+
+class LoadError(Exception):
+    """There is no such function here, or the file or module of it cannot be run."""
+
+
+class StartError(Exception):
+    """The child process did not start in time; nothing is known about the function."""
+
+
+class Caller:
+    """One function and the process that it runs in, started when it is needed.
+
+    Not safe for two threads at once.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._child: _Child | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def call(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What the function returns for a batch: see `contract.py`.
+
+        Raises:
+            CallError: it did not return that; the next call is made in a new process if need be.
+            LoadError: it cannot be called at all.
+            StartError: its process did not start.
+        """
+        if self._child is None:
+            self._child = self._started()
+        try:
+            return self._rows(self._child, batch)
+        except EndedError:
+            self.close()
+            raise
+
+    def load(self) -> None:
+        """Make sure that there is such a function.
+
+        Raises:
+            LoadError, StartError: see `call`.
+        """
+        if self._child is None:
+            self._child = self._started()
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    def _rows(self, child: "_Child", batch: pa.RecordBatch) -> pa.RecordBatch:
+        within_s = self._function.timeout_ms / 1000 + GRACE_S
+        try:
+            kind, content = child.ask(Kind.ROWS, encoded(batch), within_s)
+            if kind is Kind.ROWS:
+                return decoded(content)
+        except (EOFError, OSError, ValueError) as error:
+            raise EndedError(self._how(child)) from error
+        raise RaisedError(content.decode("utf-8", "replace"))
+
+    def _started(self) -> "_Child":
+        function = self._function
+        schema = arrow_schema(function.columns).serialize().to_pybytes()
+        content = {
+            "name": function.name,
+            "source": function.source,
+            "columns": base64.b64encode(schema).decode(),
+            "timeout_ms": function.timeout_ms,
+        }
+        child = _Child()
+        try:
+            within_s = START_S + function.timeout_ms / 1000
+            kind, answer = child.ask(Kind.LOAD, json.dumps(content).encode(), within_s)
+        except TimeoutError as error:
+            child.end()
+            raise StartError(f"Python did not start within {START_S:g} s") from error
+        except (EOFError, OSError, ValueError) as error:
+            how = self._how(child)
+            child.end()
+            raise LoadError(f"while it was loaded, {how}") from error
+        if kind is not Kind.READY:
+            child.end()
+            raise LoadError(answer.decode("utf-8", "replace"))
+        return child
+
+    def _how(self, child: "_Child") -> str:
+        """How a process ended; one that still runs is ended now."""
+        code = child.end()
+        if code in (-signal.SIGALRM, None):
+            return f"it did not return within {durations.format(self._function.timeout_ms)}"
+        if code < 0:
+            return f"its process was ended by {signal.Signals(-code).name}"
+        return f"it ended its process with exit code {code}"
+
+
+class _Child:
+    """A process and the two pipes to it."""
+
+    def __init__(self) -> None:
+        requests, self._to = os.pipe()
+        self._from, answers = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-P", "-m", child.__name__, str(requests), str(answers)],
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr.fileno() if _has_stderr() else None,
+                pass_fds=(requests, answers),
+                start_new_session=True,
+            )
+        finally:
+            os.close(requests)
+            os.close(answers)
+        os.set_blocking(self._to, False)
+        os.set_blocking(self._from, False)
+
+    def ask(
+        self, kind: Kind, content: pa.Buffer | bytes, within_s: float
+    ) -> tuple[Kind, bytearray]:
+        """Send a message; the answer.
+
+        Raises:
+            TimeoutError: there was none in time.
+            EOFError, OSError, ValueError: the process is gone, or said something else.
+        """
+        ends_at = time.monotonic() + within_s
+        self._write(memoryview(HEAD.pack(kind.value, len(content))), ends_at)
+        self._write(memoryview(content), ends_at)
+        answer, length = HEAD.unpack(self._read(HEAD.size, ends_at))
+        return Kind(answer), self._read(length, ends_at)
+
+    def end(self) -> int | None:
+        """End it, with whatever it has started; its exit code, None if it was still running."""
+        code = self._ended_within(GRACE_S if self._hung_up() else 0)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._to, self._from):
+            with contextlib.suppress(OSError):
+                os.close(pipe)
+        return code
+
+    def _hung_up(self) -> bool:
+        """Whether the other end of the answers is closed, so that its end is near."""
+        poll = select.poll()
+        poll.register(self._from, select.POLLIN)
+        return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+    def _ended_within(self, seconds: float) -> int | None:
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _write(self, content: memoryview, ends_at: float) -> None:
+        while content:
+            self._await(self._to, select.POLLOUT, ends_at)
+            with contextlib.suppress(BlockingIOError):
+                content = content[os.write(self._to, content[:_CHUNK]) :]
+
+    def _read(self, length: int, ends_at: float) -> bytearray:
+        content = bytearray()
+        while len(content) < length:
+            self._await(self._from, select.POLLIN, ends_at)
+            part = os.read(self._from, min(length - len(content), _CHUNK))
+            if not part:
+                raise EOFError
+            content += part
+        return content
+
+    def _await(self, pipe: int, event: int, ends_at: float) -> None:
+        poll = select.poll()
+        poll.register(pipe, event)
+        if not poll.poll(max(0.0, ends_at - time.monotonic()) * 1000):
+            raise TimeoutError
+
+
+def _has_stderr() -> bool:
+    try:
+        sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return False
+    return True

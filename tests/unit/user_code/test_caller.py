@@ -1,0 +1,224 @@
+"""Functions in real child processes: whatever they do, the caller goes on."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline.network import type_text
+from pipeline.user_code import caller
+from pipeline.user_code.caller import (
+    Caller,
+    EndedError,
+    LoadError,
+    RaisedError,
+    StartError,
+)
+from pipeline.user_code.function import Function
+from tests.conftest import WaitFor
+
+SOURCE = """
+import os, sys, time
+import pyarrow as pa
+
+class Odd(Exception):
+    def __str__(self):
+        raise RuntimeError("cannot be shown")
+
+def do(batch):
+    '''Does what the first row says.'''
+    for what in batch.column("what").to_pylist()[:1]:
+        if what == "raise":
+            raise ValueError("first line\\nlast line")
+        if what == "long":
+            raise ValueError("x" * 5_000)
+        if what == "odd":
+            raise Odd
+        if what == "exit":
+            sys.exit(3)
+        if what == "end":
+            os._exit(4)
+        if what == "crash":
+            os.abort()
+        if what == "hang":
+            time.sleep(3600)
+        if what == "print":
+            print("no answer")
+            os.write(1, b"nor this")
+            sys.stdout.buffer.write(b"x" * 100_000)
+        if what == "read":
+            sys.stdin.read()
+        if what == "wrong":
+            return batch
+    return pa.record_batch({"made": batch.column("what"), })
+"""
+COLUMNS = (type_text.read_column("made", "STRING NOT NULL"),)
+
+
+def function(
+    name: str = "things.py:do", source: str = SOURCE, timeout_ms: int = 10_000
+) -> Function:
+    """A function of a file."""
+    return Function(name, source, COLUMNS, timeout_ms)
+
+
+def asked(*what: str) -> pa.RecordBatch:
+    """A batch for it."""
+    return pa.record_batch({"what": pa.array(what, pa.string())})
+
+
+def made(calls: Caller, *what: str) -> list[str]:
+    """What came back."""
+    return [row["made"] for row in calls.call(asked(*what)).to_pylist()]
+
+
+def test_rows_go_and_come_in_one_process() -> None:
+    """Many, few and none; what is printed is taken for no answer, and standard input is empty."""
+    with Caller(function()) as calls:
+        assert made(calls, *("x" * 1_000,) * 1_000) == ["x" * 1_000] * 1_000
+        assert made(calls) == []
+        assert made(calls, "print") == ["print"]
+        assert made(calls, "read", "b") == ["read", "b"]
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("raise", "last line (things.py:13)"),
+        ("long", "ValueError: " + "x" * 387 + "… (things.py:15)"),
+        ("odd", "Odd: <exception str() failed> (things.py:17)"),
+        ("exit", "SystemExit: 3 (things.py:19)"),
+        ("wrong", "it returned no column made, only what"),
+    ],
+)
+def test_what_is_raised_is_told_with_its_line(what: str, why: str) -> None:
+    """The last line of a traceback, bounded; the process goes on."""
+    with Caller(function()) as calls:
+        with pytest.raises(RaisedError) as caught:
+            calls.call(asked(what))
+        assert str(caught.value) == why
+        assert made(calls, "good") == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("end", "it ended its process with exit code 4"),
+        ("crash", "its process was ended by SIGABRT"),
+        ("hang", "it did not return within 500ms"),
+    ],
+)
+def test_a_process_that_ends_is_replaced(what: str, why: str) -> None:
+    """A hang is ended by the kernel; the next call begins anew."""
+    with Caller(function(timeout_ms=500)) as calls:
+        with pytest.raises(EndedError) as caught:
+            calls.call(asked(what))
+        assert str(caught.value) == why
+        assert made(calls, "good") == ["good"]
+
+
+def test_a_function_that_hides_from_the_alarm_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for it has a deadline of its own."""
+    monkeypatch.setattr(caller, "GRACE_S", 0.5)
+    source = "import signal, time\ndef do(batch):\n    signal.setitimer(signal.ITIMER_REAL, 0)\n"
+    source += "    time.sleep(3600)\n"
+    calls = Caller(function(source=source, timeout_ms=100))
+    with calls, pytest.raises(EndedError, match="it did not return within 100ms"):
+        calls.call(asked("x"))
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "why"),
+    [
+        ("things.py:do", "def other(b): ...", "AttributeError: there is no do in things.py"),
+        ("things.py:do", "do = 5", "TypeError: do in things.py is a int, not a function"),
+        ("things.py:do", "def do(a, b): ...", "TypeError: do has to take one argument"),
+        ("things.py:do", "def do(", "SyntaxError: '(' was never closed"),
+        ("things.py:do", "import no_such_module", "ModuleNotFoundError: No module named 'no_such"),
+        ("things.py:do", "import os; os._exit(7)", "it ended its process with exit code 7"),
+        ("things.py:do", "while True: pass", "it did not return within 500ms"),
+        ("no_such_module:do", "", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("json:do", "", "AttributeError: there is no do in json"),
+    ],
+)
+def test_what_cannot_be_loaded_is_told(name: str, source: str, why: str) -> None:
+    """Before any row is handed over."""
+    with Caller(function(name, source, timeout_ms=500)) as calls:
+        with pytest.raises(LoadError) as caught:
+            calls.load()
+        assert why in str(caught.value)
+
+
+def test_a_module_that_is_installed_is_called_by_its_name() -> None:
+    """Here one of the standard library, which is no use for batches, and says so."""
+    calls = Caller(function("json:dumps", ""))
+    with calls, pytest.raises(RaisedError, match="TypeError: Object of type RecordBatch is not"):
+        calls.call(asked("x"))
+
+
+def test_a_python_that_does_not_start_is_nobodys_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing is known about the function then."""
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    monkeypatch.setattr(caller, "START_S", 0.2)
+    with Caller(function(timeout_ms=100)) as calls, pytest.raises(StartError):
+        calls.load()
+
+
+def test_nothing_is_left_when_a_caller_is_closed(wait_for: WaitFor) -> None:
+    """Neither the process nor what it has started, nor an open pipe."""
+    source = (
+        "import os, subprocess, pyarrow as pa\n"
+        "def do(batch):\n"
+        "    child = subprocess.Popen(['sleep', '3600'])\n"
+        "    return pa.record_batch({'made': [f'{os.getpid()} {child.pid}'] * batch.num_rows})\n"
+    )
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with Caller(function(source=source)) as calls:
+        pids = made(calls, "x")[0].split()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    wait_for(lambda: not any(runs(pid) for pid in pids), "all are gone")
+
+
+def runs(pid: str) -> bool:
+    """Whether a process runs; one that is over and not yet fetched does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_child_ends_with_whoever_asked_it(wait_for: WaitFor) -> None:
+    """Its requests end then, however that process ended."""
+    program = (
+        "import os, sys\n"
+        "from tests.unit.user_code.test_caller import *\n"
+        "calls = Caller(function(source='import os, pyarrow as pa\\ndef do(b):\\n"
+        '    return pa.record_batch({"made": [str(os.getpid())]})\'))\n'
+        "print(made(calls, 'x')[0], flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    pid = done.stdout.strip()
+    assert pid, done.stderr
+    wait_for(lambda: not runs(pid), "the child is gone")
+
+
+def test_time_is_that_of_one_call() -> None:
+    """Several that are each in time may take longer together."""
+    source = "import time, pyarrow as pa\ndef do(b):\n    time.sleep(0.3)\n"
+    source += "    return pa.record_batch({'made': b.column('what')})\n"
+    since = time.monotonic()
+    with Caller(function(source=source, timeout_ms=800)) as calls:
+        for _ in range(4):
+            made(calls, "x")
+    assert time.monotonic() - since > 0.8

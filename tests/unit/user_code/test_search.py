@@ -1,0 +1,106 @@
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.user_code.caller import CallError
+from pipeline.user_code.search import Failed, GaveUpError, Passed, Patience, tried
+
+
+class Doubling:
+    """Doubles numbers; fails for batches that hold some, and counts its calls."""
+
+    def __init__(self, bad: set[int]) -> None:
+        self.bad = bad
+        self.calls = 0
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Twice each number."""
+        self.calls += 1
+        numbers = batch.column("n").to_pylist()
+        wrong = sorted(self.bad.intersection(numbers))
+        if wrong:
+            raise CallError(f"{wrong[0]} is bad")
+        return pa.record_batch({"twice": [2 * n for n in numbers]})
+
+
+def ticking(seconds: float) -> Iterator[float]:
+    """A clock that is read so often that each call takes so long."""
+    now = 0.0
+    while True:
+        yield now
+        now += seconds
+
+
+def outcome(count: int, call: Doubling) -> tuple[dict[int, int], dict[int, str]]:
+    """What became of each row: results and failures by number."""
+    results: dict[int, int] = {}
+    failed: dict[int, str] = {}
+    patience = Patience(1_000, lambda: 0.0)
+    order: list[int] = []
+    for one in tried(pa.record_batch({"n": list(range(count))}), call, patience):
+        if isinstance(one, Passed):
+            twice = one.rows.column("twice").to_pylist()
+            results |= {one.first + i: value for i, value in enumerate(twice)}
+            order.append(one.first)
+        else:
+            failed[one.row] = one.why
+            order.append(one.row)
+    assert order == sorted(order)
+    return results, failed
+
+
+@given(st.integers(0, 350), st.sets(st.integers(0, 349), max_size=20))
+def test_exactly_the_rows_that_fail_are_found(count: int, bad: set[int]) -> None:
+    """All others pass, in their order, wherever the bad ones lie."""
+    results, failed = outcome(count, Doubling(bad))
+    there = {n for n in bad if n < count}
+    assert failed == {n: f"{n} is bad" for n in there}
+    assert results == {n: 2 * n for n in range(count) if n not in there}
+
+
+def test_one_bad_row_among_many_costs_few_calls() -> None:
+    """All at once, then hundreds, then the rows of the hundred that holds it."""
+    call = Doubling({4_321})
+    assert outcome(10_000, call)[1] == {4_321: "4321 is bad"}
+    assert call.calls == 1 + 100 + 100
+
+
+def test_a_batch_without_rows_calls_nobody() -> None:
+    """There is nothing to ask."""
+    call = Doubling(set())
+    assert outcome(0, call) == ({}, {})
+    assert call.calls == 0
+
+
+@pytest.mark.parametrize(("timeout_ms", "calls"), [(1_000, 60), (10_000, 160)])
+def test_time_that_is_lost_has_a_bound(timeout_ms: int, calls: int) -> None:
+    """A function that hangs for everything gives up, and says what happened last."""
+    clock = ticking(1.0)
+    patience = Patience(timeout_ms, lambda: next(clock))
+    call = Doubling(set(range(10_000)))
+    with pytest.raises(GaveUpError, match="the last one: "):
+        list(tried(pa.record_batch({"n": list(range(10_000))}), call, patience))
+    assert call.calls == calls + 1
+
+
+def test_calls_that_pass_cost_no_patience() -> None:
+    """However long they take."""
+    clock = ticking(1_000.0)
+    patience = Patience(1_000, lambda: next(clock))
+    batch = pa.record_batch({"n": [1]})
+    for _ in range(10):
+        (one,) = tried(batch, Doubling(set()), patience)
+        assert isinstance(one, Passed)
+    with pytest.raises(GaveUpError):
+        list(tried(batch, Doubling({1}), patience))
+
+
+def test_a_row_that_fails_alone_is_told_why() -> None:
+    """The batch of one is not tried twice."""
+    call = Doubling({5})
+    (one,) = tried(pa.record_batch({"n": [5]}), call, Patience(1_000, lambda: 0.0))
+    assert one == Failed(0, "5 is bad")
+    assert call.calls == 1
