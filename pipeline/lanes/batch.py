@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from pipeline.errors import BrokenInvariantError
+from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, SchemaId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
+
+UNLIKE: Final = "a function of a Python box has to give the same for the same row, always"
+"""What to do about one that does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
 
     Raises:
         BrokenInvariantError: it has the number of the written one, but other ends.
+        RetryError: a function of a user decided otherwise about its records this time.
     """
     if marker.batch != facts.batch:
         return False
@@ -68,6 +73,11 @@ def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
                 f"up to {end}",
                 place=f"input {at.input}, topic {at.topic}, partition {at.partition}",
             )
+    if sum(facts.failed.values()) != marker.failed:
+        raise RetryError(
+            f"a function failed for other records of batch {facts.batch} than when it was written",
+            hint=UNLIKE,
+        )
     return True
 
 
@@ -108,4 +118,5 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         state=last.state,
         refused=written.refused,
         letters=last.letters,
+        failed=sum(facts.failed.values()),
     )

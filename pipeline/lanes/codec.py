@@ -46,6 +46,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "state": marker.state,
             **({"refused": _refused(marker.refused)} if marker.refused else {}),
             **({"letters": marker.letters} if marker.letters else {}),
+            **({"failed": marker.failed} if marker.failed else {}),
         },
     )
 
@@ -81,6 +82,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         state=fields.text("state"),
         refused=fields.refused() if "refused" in fields.members else {},
         letters=fields.text("letters") if "letters" in fields.members else "",
+        failed=fields.number("failed") if "failed" in fields.members else 0,
     )
 
 

@@ -49,6 +49,8 @@ class CommitMarker:
         refused: the dead letters of the streams and boxes that have a limit of them.
         letters: Kafka's id of the topic whose dead letters name what this incarnation has left out;
             empty: not known, an earlier version wrote the marker.
+        failed: the sum of the checksums of the records that failed in this batch on the paths on
+            which functions of users decide.
     """
 
     epoch: Epoch
@@ -67,3 +69,4 @@ class CommitMarker:
     state: str
     refused: Mapping[str, Refused] = field(default_factory=dict)
     letters: str = ""
+    failed: int = 0

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
 from pipeline.clock import Clock, rfc3339
-from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import FragmentName, Offset, TopicName
-from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
@@ -52,7 +52,12 @@ class Rebuilding:
 
         Raises:
             BrokenInvariantError: it is not; nothing was published.
+            RetryError: a function of a user has left out what must not be.
         """
+        if any(facts.failed.values()):
+            raise RetryError(
+                "a function failed for records for which it had not failed before", hint=UNLIKE
+            )
         wrong = []
         if dict(facts.end) != dict(self.start.marker.end):
             wrong.append("it ended at other positions than the last commit marker")
@@ -60,8 +65,6 @@ class Rebuilding:
             wrong.append(f"watermark {facts.eviction_ms} instead of {self.start.eviction_ms}")
         if facts.late:
             wrong.append("rows counted as late")
-        if any(facts.failed.values()):
-            wrong.append("a function failed for records for which it had not failed before")
         if wrong:
             raise BrokenInvariantError(f"the rebuilt state is not right: {'; '.join(wrong)}")
 

@@ -12,6 +12,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.dead_letters import Context, attempt_of
 from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
@@ -73,7 +74,7 @@ def check_decided_alike(failed: Mapping[str, int], rejected: Iterable[Rejected])
     if again != dict(failed):
         raise RetryError(
             "a function failed for other records when it was called again",
-            hint="a function of a Python box has to give the same for the same row, always",
+            hint=UNLIKE,
         )
 
 

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import BrokenInvariantError
+from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.markers import CommitMarker, Totals
@@ -72,6 +74,16 @@ def test_only_the_batch_of_the_marker_is_a_repeat() -> None:
     assert is_repeat(marker, facts)
     assert not is_repeat(marker, _facts(1, 5))
     assert not is_repeat(FIRST, facts)
+
+
+def test_a_repeat_is_computed_as_it_was_written() -> None:
+    """A function that fails for other records now would leave another state behind."""
+    facts = replace(_facts(0, 5), failed={"left": 3, "right": 4})
+    marker = _after(FIRST, facts)
+    assert marker.failed == 7
+    assert is_repeat(marker, facts)
+    with pytest.raises(RetryError, match="failed for other records of batch 0"):
+        is_repeat(marker, _facts(0, 5))
 
 
 def test_a_written_batch_that_would_read_something_else_is_a_broken_invariant() -> None:

@@ -50,6 +50,8 @@ MARKERS = st.builds(
     refused=st.dictionaries(
         NAMES, st.builds(Refused, st.none() | INSTANTS, st.dictionaries(COUNTS, COUNTS, max_size=3))
     ),
+    letters=st.text(),
+    failed=COUNTS,
 )
 BOUNDARIES = st.builds(
     BoundaryRecord,
