@@ -26,6 +26,7 @@ SCALARS: Final[Mapping[str, Scalar]] = MappingProxyType(
 KINDS: Final = (*SCALARS, "DECIMAL(p,s)", "ARRAY<type>", "MAP<STRING, type>", "STRUCT<name: type>")
 """What there is, for messages."""
 DEPTH_MAX: Final = 16
+_DIGITS: Final = len(str(MAX_PRECISION))
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[<>(),:])")
 
@@ -98,14 +99,13 @@ class _Reader:
         if self._taken(","):
             digits.append(self._take())
         self._expect(")")
-        if not all(number.isdigit() for number in digits):
-            raise UnknownTypeError(f"DECIMAL({','.join(digits)}) needs whole numbers")
-        precision, scale = int(digits[0]), int(digits[1]) if digits[1:] else 0
-        if not 0 <= scale <= precision <= MAX_PRECISION or not precision:
-            raise UnknownTypeError(
-                f"DECIMAL(p,s) has 1 to {MAX_PRECISION} digits, s of them behind the point"
-            )
-        return DecimalType(precision, scale)
+        if all(number.isdigit() and len(number) <= _DIGITS for number in digits):
+            precision, scale = int(digits[0]), int(digits[1]) if digits[1:] else 0
+            if scale <= precision and 1 <= precision <= MAX_PRECISION:
+                return DecimalType(precision, scale)
+        raise UnknownTypeError(
+            f"DECIMAL(p,s) has 1 to {MAX_PRECISION} digits, s of them behind the point"
+        )
 
     def _map(self, depth: int) -> MapType:
         self._expect("<")
@@ -121,6 +121,8 @@ class _Reader:
         fields: list[Column] = []
         while not fields or self._taken(","):
             name = self._take()
+            if not name.isidentifier():
+                raise UnknownTypeError("a field of STRUCT needs a name")
             self._expect(":")
             if name.lower() in (field.name.lower() for field in fields):
                 raise UnknownTypeError(f"STRUCT has {name} twice")

@@ -22,6 +22,8 @@ from pipeline.user_code.messages import HEAD, Kind, decoded, encoded
 
 START_S: Final = 60.0
 """How long Python itself may take to start on a busy machine."""
+LOAD_S: Final = 30.0
+"""How long a file or module may run before its function can be called."""
 GRACE_S: Final = 10.0
 """How much longer than the function may take we wait for its process, before we end it."""
 _CHUNK: Final = 1 << 20
@@ -106,7 +108,7 @@ class Caller:
             if kind is Kind.ROWS:
                 return decoded(content)
         except (EOFError, OSError, ValueError) as error:
-            raise EndedError(self._how(child)) from error
+            raise EndedError(_how(child, self._function.timeout_ms)) from error
         raise RaisedError(content.decode("utf-8", "replace"))
 
     def _started(self) -> "_Child":
@@ -117,31 +119,20 @@ class Caller:
             "source": function.source,
             "columns": base64.b64encode(schema).decode(),
             "timeout_ms": function.timeout_ms,
+            "load_s": LOAD_S,
         }
         child = _Child()
         try:
-            within_s = START_S + function.timeout_ms / 1000
-            kind, answer = child.ask(Kind.LOAD, json.dumps(content).encode(), within_s)
+            kind, answer = child.ask(Kind.LOAD, json.dumps(content).encode(), START_S + LOAD_S)
         except TimeoutError as error:
             child.end()
-            raise StartError(f"Python did not start within {START_S:g} s") from error
+            raise StartError(f"Python did not start within {START_S + LOAD_S:g} s") from error
         except (EOFError, OSError, ValueError) as error:
-            how = self._how(child)
-            child.end()
-            raise LoadError(f"while it was loaded, {how}") from error
+            raise LoadError(f"while it was loaded, {_how(child, round(LOAD_S * 1000))}") from error
         if kind is not Kind.READY:
             child.end()
             raise LoadError(answer.decode("utf-8", "replace"))
         return child
-
-    def _how(self, child: "_Child") -> str:
-        """How a process ended; one that still runs is ended now."""
-        code = child.end()
-        if code in (-signal.SIGALRM, None):
-            return f"it did not return within {durations.format(self._function.timeout_ms)}"
-        if code < 0:
-            return f"its process was ended by {signal.Signals(-code).name}"
-        return f"it ended its process with exit code {code}"
 
 
 class _Child:
@@ -223,6 +214,16 @@ class _Child:
         poll.register(pipe, event)
         if not poll.poll(max(0.0, ends_at - time.monotonic()) * 1000):
             raise TimeoutError
+
+
+def _how(child: _Child, within_ms: int) -> str:
+    """How a process ended; one that still runs is ended now."""
+    code = child.end()
+    if code is None or code == -signal.SIGALRM:
+        return f"it did not return within {durations.format(within_ms)}"
+    if code < 0:
+        return f"its process was ended by {signal.Signals(-code).name}"
+    return f"it ended its process with exit code {code}"
 
 
 def _has_stderr() -> bool:

@@ -41,7 +41,7 @@ class _Served:
         self._wanted = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(content["columns"])))
         self._seconds = content["timeout_ms"] / 1000
         where, _, name = content["name"].partition(":")
-        with self._limited():
+        with _limited(content["load_s"]):
             module = self._of_file(where, content["source"]) if content["source"] else None
             self._function = _found(module or importlib.import_module(where), where, name)
         self._file = self._file or str(getattr(sys.modules.get(where), "__file__", ""))
@@ -56,18 +56,9 @@ class _Served:
 
     def call(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The function's answer, as the contract has it."""
-        with self._limited():
+        with _limited(self._seconds):
             returned = self._function(batch)
         return fitted(returned, batch.num_rows, self._wanted)
-
-    @contextlib.contextmanager
-    def _limited(self) -> Iterator[None]:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def told(self, error: BaseException) -> str:
         """The last line of a traceback, and the last line of the user's code in it."""
@@ -78,6 +69,17 @@ class _Served:
             if frame.f_code.co_filename == self._file
         ]
         return f"{last} ({PurePath(self._file).name}:{lines[-1]})" if lines else last
+
+
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Let a block take so long; then the kernel ends this process."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _found(module: ModuleType, where: str, name: str) -> Callable[[pa.RecordBatch], object]:
@@ -98,10 +100,9 @@ def _found(module: ModuleType, where: str, name: str) -> Callable[[pa.RecordBatc
 def _one_line(error: BaseException) -> str:
     """What Python prints last of an error; bounded. Of one of ours, what it says."""
     try:
-        if isinstance(error, ContractError):
-            return str(error)
-        lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
-        text = lines[-1] if lines else type(error).__name__
+        ours = isinstance(error, ContractError)
+        told = str(error) if ours else "".join(traceback.format_exception_only(error))
+        text = (told.strip().splitlines() or [type(error).__name__])[-1]
     except BaseException:  # noqa: BLE001 - an exception of the user's that cannot even be shown
         text = type(error).__name__
     shown = text.encode("utf-8", "backslashreplace").decode().strip().removeprefix(f"{_MODULE}.")

@@ -144,9 +144,12 @@ def test_a_function_that_hides_from_the_alarm_is_ended_too(monkeypatch: pytest.M
         ("json:do", "", "AttributeError: there is no do in json"),
     ],
 )
-def test_what_cannot_be_loaded_is_told(name: str, source: str, why: str) -> None:
+def test_what_cannot_be_loaded_is_told(
+    name: str, source: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before any row is handed over."""
-    with Caller(function(name, source, timeout_ms=500)) as calls:
+    monkeypatch.setattr(caller, "LOAD_S", 0.5)
+    with Caller(function(name, source)) as calls:
         with pytest.raises(LoadError) as caught:
             calls.load()
         assert why in str(caught.value)
@@ -167,7 +170,8 @@ def test_a_python_that_does_not_start_is_nobodys_fault(
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(slow))
-    monkeypatch.setattr(caller, "START_S", 0.2)
+    monkeypatch.setattr(caller, "START_S", 0.1)
+    monkeypatch.setattr(caller, "LOAD_S", 0.1)
     with Caller(function(timeout_ms=100)) as calls, pytest.raises(StartError):
         calls.load()
 
