@@ -252,7 +252,7 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
     }
     for box, others in (
         ("shown", {}),
-        ("judged", {"": f"{told}judge: KeyError: 'b' (rating.py:32)"}),
+        ("judged", {"": f"{told}judge: KeyError: 'b' (rating.py:31)"}),
     ):
         said = {
             (letter.key or b"").decode(): (
