@@ -22,7 +22,7 @@ from random import Random
 from benchmarks.harness import median
 from benchmarks.soak_feed import DOCUMENT, SCHEMA, Load
 from pipeline.cli.project import load_project
-from pipeline.demo.memory import resident_bytes
+from pipeline.examples.memory import resident_bytes
 from pipeline.ids import TopicName
 from tests.faults.history import Finding
 from tests.faults.judge import check_lanes, seen_in

@@ -22,7 +22,7 @@ from benchmarks.harness import (
     stable_end,
     wait_for,
 )
-from pipeline.demo.memory import resident_bytes
+from pipeline.examples.memory import resident_bytes
 
 TARGET = "bench-converted"
 

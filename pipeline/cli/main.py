@@ -27,6 +27,7 @@ COMMANDS: dict[str, Entry] = {
     "up": Entry(f"{_HERE}.up", "Start Kafka, ZooKeeper, a registry and a node here.", _BEGIN),
     "down": Entry(f"{_HERE}.down", "Stop what `up --detach` started.", _BEGIN),
     "demo": Entry(f"{_HERE}.demo", "Run the toll network on generated traffic, checked.", _BEGIN),
+    "example": Entry(f"{_HERE}.example.group", "Run an example, checked.", _BEGIN),
     "show": Entry(f"{_HERE}.show", "Draw a network document: text, DOT, Mermaid.", _NETWORK),
     "explain": Entry(
         f"{_HERE}.explain", "Say how a network would run: fragments, topics, state.", _NETWORK

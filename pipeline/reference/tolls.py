@@ -12,12 +12,12 @@ Rules, as in the network document:
 - A vehicle that stands still, unless it is a tow truck, is paired with every sighting of a tow
   truck at the same location at most `reach_ms` before or after.
 
-No record is late: whoever calls has to feed within the lateness that the network allows.
+No record is late: whoever calls leaves out what the network has refused.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -127,21 +127,24 @@ def tolls(sightings: Iterable[Sighting], rules: Rules) -> list[Toll]:
 
 def toll_notifications(sightings: Sequence[Sighting], rules: Rules) -> list[TollNotification]:
     """Every notification that has to come out, as often as it has to; in no special order."""
+    return list(notifications_of(sightings, tolls(sightings, rules), rules))
+
+
+def notifications_of(
+    sightings: Iterable[Sighting], charged: Iterable[Toll], rules: Rules
+) -> Iterator[TollNotification]:
+    """What each moving car is told of tolls that are known; these by their `minute`."""
     by_segment: defaultdict[tuple[str, int], list[Toll]] = defaultdict(list)
-    for toll in tolls(sightings, rules):
+    for toll in charged:
         by_segment[toll.road, toll.segment].append(toll)
-    found = []
     for sighting in sightings:
         if sighting.speed <= 0:
             continue
         prices = by_segment[sighting.road, sighting.segment]
         first = bisect_left(prices, sighting.seen_at - rules.valid_ms, key=_minute)
         last = bisect_right(prices, sighting.seen_at, key=_minute)
-        found += [
-            TollNotification(sighting.car, price.toll, sighting.segment, sighting.seen_at)
-            for price in prices[first:last]
-        ]
-    return found
+        for price in prices[first:last]:
+            yield TollNotification(sighting.car, price.toll, sighting.segment, sighting.seen_at)
 
 
 def tow_dispatches(sightings: Sequence[Sighting], rules: Rules) -> list[TowDispatch]:

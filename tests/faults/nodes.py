@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from brokers.embedded.processes import Child, ChildSpec, start_child
-from pipeline.demo.memory import descendants
+from pipeline.examples.memory import descendants
 from tests.faults import clocked
 
 LAST_WORDS = 3_000

@@ -12,12 +12,12 @@ from pipeline.cli.project import PROJECT_FILE
 from pipeline.cli.session import Session
 from pipeline.counting import counted
 from pipeline.errors import EnvironmentProblem, RefusedError
-
-_TEMPLATES = ("tolls",)
+from pipeline.examples.catalogue import EXAMPLES
+from pipeline.examples.tolls import TOLLS
 
 
 @click.command("init")
-@click.argument("template", type=click.Choice(_TEMPLATES), default=_TEMPLATES[0])
+@click.argument("template", type=click.Choice(tuple(EXAMPLES)), default=TOLLS.name)
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
@@ -29,7 +29,8 @@ _TEMPLATES = ("tolls",)
 def command(session: Session, template: str, into: Path) -> None:
     """Write a new project into this folder: settings, a network, its schemas, a producer.
 
-    TEMPLATE is `tolls`: road tolls from car sightings. Nothing that exists is overwritten.
+    TEMPLATE is one of `medusa example list`; the default is `tolls`, road tolls from car sightings.
+    Nothing that exists is overwritten.
 
     \b
     Examples:
@@ -57,7 +58,7 @@ def command(session: Session, template: str, into: Path) -> None:
                 f"  {where}medusa up --detach",
                 "  medusa deploy",
                 "  python producer.py --seconds 180",
-                "  medusa tail toll-notifications",
+                f"  medusa tail {EXAMPLES[template].topic}",
             ]
         ),
     )

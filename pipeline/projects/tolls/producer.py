@@ -9,7 +9,6 @@ schema registry. Nothing in it knows who reads the topic.
 """
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -21,7 +20,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -207,7 +205,6 @@ class Options:
     seconds: float
     seed: int
     start_at_ms: int | None
-    record: Path | None
 
 
 def parse(arguments: list[str]) -> Options:
@@ -225,7 +222,6 @@ def parse(arguments: list[str]) -> Options:
     add(
         "--start-at", help="time of the first sighting, ISO 8601 with zone (now); not in the future"
     )
-    add("--record", type=Path, help="write what was delivered to this file, one JSON object a line")
     values = parser.parse_args(arguments)
     if not 0 < values.rate <= RATE_MAX or not 0 < values.seconds <= SECONDS_MAX:
         parser.error(f"--rate goes up to {RATE_MAX}, --seconds up to {SECONDS_MAX}, both above 0")
@@ -248,20 +244,18 @@ def parse(arguments: list[str]) -> Options:
         values.seconds,
         values.seed,
         start_at_ms,
-        values.record,
     )
 
 
 class Feed:
     """Sends sightings and keeps count of what was delivered."""
 
-    def __init__(self, options: Options, record: TextIO | None) -> None:
+    def __init__(self, options: Options) -> None:
         schema = (Path(__file__).parent / "schemas" / "sighting.avsc").read_text(encoding="utf-8")
         registry = SchemaRegistryClient({"url": options.registry})
         self._serializer = AvroSerializer(registry, schema)
         self._context = SerializationContext(options.topic, MessageField.VALUE)
         self._topic = options.topic
-        self._record = record
         self._producer = Producer(
             {
                 "bootstrap.servers": options.bootstrap_servers,
@@ -276,17 +270,13 @@ class Feed:
 
     def send(self, sighting: Sighting) -> None:
         """Hand one sighting to the client; wait for room when too many are on their way."""
-        value = asdict(sighting)
-        body = self._serializer(value, self._context)
+        body = self._serializer(asdict(sighting), self._context)
 
-        def report(error: KafkaError | None, message: Message) -> None:
+        def report(error: KafkaError | None, _message: Message) -> None:
             if error is not None:
                 self.failure = self.failure or str(error)
                 return
             self.delivered += 1
-            if self._record is not None:
-                place = {"partition": message.partition(), "offset": message.offset()}
-                self._record.write(json.dumps(place | {"value": value}) + "\n")
 
         give_up_at = time.monotonic() + DELIVERY_SECONDS
         while True:
@@ -352,9 +342,8 @@ def main(arguments: list[str]) -> int:
     """Run the feed; 0 when everything was delivered."""
     options = parse(arguments)
     stop = Stop()
-    record = options.record.open("w", encoding="utf-8") if options.record else None
     try:
-        feed = Feed(options, record)
+        feed = Feed(options)
         run(options, feed, stop)
         left = feed.finish()
     except (HTTPError, SchemaRegistryError) as error:
@@ -363,9 +352,6 @@ def main(arguments: list[str]) -> int:
     except (KafkaException, BufferError, OSError) as error:
         sys.stderr.write(f"producer: {error}\n")
         return 1
-    finally:
-        if record is not None:
-            record.close()
     if feed.failure is not None or left:
         reason = feed.failure or f"{left} sightings got no answer in {DELIVERY_SECONDS} s"
         sys.stderr.write(f"producer: not delivered: {reason}\n{HINT}\n")

@@ -10,7 +10,7 @@ from brokers.embedded.class_archive import archive_path, ensure_archive
 from brokers.embedded.java import find_java
 from pipeline.catalog.records import LaneState
 from pipeline.cli.detached import ARCHIVE_PROGRAM
-from pipeline.demo.memory import descendants
+from pipeline.examples.memory import descendants
 from pipeline.ids import FragmentName, NetworkName
 from pipeline.lanes.codec import decode_marker
 from pipeline.names import FragmentNames

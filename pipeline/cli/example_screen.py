@@ -1,4 +1,4 @@
-"""Where the demo shows what happens: a screen that is drawn anew, or lines where there is none."""
+"""Where a run shows what happens: a screen that is drawn anew, or lines where there is none."""
 
 from types import TracebackType
 from typing import Self
@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.text import Text
 
 from pipeline.cli.output import Printer
-from pipeline.demo.view import View, as_lines
+from pipeline.examples.view import View, as_lines
 
 _EVERY_LOOKS = 5
 """Without a terminal: how many looks make a line."""
@@ -17,8 +17,9 @@ _EVERY_LOOKS = 5
 class PlainScreen:
     """One line for each step, and one now and then while the network runs."""
 
-    def __init__(self, printer: Printer) -> None:
+    def __init__(self, printer: Printer, label: str) -> None:
         self._printer = printer
+        self._label = label
         self._looks = 0
         self._graph_shown = False
 
@@ -35,7 +36,7 @@ class PlainScreen:
 
     def step(self, text: str) -> None:
         """A line for a step."""
-        self._printer.note(f"[demo] {text}")
+        self._printer.note(f"[{self._label}] {text}")
 
     def show(self, view: View) -> None:
         """The graph once; then the state in a line or two, not at every look."""
@@ -43,17 +44,18 @@ class PlainScreen:
             self._graph_shown = True
             self._printer.note(view.graph.rstrip("\n"))
         if self._looks % _EVERY_LOOKS == 0:
-            self._printer.note(f"[demo] {view.headline}")
+            self._printer.note(f"[{self._label}] {view.headline}")
             for line in (*view.newest[-1:], *view.troubles):
-                self._printer.note(f"[demo]   {line}")
+                self._printer.note(f"[{self._label}]   {line}")
         self._looks += 1
 
 
 class LiveScreen:
     """The graph once, then what changes, drawn in place below it; steps are lines above."""
 
-    def __init__(self, printer: Printer) -> None:
+    def __init__(self, printer: Printer, label: str) -> None:
         self._printer = printer
+        self._label = label
         self._live = Live(
             console=Console(stderr=True, highlight=False),
             auto_refresh=False,
@@ -77,9 +79,9 @@ class LiveScreen:
     def step(self, text: str) -> None:
         """A line above the view."""
         if self._drawn:
-            self._live.console.print(f"[demo] {text}", markup=False)
+            self._live.console.print(f"[{self._label}] {text}", markup=False)
         else:
-            self._printer.note(f"[demo] {text}")
+            self._printer.note(f"[{self._label}] {text}")
 
     def show(self, view: View) -> None:
         """Draw the view."""
@@ -91,6 +93,6 @@ class LiveScreen:
         self._live.update(lines, refresh=True)
 
 
-def screen_for(printer: Printer, *, terminal: bool) -> PlainScreen | LiveScreen:
-    """The screen that fits where stderr goes."""
-    return LiveScreen(printer) if terminal else PlainScreen(printer)
+def screen_for(printer: Printer, label: str, *, terminal: bool) -> PlainScreen | LiveScreen:
+    """The screen that fits where stderr goes; the label stands before each line."""
+    return LiveScreen(printer, label) if terminal else PlainScreen(printer, label)

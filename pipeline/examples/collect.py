@@ -3,21 +3,21 @@
 Pure: it is handed records and a decoder for their values.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from brokers.records import KafkaRecord
-from pipeline.demo.document import DISPATCHES, NOTIFICATIONS
-from pipeline.demo.history import DISPATCH_COLUMNS, NOTIFICATION_COLUMNS
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Millis, TopicName
+from pipeline.examples.example import Result
+from pipeline.ids import BoxName, FragmentName, Millis, TopicName
 from pipeline.lanes.codec import decode_boundary
 from pipeline.lanes.dead_letters import PREFIX
 from pipeline.names import boundaries_topic, stream_of_box
 from pipeline.planner.plan import Plan
-from pipeline.reference.compare import Row, Value
+from pipeline.reference.compare import Row
+from pipeline.reference.inputs import Place, Refusal
 
 Decode = Callable[[KafkaRecord], Mapping[str, Any]]
 """The fields of a record's value.
@@ -31,16 +31,10 @@ _TEXT_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The topics of the toll network that tell whether it is right."""
+    """The topics of a network that tell whether it is right: outputs, and dead letters."""
 
-    notifications: TopicName
-    dispatches: TopicName
-    dead_letters: tuple[TopicName, ...]
-
-    @property
-    def outputs(self) -> tuple[TopicName, ...]:
-        """The topics with results."""
-        return (self.notifications, self.dispatches)
+    outputs: Mapping[TopicName, Result]
+    dead_letters: Mapping[TopicName, FragmentName]
 
     @property
     def all(self) -> tuple[TopicName, ...]:
@@ -49,13 +43,12 @@ class Watched:
         return (*self.outputs, *boundaries, *self.dead_letters)
 
 
-def watched(plan: Plan) -> Watched:
-    """The topics to read for a planned toll network."""
+def watched(plan: Plan, results: Iterable[Result]) -> Watched:
+    """The topics to read for a planned network."""
     written = {fragment.output.name: fragment.output.topic for fragment in plan.fragments}
     return Watched(
-        notifications=written[stream_of_box(NOTIFICATIONS)],
-        dispatches=written[stream_of_box(DISPATCHES)],
-        dead_letters=tuple(fragment.names.dead_letters for fragment in plan.fragments),
+        outputs={written[stream_of_box(result.box)]: result for result in results},
+        dead_letters={fragment.names.dead_letters: fragment.name for fragment in plan.fragments},
     )
 
 
@@ -65,12 +58,14 @@ class Collected:
 
     watched: Watched
     decode: Decode
-    notifications: list[Row] = field(default_factory=list)
-    dispatches: list[Row] = field(default_factory=list)
-    dead_letters: list[str] = field(default_factory=list)
+    rows: dict[BoxName, list[Row]] = field(init=False)
+    refusals: list[Refusal] = field(default_factory=list)
     newest: list[str] = field(default_factory=list)
     boundaries: dict[tuple[TopicName, str], Millis] = field(default_factory=dict)
     taken: int = 0
+
+    def __post_init__(self) -> None:
+        self.rows = {result.box: [] for result in self.watched.outputs.values()}
 
     def take(self, record: KafkaRecord) -> None:
         """Sort one record in.
@@ -80,18 +75,21 @@ class Collected:
             MedusaError: a result cannot be decoded.
         """
         self.taken += 1
-        if record.topic == self.watched.notifications:
-            row = _row(NOTIFICATION_COLUMNS, self.decode(record))
-            self.notifications.append(row)
-            self._tell(row, told_notification)
-        elif record.topic == self.watched.dispatches:
-            row = _row(DISPATCH_COLUMNS, self.decode(record))
-            self.dispatches.append(row)
-            self._tell(row, told_dispatch)
-        elif record.topic in self.watched.dead_letters:
-            self.dead_letters.append(told_dead_letter(record))
+        if (result := self.watched.outputs.get(record.topic)) is not None:
+            row = row_of(result.columns, self.decode(record))
+            self.rows[result.box].append(row)
+            self.newest = [*self.newest[1 - NEWEST_KEPT :], result.tell(row)]
+        elif (fragment := self.watched.dead_letters.get(record.topic)) is not None:
+            self.refusals.append(refusal_of(fragment, record))
         elif record.value is not None:
             self._boundary(record, record.value)
+
+    def counts(self) -> str:
+        """How many results of each kind have come."""
+        return ", ".join(
+            f"{len(self.rows[result.box]):,} {result.name}"
+            for result in self.watched.outputs.values()
+        )
 
     def boundary(self, topic: TopicName) -> Millis | None:
         """The least promise of all writers of an output; None before the first."""
@@ -110,54 +108,50 @@ class Collected:
             if boundaries_topic(topic) == record.topic:
                 self.boundaries[topic, boundary.writer] = boundary.boundary_ms
 
-    def _tell(self, row: Row, words: Callable[[Row], str]) -> None:
-        self.newest = [*self.newest[1 - NEWEST_KEPT :], words(row)]
 
+def refusal_of(fragment: FragmentName, record: KafkaRecord) -> Refusal:
+    """What a dead letter says.
 
-def told_notification(row: Row) -> str:
-    """A notification for people."""
-    car, toll, segment, seen_at = row
-    return f"{clock_time(seen_at)}  {car} pays {toll} on segment {segment}"
-
-
-def told_dispatch(row: Row) -> str:
-    """A dispatch for people."""
-    location, car, tow_truck, stopped_at, _ = row
-    return f"{clock_time(stopped_at)}  {tow_truck} tows {car} at {location}"
-
-
-def told_dead_letter(record: KafkaRecord) -> str:
-    """A dead letter for people: where it lies, and its context."""
-    facts = [
-        f"{name.removeprefix(PREFIX)}={(value or b'').decode(errors='replace')}"
+    Raises:
+        BrokenInvariantError: it does not say what every dead letter says.
+    """
+    context = {
+        name.removeprefix(PREFIX): (value or b"").decode(errors="replace")
         for name, value in record.headers
         if name.startswith(PREFIX)
-    ]
-    return f"{record.topic}, offset {record.offset}: {', '.join(facts)}"[:_TEXT_MAX]
+    }
+    told = ", ".join(f"{name}={value}" for name, value in context.items())
+    text = f"{record.topic}, offset {record.offset}: {told}"[:_TEXT_MAX]
+    try:
+        place = None
+        if "offset" in context:
+            place = Place(context["topic"], int(context["partition"]), int(context["offset"]))
+        return Refusal(fragment, place, context.get("port", ""), context["reason"], text)
+    except (KeyError, ValueError) as error:
+        raise BrokenInvariantError(f"this is no dead letter of ours: {text}") from error
 
 
-def clock_time(at_ms: Value) -> str:
-    """The time of day of an instant, UTC."""
-    if not isinstance(at_ms, int | float):
-        return str(at_ms)
-    return f"{_EPOCH + timedelta(milliseconds=at_ms):%H:%M:%S}"
+def row_of(columns: tuple[str, ...], fields: Mapping[str, Any]) -> Row:
+    """The values of a result in the order of the reference's columns.
 
-
-def _row(columns: tuple[str, ...], fields: Mapping[str, Any]) -> Row:
-    """The values of a record in the order of the reference's columns."""
+    Raises:
+        BrokenInvariantError: it has other fields, or a value that no column can have.
+    """
     if set(fields) != set(columns):
         raise BrokenInvariantError(
             f"a result has the fields {', '.join(fields)} instead of {', '.join(columns)}"
         )
-    return tuple(_plain(fields[column]) for column in columns)
+    row = tuple(plain(fields[column]) for column in columns)
+    for value in row:
+        if value is not None and not isinstance(value, str | int | float | bool):
+            raise BrokenInvariantError(f"a result holds a {type(value).__name__}")
+    return row
 
 
-def _plain(value: Any) -> Value:
+def plain(value: Any) -> Any:
     """Instants become ms since 1970 UTC, the rest stays."""
     if isinstance(value, datetime):
         micros = (value - _EPOCH) // timedelta(microseconds=1)
         # An instant between two ms is wrong, and has to stay different from both.
         return micros // 1_000 if micros % 1_000 == 0 else micros / 1_000
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    raise BrokenInvariantError(f"a result holds a {type(value).__name__}")
+    return value

@@ -1,5 +1,5 @@
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.demo.view import Arrow, Look, Reader, View, as_lines, troubles
+from pipeline.examples.view import Arrow, Look, Reader, View, as_lines, troubles
 from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NodeId, TopicName
 
 MOVING = Reader(FragmentName("moving"), 1_012)

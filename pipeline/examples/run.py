@@ -1,4 +1,4 @@
-"""Runs the toll network once: waits for it, lets it be fed, watches, waits for the last windows.
+"""Runs a network once: waits for it, lets it be fed, watches, waits for the last windows.
 
 Everything it touches is handed in, so that its tests need no server.
 """
@@ -10,11 +10,15 @@ from typing import Protocol
 from brokers.records import Ends, KafkaRecord, TopicDescription
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.clock import Clock, Deadline
-from pipeline.demo.collect import Collected
-from pipeline.demo.view import Look, View, arrows, troubles
 from pipeline.errors import EnvironmentProblem, MedusaError
+from pipeline.examples.collect import Collected
+from pipeline.examples.decoding import Decoding
+from pipeline.examples.view import Look, View, arrows, troubles
 from pipeline.ids import Millis, Offset, TopicName
+from pipeline.network.model import Network
 from pipeline.planner.plan import Plan
+from pipeline.reference.inputs import Given
+from schemas.avro import parse
 
 RUNNING_WITHIN_S = 120.0
 FED_WITHIN_S = 60.0
@@ -37,7 +41,7 @@ class Topics(Protocol):
 
 
 class Records(Protocol):
-    """Where the network's output is read; as in `brokers/kafka/reader.py`."""
+    """Where topics are read; as in `brokers/kafka/reader.py`."""
 
     def assign(self, starts: Ends) -> None:
         """Read these partitions from these offsets."""
@@ -80,6 +84,8 @@ class World:
 
     Args:
         graph: the network as text.
+        records: a reader for what the network writes.
+        inputs: another one, for what it is given.
         statuses: what the node last reported of the network's fragments.
         check: raises when a process that has to run does not.
         measure: called now and then, to measure memory.
@@ -89,6 +95,7 @@ class World:
     graph: str
     topics: Topics
     records: Records
+    inputs: Records
     statuses: Callable[[], tuple[FragmentStatus, ...]]
     check: Callable[[], None]
     measure: Callable[[], None]
@@ -142,6 +149,20 @@ class Run:
         if feed.exit_code != 0:
             raise feed.failure("the producer could not deliver everything")
 
+    def inputs(self, network: Network, decoding: Decoding) -> dict[str, tuple[Given, ...]]:
+        """All that lies in the input topics, by stream."""
+        world = self.world
+        found = {}
+        for stream in network.streams:
+            ends = world.topics.end_offsets([stream.topic])
+            starts = {topic: dict.fromkeys(offsets, Offset(0)) for topic, offsets in ends.items()}
+            world.inputs.assign(starts)
+            reader = parse(stream.schema_json)
+            found[str(stream.name)] = tuple(
+                decoding.given(record, reader) for record in world.inputs.read_to(ends)
+            )
+        return found
+
     def settle(self, last_ms: Millis) -> bool:
         """Wait until all output up to an event time has come; whether it has.
 
@@ -180,13 +201,9 @@ class Run:
         look = self._look()
         self._looks = [look]
         world.measure()
-        counts = (
-            f"{len(self.collected.notifications):,} toll notifications, "
-            f"{len(self.collected.dispatches):,} tow dispatches"
-        )
         world.screen.show(
             View(
-                headline=f"{world.plan.network}: {doing}; {counts}",
+                headline=f"{world.plan.network}: {doing}; {self.collected.counts()}",
                 graph=world.graph,
                 arrows=arrows(world.plan, before, look),
                 newest=tuple(self.collected.newest),

@@ -6,13 +6,18 @@ from typing import Any
 import pytest
 
 from brokers.records import Headers, KafkaRecord
-from pipeline.demo.collect import Collected, Watched
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, Millis, Offset, TopicName
+from pipeline.examples.collect import Collected, Watched
+from pipeline.examples.tolls import NOTIFICATIONS, TOLLS
+from pipeline.ids import Epoch, FragmentName, Millis, Offset, TopicName
 from pipeline.lanes.codec import encode_boundary
 from pipeline.lanes.signals import BoundaryRecord
+from pipeline.reference.inputs import Place, Refusal
 
-WATCHED = Watched(TopicName("notes"), TopicName("tows"), (TopicName("tolls.moving.dlq"),))
+WATCHED = Watched(
+    outputs=dict(zip((TopicName("notes"), TopicName("tows")), TOLLS.results, strict=True)),
+    dead_letters={TopicName("tolls.moving.dlq"): FragmentName("moving")},
+)
 
 
 def decode(record: KafkaRecord) -> Mapping[str, Any]:
@@ -40,7 +45,7 @@ def test_a_notification_becomes_a_row_in_the_order_of_the_reference() -> None:
     collected = Collected(WATCHED, decode)
     value = {"seen_at": 12_345, "toll": 200.0, "segment": 2, "car": "car-1"}
     collected.take(record("notes", json.dumps(value).encode()))
-    assert collected.notifications == [("car-1", 200.0, 2, 12_345)]
+    assert collected.rows[NOTIFICATIONS] == [("car-1", 200.0, 2, 12_345)]
     assert collected.newest == ["00:00:12  car-1 pays 200.0 on segment 2"]
 
 
@@ -50,7 +55,7 @@ def test_an_instant_between_two_milliseconds_stays_wrong() -> None:
         "car": "a", "toll": 0.0, "segment": 1, "seen_at": datetime(1970, 1, 1, 0, 0, 0, 1001, UTC),
     })  # fmt: skip
     collected.take(record("notes", b"x"))
-    assert collected.notifications == [("a", 0.0, 1, 1.001)]
+    assert collected.rows[NOTIFICATIONS] == [("a", 0.0, 1, 1.001)]
 
 
 def test_a_result_with_other_fields_is_refused() -> None:
@@ -61,11 +66,29 @@ def test_a_result_with_other_fields_is_refused() -> None:
 
 
 def test_a_dead_letter_is_kept_with_its_context() -> None:
-    """The headers of ours are shown, those of the producer are not."""
+    """The headers of ours are read and shown, those of the producer are not."""
     collected = Collected(WATCHED, decode)
-    headers = (("trace", b"1"), ("medusa.error.reason", b"late"), ("medusa.error.box", b"moving"))
+    facts = {"reason": "late", "port": "left", "topic": "cars", "partition": "1", "offset": "5"}
+    headers = (("trace", b"1"), *((f"medusa.error.{n}", v.encode()) for n, v in facts.items()))
     collected.take(record("tolls.moving.dlq", b"x", headers))
-    assert collected.dead_letters == ["tolls.moving.dlq, offset 7: reason=late, box=moving"]
+    text = "tolls.moving.dlq, offset 7: reason=late, port=left, topic=cars, partition=1, offset=5"
+    assert collected.refusals == [Refusal("moving", Place("cars", 1, 5), "left", "late", text)]
+
+
+def test_a_result_that_failed_has_no_place() -> None:
+    """No record stands for it."""
+    collected = Collected(WATCHED, decode)
+    collected.take(record("tolls.moving.dlq", b"", (("medusa.error.reason", b"failed"),)))
+    assert [(r.place, r.reason) for r in collected.refusals] == [(None, "failed")]
+
+
+@pytest.mark.parametrize(
+    "headers", [(), (("medusa.error.reason", b"late"), ("medusa.error.offset", b"many"))]
+)
+def test_what_is_no_dead_letter_is_not_passed_over(headers: Headers) -> None:
+    """Something else in its topic is a defect."""
+    with pytest.raises(BrokenInvariantError, match="no dead letter of ours"):
+        Collected(WATCHED, decode).take(record("tolls.moving.dlq", b"x", headers))
 
 
 def test_outputs_are_complete_up_to_the_least_promise_of_all_writers() -> None:
@@ -89,6 +112,14 @@ def test_only_the_newest_lines_are_kept() -> None:
     for n in range(100):
         value = {"car": f"car-{n}", "toll": 0.0, "segment": 1, "seen_at": 0}
         collected.take(record("notes", json.dumps(value).encode()))
-    assert len(collected.notifications) == 100
+    assert len(collected.rows[NOTIFICATIONS]) == 100
     assert len(collected.newest) == 20
     assert "car-99" in collected.newest[-1]
+
+
+def test_the_results_of_each_kind_are_counted() -> None:
+    """In the order of the example."""
+    collected = Collected(WATCHED, decode)
+    value = {"seen_at": 12_345, "toll": 200.0, "segment": 2, "car": "car-1"}
+    collected.take(record("notes", json.dumps(value).encode()))
+    assert collected.counts() == "1 toll notifications, 0 tow dispatches"

@@ -3,7 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.demo.memory import descendants, resident_bytes
+from pipeline.examples.memory import descendants, resident_bytes
 
 
 def process(proc: Path, pid: int, parent: int, kilobytes: int, *, rollup: bool) -> None:

@@ -1,4 +1,4 @@
-"""Sets the stage for the demo: a project in a folder of its own, a stack, a node, the producer.
+"""Sets the stage for an example: a project in a folder of its own, a stack, a node, the producer.
 
 Every process is started through the command line or, the producer, as a user would start it, and
 stands behind a guard: none outlives this process, however it ends.
@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from brokers.embedded.control import running_stack
 from brokers.embedded.processes import Child, ChildSpec, start_child
@@ -19,18 +19,15 @@ from brokers.embedded.servers import LOOPBACK
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
-from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock, Deadline
-from pipeline.demo.document import with_short_windows
-from pipeline.errors import BrokenInvariantError, EnvironmentProblem
+from pipeline.errors import EnvironmentProblem
+from pipeline.examples.decoding import Decoding
+from pipeline.examples.example import DOCUMENT, PRODUCER, Example
 from pipeline.names import Znodes
 from schemas.client import RegistryClient
-from schemas.codec import decode
-from schemas.wire import WireFault, split
 
-DOCUMENT = "network.yaml"
 UP_WITHIN_S = 180.0
 DEPLOYED_WITHIN_S = 120.0
 ANSWERS_WITHIN_S = 15.0
@@ -42,7 +39,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the demo lives: its folder, its ports on loopback, and the cache of jars."""
+    """Where a run lives: its folder, its ports on loopback, and the cache of jars."""
 
     folder: Path
     stack: StackSettings
@@ -64,19 +61,14 @@ class Place:
         """Where all processes write."""
         return self.stack.data / "logs"
 
-    @property
-    def record(self) -> Path:
-        """Where the producer writes what it delivered."""
-        return self.folder / "delivered.jsonl"
-
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
-    """What is fed."""
+class Feed:
+    """How long the producer sends, from which chance, and its other arguments."""
 
-    rate: float
     seconds: float
     seed: int
+    arguments: tuple[str, ...] = ()
 
 
 def choose_place(folder: Path, cache: Path) -> Place:
@@ -92,16 +84,17 @@ def choose_place(folder: Path, cache: Path) -> Place:
     return Place(folder, StackSettings(folder / ".medusa", cache, kafka, zookeeper, registry))
 
 
-def write_project(place: Place, files: Mapping[str, bytes]) -> None:
-    """Write the toll project with short windows.
+def write_project(place: Place, example: Example, files: Mapping[str, bytes]) -> None:
+    """Write an example's project, with its document as a short run needs it.
 
     Args:
         place: where.
+        example: which one.
         files: the project as `medusa init` writes it, by relative path.
 
     Raises:
         EnvironmentProblem: the folder cannot be written.
-        BrokenInvariantError: the document has changed so that its window is not found.
+        BrokenInvariantError: the document is not the one that the example adapts.
     """
     try:
         for name, content in files.items():
@@ -109,7 +102,7 @@ def write_project(place: Place, files: Mapping[str, bytes]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         document = place.folder / DOCUMENT
-        document.write_text(with_short_windows(document.read_text("utf-8")), encoding="utf-8")
+        document.write_text(example.adapted(document.read_text("utf-8")), encoding="utf-8")
     except OSError as error:
         raise EnvironmentProblem(
             f"the project cannot be written: {error.strerror}",
@@ -203,22 +196,21 @@ class Stage:
         if child.exit_code != 0:
             raise child.failure(f"it ended with exit code {child.exit_code}")
 
-    def feed(self, traffic: Traffic) -> Child:
+    def feed(self, feed: Feed) -> Child:
         """Start the project's own producer."""
         stack = self.place.stack
         command = (
             sys.executable,
-            "producer.py",
+            PRODUCER,
             f"--bootstrap-servers={stack.kafka_bootstrap_servers}",
             f"--registry={stack.registry_url}",
-            f"--rate={traffic.rate:g}",
-            f"--seconds={traffic.seconds:g}",
-            f"--seed={traffic.seed}",
-            f"--record={self.place.record}",
+            f"--seconds={feed.seconds:g}",
+            f"--seed={feed.seed}",
+            *feed.arguments,
         )
         return self._start(
             ChildSpec(
-                "producer.py",
+                PRODUCER,
                 command,
                 self.place.logs / "producer.out",
                 self.place.folder,
@@ -231,28 +223,16 @@ class Stage:
         return KafkaAdmin(self.place.stack.kafka_bootstrap_servers, ANSWERS_WITHIN_S, self._clock)
 
     def records(self) -> TopicReader:
-        """A reader of what the network writes."""
+        """A reader of topics of its own."""
         reader = TopicReader(self.place.stack.kafka_bootstrap_servers, ANSWERS_WITHIN_S)
         self._undo.callback(reader.close)
         return reader
 
-    def decoder(self) -> Callable[[KafkaRecord], Mapping[str, Any]]:
+    def decoding(self) -> Decoding:
         """Decodes values with the schemas of the registry."""
         registry = RegistryClient(self.place.stack.registry_url, ANSWERS_WITHIN_S)
         self._undo.callback(registry.close)
-
-        def fields(record: KafkaRecord) -> Mapping[str, Any]:
-            where = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
-            framed = split(record.value)
-            if isinstance(framed, WireFault):
-                raise BrokenInvariantError(f"a result cannot be read: {framed.value}", place=where)
-            schema = registry.schema_by_id(framed.schema_id)
-            if schema is None:
-                raise BrokenInvariantError(f"no schema {framed.schema_id}", place=where)
-            value: Mapping[str, Any] = decode(schema, schema, framed.body)
-            return value
-
-        return fields
+        return Decoding(registry.schema_by_id)
 
     def _spec(self, name: str, *arguments: str, grace_s: float) -> ChildSpec:
         settings = tuple(f"--set={name}={value}" for name, value in self.place.settings.items())

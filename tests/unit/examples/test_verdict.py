@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.demo.verdict import Verdict, as_lines
+from pipeline.examples.verdict import Verdict, as_lines
 from pipeline.reference.compare import Comparison, Row, compare
 
 ROW: Row = ("a", 2.0)
@@ -14,10 +14,12 @@ def compared(name: str, expected: list[Row], seen: list[Row]) -> Comparison:
 
 
 RIGHT = Verdict(
+    what="sightings",
     fed=1_000,
     complete=True,
     comparisons=(compared("tolls", [ROW, ROW], [ROW, ROW]), compared("tows", [ROW], [ROW])),
-    dead_letters=(),
+    dead_letters=0,
+    wrong_letters=(),
     memory_bytes=5 << 29,
 )
 
@@ -27,8 +29,9 @@ def test_a_right_run_says_how_many_results_were_compared() -> None:
     assert RIGHT.right
     assert as_lines(RIGHT) == (
         "1,000 sightings fed",
-        "tolls: 2 compared, all right",
-        "tows: 1 compared, all right",
+        "OUTPUT  DUE  CAME  RIGHT  MISSING  UNEXPECTED  DUPLICATED  DIFFERENT",
+        "tolls     2     2      2        0           0           0          0",
+        "tows      1     1      1        0           0           0          0",
         "memory of all processes: at most 2.50 GiB",
         "All 3 results are right.",
     )
@@ -38,9 +41,10 @@ def test_a_right_run_says_how_many_results_were_compared() -> None:
     ("verdict", "says"),
     [
         (replace(RIGHT, complete=False), "the last windows did not close in time"),
-        (replace(RIGHT, dead_letters=("reason=late",)), "dead letters: 1"),
+        (replace(RIGHT, dead_letters=3, wrong_letters=("x",)), "3 dead letters, 1 wrong"),
+        (replace(RIGHT, wrong_letters=("x",)), "dead letters that should be there: 1"),
         (replace(RIGHT, comparisons=(compared("tolls", [ROW], []),)), "  missing: 1"),
-        (replace(RIGHT, comparisons=(compared("tows", [], []),)), "  no tows were due"),
+        (replace(RIGHT, comparisons=(compared("tows", [], []),)), "no tows were due"),
     ],
 )
 def test_whatever_is_wrong_fails_the_run(verdict: Verdict, says: str) -> None:
@@ -49,6 +53,13 @@ def test_whatever_is_wrong_fails_the_run(verdict: Verdict, says: str) -> None:
     lines = as_lines(verdict)
     assert any(line.startswith(says) for line in lines)
     assert lines[-1] == "The results are NOT right."
+
+
+def test_dead_letters_with_good_reason_are_counted_and_right() -> None:
+    """A record that came late is a recorded decision, not a fault."""
+    verdict = replace(RIGHT, dead_letters=1)
+    assert verdict.right
+    assert "1 dead letter, 0 wrong" in as_lines(verdict)
 
 
 def test_unknown_memory_is_left_out() -> None:

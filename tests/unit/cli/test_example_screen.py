@@ -1,8 +1,8 @@
 import io
 
-from pipeline.cli.demo_screen import LiveScreen, PlainScreen, screen_for
+from pipeline.cli.example_screen import LiveScreen, PlainScreen, screen_for
 from pipeline.cli.output import Format, Printer
-from pipeline.demo.view import View
+from pipeline.examples.view import View
 
 
 def view(headline: str, *, troubles: tuple[str, ...] = ()) -> View:
@@ -13,7 +13,8 @@ def view(headline: str, *, troubles: tuple[str, ...] = ()) -> View:
 def test_without_a_terminal_there_are_lines_and_the_graph_once() -> None:
     """Steps and every fifth look are lines on stderr; stdout stays free for the verdict."""
     out, err = io.StringIO(), io.StringIO()
-    with PlainScreen(Printer(Format.TABLE, color=False, out=out, err=err)) as screen:
+    printer = Printer(Format.TABLE, color=False, out=out, err=err)
+    with PlainScreen(printer, "demo") as screen:
         screen.step("starting")
         for second in range(6):
             screen.show(view(f"second {second}", troubles=("moving is waiting",)))
@@ -33,5 +34,5 @@ def test_without_a_terminal_there_are_lines_and_the_graph_once() -> None:
 def test_the_screen_fits_where_stderr_goes() -> None:
     """Drawing in place is for terminals only."""
     printer = Printer(Format.TABLE, color=False, out=io.StringIO(), err=io.StringIO())
-    assert isinstance(screen_for(printer, terminal=False), PlainScreen)
-    assert isinstance(screen_for(printer, terminal=True), LiveScreen)
+    assert isinstance(screen_for(printer, "demo", terminal=False), PlainScreen)
+    assert isinstance(screen_for(printer, "demo", terminal=True), LiveScreen)

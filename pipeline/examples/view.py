@@ -1,4 +1,4 @@
-"""What the demo shows while it runs, as text. Pure: facts in, lines out."""
+"""What a run shows while it goes on, as text. Pure: facts in, lines out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A topic that carries a stream of the network; `records` since the demo began."""
+    """A topic that carries a stream of the network; `records` since the run began."""
 
     topic: TopicName
     records: int

@@ -6,10 +6,11 @@ import pytest
 
 from brokers.records import Ends, KafkaRecord, TopicDescription
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.demo.collect import Collected, Watched, watched
-from pipeline.demo.run import Run, World
-from pipeline.demo.view import View
 from pipeline.errors import EnvironmentProblem, MedusaError, RetryError
+from pipeline.examples.collect import Collected, Watched, watched
+from pipeline.examples.run import Run, World
+from pipeline.examples.tolls import NOTIFICATIONS, TOLLS
+from pipeline.examples.view import View
 from pipeline.ids import (
     BoxName,
     Epoch,
@@ -180,13 +181,16 @@ class Scene:
             graph="graph",
             topics=self.log,
             records=self.log,
+            inputs=self.log,
             statuses=self.statuses,
             check=lambda: None,
             measure=lambda: None,
             screen=self.pages,
             clock=self.clock,
         )
-        self.run = Run(world, Collected(watched(PLAN), lambda r: json.loads(r.value or b"")))
+        self.run = Run(
+            world, Collected(watched(PLAN, TOLLS.results), lambda r: json.loads(r.value or b""))
+        )
 
     def statuses(self) -> tuple[FragmentStatus, ...]:
         """Both fragments, the second a little later than the first."""
@@ -238,7 +242,7 @@ def test_what_comes_while_feeding_is_collected_and_shown() -> None:
     scene = Scene()
     scene.at(2.0, NOTES, note("car-7"))
     scene.run.watch(Producer(scene.clock, ends_at_s=10.0), 10.0)
-    assert len(scene.run.collected.notifications) == 1
+    assert len(scene.run.collected.rows[NOTIFICATIONS]) == 1
     assert "car-7 pays 2.0" in scene.pages.views[-1].newest[-1]
     assert 8 <= len(scene.pages.views) <= 11
     assert scene.pages.views[-1].headline.endswith("1 toll notifications, 0 tow dispatches")
@@ -267,7 +271,7 @@ def test_settling_reads_on_to_the_end_behind_the_boundary() -> None:
         scene.at(2.0, NOTES, note(f"car-{n}"))
     assert scene.run.settle(Millis(100))
     assert scene.clock.seconds < 5.0
-    assert len(scene.run.collected.notifications) == 20
+    assert len(scene.run.collected.rows[NOTIFICATIONS]) == 20
 
 
 def test_settling_without_the_boundary_takes_what_is_there_and_says_so() -> None:
@@ -277,7 +281,7 @@ def test_settling_without_the_boundary_takes_what_is_there_and_says_so() -> None
     scene.promise(1.0, TOWS, 99)
     scene.at(2.0, NOTES, note("car-1"))
     assert not scene.run.settle(Millis(100))
-    assert len(scene.run.collected.notifications) == 1
+    assert len(scene.run.collected.rows[NOTIFICATIONS]) == 1
     assert 60.0 <= scene.clock.seconds < 65.0
 
 
@@ -293,8 +297,10 @@ def test_settling_is_patient_as_long_as_something_comes_but_not_for_ever() -> No
 
 def test_the_outputs_of_the_plan_are_watched() -> None:
     """Topic names come from the plan, dead letters of every fragment included."""
-    assert watched(PLAN) == Watched(
-        NOTES,
-        TOWS,
-        (TopicName("tolls.toll_notifications.dlq"), TopicName("tolls.tow_dispatch.dlq")),
+    assert watched(PLAN, TOLLS.results) == Watched(
+        dict(zip((NOTES, TOWS), TOLLS.results, strict=True)),
+        {
+            TopicName("tolls.toll_notifications.dlq"): FragmentName("toll_notifications"),
+            TopicName("tolls.tow_dispatch.dlq"): FragmentName("tow_dispatch"),
+        },
     )

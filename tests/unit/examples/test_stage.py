@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.demo.stage import Place, Stage, choose_place, write_project
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
+from pipeline.examples.stage import Place, Stage, choose_place, write_project
+from pipeline.examples.tolls import TOLLS
 
 SAYS = "import sys; sys.stderr.write('error: no room left\\n'); sys.exit(int(sys.argv[1]))"
 
@@ -15,7 +16,7 @@ def place(folder: Path) -> Place:
     return choose_place(folder, folder / "cache")
 
 
-def test_two_demos_get_ports_of_their_own(tmp_path: Path) -> None:
+def test_two_runs_get_ports_of_their_own(tmp_path: Path) -> None:
     """Every server has a free port, and no command takes the user's addresses instead."""
     one = place(tmp_path)
     stack = one.stack
@@ -29,22 +30,22 @@ def test_two_demos_get_ports_of_their_own(tmp_path: Path) -> None:
 def test_the_project_is_written_with_short_windows(tmp_path: Path) -> None:
     """All files arrive, in their folders; only the window is another."""
     files = {"network.yaml": b"network: tolls\nwindow: 1m\n", "schemas/sighting.avsc": b"{}"}
-    write_project(place(tmp_path), files)
+    write_project(place(tmp_path), TOLLS, files)
     assert (tmp_path / "network.yaml").read_text() == "network: tolls\nwindow: 10s\n"
     assert (tmp_path / "schemas" / "sighting.avsc").read_bytes() == b"{}"
 
 
 def test_a_document_without_a_window_stops_before_anything_starts(tmp_path: Path) -> None:
-    """The demo's assumption about the document is checked, not taken for granted."""
+    """The example's assumption about the document is checked, not taken for granted."""
     with pytest.raises(BrokenInvariantError):
-        write_project(place(tmp_path), {"network.yaml": b"network: tolls\n"})
+        write_project(place(tmp_path), TOLLS, {"network.yaml": b"network: tolls\n"})
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """A file in the way of a folder is an error about this machine, with the place."""
     (tmp_path / "schemas").write_text("in the way")
     with pytest.raises(EnvironmentProblem, match="the project cannot be written"):
-        write_project(place(tmp_path), {"schemas/sighting.avsc": b"{}"})
+        write_project(place(tmp_path), TOLLS, {"schemas/sighting.avsc": b"{}"})
 
 
 def command(code: int) -> tuple[str, ...]:
@@ -53,14 +54,14 @@ def command(code: int) -> tuple[str, ...]:
 
 
 def test_an_up_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
-    """What `medusa up` complained about reaches the user of the demo."""
+    """What `medusa up` complained about reaches the user of the example."""
     stage = Stage(place(tmp_path), lambda *_: command(69), SystemClock())
     with stage, pytest.raises(EnvironmentProblem, match=r"exit code 69[\s\S]*no room left"):
         stage.up()
 
 
 def test_a_deploy_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
-    """An exit code other than zero ends the demo."""
+    """An exit code other than zero ends the run."""
     stage = Stage(place(tmp_path), lambda *_: command(65), SystemClock())
     with stage, pytest.raises(EnvironmentProblem, match=r"exit code 65[\s\S]*no room left"):
         stage.deploy()

@@ -1,0 +1,1 @@
+"""`medusa example …`: one verb per module."""

@@ -1,0 +1,19 @@
+"""The `medusa example` group."""
+
+import click
+
+from pipeline.cli.lazy import Entry, LazyGroup
+
+_HERE = "pipeline.cli.commands.example"
+
+
+@click.group(
+    "example",
+    cls=LazyGroup,
+    entries={
+        "list": Entry(f"{_HERE}.list", "List the examples that come with Medusa."),
+        "run": Entry(f"{_HERE}.run", "Run one on made-up input, and check every result."),
+    },
+)
+def command() -> None:
+    """Examples: networks with a producer, and a reference that their results are compared with."""

@@ -1,0 +1,10 @@
+"""The examples there are."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pipeline.examples.example import Example
+from pipeline.examples.tolls import TOLLS
+
+EXAMPLES: Mapping[str, Example] = MappingProxyType({example.name: example for example in (TOLLS,)})
+"""By name."""

@@ -1,0 +1,60 @@
+"""Decodes what lies in topics: results, which have to be good; inputs, which may be anything."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brokers.records import KafkaRecord
+from pipeline.errors import BrokenInvariantError, SchemaError
+from pipeline.examples.collect import plain
+from pipeline.ids import SchemaId
+from pipeline.reference.inputs import Fields, Given, Place
+from schemas.avro import AvroSchema
+from schemas.codec import decode
+from schemas.wire import Framed, WireFault, split
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Values of records as fields.
+
+    Args:
+        schema_by_id: the schema that the registry keeps under an id; None: none.
+    """
+
+    schema_by_id: Callable[[SchemaId], AvroSchema | None]
+
+    def result(self, record: KafkaRecord) -> Mapping[str, Any]:
+        """The fields of a result.
+
+        Raises:
+            BrokenInvariantError: it is not framed, or its schema is not registered.
+            SchemaError: it is not what its schema says.
+        """
+        where = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+        framed = split(record.value)
+        if isinstance(framed, WireFault):
+            raise BrokenInvariantError(f"a result cannot be read: {framed.value}", place=where)
+        schema = self.schema_by_id(framed.schema_id)
+        if schema is None:
+            raise BrokenInvariantError(f"no schema {framed.schema_id}", place=where)
+        value: Mapping[str, Any] = decode(schema, schema, framed.body)
+        return value
+
+    def given(self, record: KafkaRecord, reader: AvroSchema) -> Given:
+        """A record of an input as the network's own schema sees it, readable or not."""
+        place = Place(record.topic, record.partition, record.offset)
+        framed = split(record.value)
+        if isinstance(framed, WireFault):
+            return Given(place, None)
+        return Given(place, self._fields(framed, reader))
+
+    def _fields(self, framed: Framed, reader: AvroSchema) -> Fields | None:
+        writer = self.schema_by_id(framed.schema_id)
+        if writer is None:
+            return None
+        try:
+            value: Mapping[str, Any] = decode(writer, reader, framed.body)
+        except SchemaError:
+            return None
+        return {name: plain(content) for name, content in value.items()}

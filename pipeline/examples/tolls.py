@@ -1,0 +1,127 @@
+"""The toll example: its document with short windows, and what has to come of it. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import astuple, fields
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.examples.example import Example, Result, clock_time
+from pipeline.ids import BoxName
+from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.join import Join
+from pipeline.network.model import Network
+from pipeline.reference.compare import Row
+from pipeline.reference.inputs import Due, Inputs
+from pipeline.reference.tolls import (
+    Rules,
+    Sighting,
+    TollNotification,
+    TowDispatch,
+    notifications_of,
+    parse_sighting,
+    tolls,
+    tow_dispatches,
+)
+
+WINDOW = "10s"
+NOTIFICATIONS = BoxName("toll_notifications")
+DISPATCHES = BoxName("tow_dispatch")
+_SPEEDS = BoxName("average_speed")
+
+
+def with_short_windows(document: str) -> str:
+    """The document with `window: 10s` instead of its one minute; nothing else changes.
+
+    >>> with_short_windows("window: 1m")
+    'window: 10s'
+
+    Raises:
+        BrokenInvariantError: the document does not set its window in one line of its own.
+    """
+    text, count = re.subn(r"(?m)^window: 1m$", f"window: {WINDOW}", document)
+    if count != 1:
+        raise BrokenInvariantError(f"the toll document sets its window {count} times, not once")
+    return text
+
+
+def rules_of(network: Network) -> Rules:
+    """The times that the reference needs, from the network that was really deployed.
+
+    Raises:
+        BrokenInvariantError: the network is not the toll network.
+    """
+    boxes = {box.name: box for box in network.boxes}
+    speeds, notifications, dispatches = (
+        boxes.get(name) for name in (_SPEEDS, NOTIFICATIONS, DISPATCHES)
+    )
+    if not (
+        isinstance(speeds, Aggregate)
+        and isinstance(notifications, Join)
+        and isinstance(dispatches, Join)
+        and speeds.window.offset_ms == 0
+        and notifications.bound.lower_ms == 0
+        and dispatches.bound.lower_ms == -dispatches.bound.upper_ms
+    ):
+        raise BrokenInvariantError(f"network {network.name} is not the one the reference knows")
+    return Rules(
+        window_ms=speeds.window.size_ms,
+        valid_ms=notifications.bound.upper_ms,
+        reach_ms=dispatches.bound.upper_ms,
+    )
+
+
+def due_notifications(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """What every moving car has to be told."""
+    rules = rules_of(network)
+    charged = tolls(_sightings(inputs, "tolls"), rules)
+    for notification in notifications_of(_sightings(inputs, NOTIFICATIONS), charged, rules):
+        yield Due(astuple(notification), notification.seen_at)
+
+
+def due_dispatches(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """Every vehicle that stands still with every tow truck that was there."""
+    for dispatch in tow_dispatches(_sightings(inputs, DISPATCHES), rules_of(network)):
+        yield Due(astuple(dispatch), max(dispatch.stopped_at, dispatch.truck_seen_at))
+
+
+def told_notification(row: Row) -> str:
+    """A notification for people."""
+    car, toll, segment, seen_at = row
+    return f"{clock_time(seen_at)}  {car} pays {toll} on segment {segment}"
+
+
+def told_dispatch(row: Row) -> str:
+    """A dispatch for people."""
+    location, car, tow_truck, stopped_at, _ = row
+    return f"{clock_time(stopped_at)}  {tow_truck} tows {car} at {location}"
+
+
+def _sightings(inputs: Inputs, fragment: str) -> list[Sighting]:
+    return [parse_sighting(fields) for fields in inputs.taken(fragment, "sightings")]
+
+
+TOLLS = Example(
+    name="tolls",
+    summary="Tolls on crowded roads, and tow trucks for cars that stand still.",
+    fed="sightings",
+    topic="toll-notifications",
+    results=(
+        Result(
+            box=NOTIFICATIONS,
+            name="toll notifications",
+            columns=tuple(field.name for field in fields(TollNotification)),
+            identity=("car", "segment", "seen_at"),
+            due=due_notifications,
+            tell=told_notification,
+        ),
+        Result(
+            box=DISPATCHES,
+            name="tow dispatches",
+            columns=tuple(field.name for field in fields(TowDispatch)),
+            identity=("car", "tow_truck", "stopped_at", "truck_seen_at"),
+            due=due_dispatches,
+            tell=told_dispatch,
+        ),
+    ),
+    adapted=with_short_windows,
+)

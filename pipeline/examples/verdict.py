@@ -1,0 +1,94 @@
+"""What a run says at its end, and whether all was right. Pure."""
+
+from dataclasses import dataclass
+
+from pipeline.counting import counted
+from pipeline.reference.compare import Comparison, describe
+
+_SHOWN = 5
+GIB = 1 << 30
+_COLUMNS = ("OUTPUT", "DUE", "CAME", "RIGHT", "MISSING", "UNEXPECTED", "DUPLICATED", "DIFFERENT")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a run ended.
+
+    Args:
+        what: was fed, in the plural.
+        fed: how many of it were delivered.
+        complete: whether the boundaries of all outputs passed the last record in time.
+        comparisons: output beside reference.
+        dead_letters: how many there are.
+        wrong_letters: those that should not be there, and those that should, in words.
+        memory_bytes: the most that all processes together took; None where nobody can tell.
+    """
+
+    what: str
+    fed: int
+    complete: bool
+    comparisons: tuple[Comparison, ...]
+    dead_letters: int
+    wrong_letters: tuple[str, ...]
+    memory_bytes: int | None
+
+    @property
+    def right(self) -> bool:
+        """Whether every result is right, nothing is missing, and there was something to compare."""
+        return (
+            self.complete
+            and not self.wrong_letters
+            and all(c.exact and c.expected for c in self.comparisons)
+        )
+
+
+def as_lines(verdict: Verdict) -> tuple[str, ...]:
+    """The last words of a run."""
+    lines = [f"{verdict.fed:,} {verdict.what} fed", *_table(verdict.comparisons)]
+    for comparison in verdict.comparisons:
+        if not comparison.exact:
+            lines += describe(comparison, _SHOWN)
+        if not comparison.expected:
+            lines.append(f"no {comparison.name} were due: feed longer (--seconds)")
+    if verdict.dead_letters:
+        lines.append(
+            f"{counted(verdict.dead_letters, 'dead letter')}, {len(verdict.wrong_letters)} wrong"
+        )
+    elif verdict.wrong_letters:
+        lines.append(f"dead letters that should be there: {len(verdict.wrong_letters)}")
+    lines += [f"    {letter}" for letter in verdict.wrong_letters[:_SHOWN]]
+    if not verdict.complete:
+        lines.append("the last windows did not close in time")
+    if verdict.memory_bytes is not None:
+        lines.append(f"memory of all processes: at most {verdict.memory_bytes / GIB:.2f} GiB")
+    compared = sum(comparison.expected for comparison in verdict.comparisons)
+    lines.append(
+        f"All {compared:,} results are right." if verdict.right else "The results are NOT right."
+    )
+    return tuple(lines)
+
+
+def _table(comparisons: tuple[Comparison, ...]) -> list[str]:
+    """A line for each output under a heading."""
+    rows = [_COLUMNS, *(_cells(comparison) for comparison in comparisons)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(_COLUMNS))]
+    return [
+        "  ".join(
+            [row[0].ljust(widths[0])]
+            + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        )
+        for row in rows
+    ]
+
+
+def _cells(comparison: Comparison) -> tuple[str, ...]:
+    numbers = (
+        comparison.expected,
+        comparison.seen,
+        comparison.right,
+        len(comparison.missing),
+        len(comparison.unexpected),
+        len(comparison.duplicated),
+        len(comparison.different),
+    )
+    return (comparison.name, *(f"{number:,}" for number in numbers))

@@ -1,0 +1,49 @@
+import pytest
+
+from brokers.records import KafkaRecord
+from pipeline.errors import BrokenInvariantError
+from pipeline.examples.decoding import Decoding
+from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.reference.inputs import Given, Place
+from schemas.avro import AvroSchema, parse
+from schemas.codec import encode
+from schemas.wire import join
+
+FIRST = parse("""{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}""")
+SECOND = parse("""{"type": "record", "name": "R", "fields": [
+    {"name": "n", "type": "int"},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}, "default": 7}]}""")
+DECODING = Decoding({SchemaId(1): FIRST, SchemaId(2): SECOND}.get)
+
+
+def record(value: bytes | None) -> KafkaRecord:
+    """A record with a value."""
+    return KafkaRecord(TopicName("t"), 1, Offset(5), Millis(0), None, value)
+
+
+def framed(schema_id: int, schema: AvroSchema, value: object) -> bytes:
+    """A value as a producer writes it."""
+    return join(SchemaId(schema_id), encode(schema, value))
+
+
+def test_an_input_is_read_as_the_network_reads_it() -> None:
+    """An older schema gives the defaults of the newer one; instants are ms."""
+    given = DECODING.given(record(framed(1, FIRST, {"n": 3})), SECOND)
+    assert given == Given(Place("t", 1, 5), {"n": 3, "at": 7})
+
+
+@pytest.mark.parametrize(
+    "value", [None, b"", b"plain text", join(SchemaId(9), b"\2"), join(SchemaId(1), b"")]
+)
+def test_an_input_that_nobody_can_read_has_no_fields(value: bytes | None) -> None:
+    """No value, no frame, a schema that is not registered, bytes that are something else."""
+    assert DECODING.given(record(value), SECOND) == Given(Place("t", 1, 5), None)
+
+
+def test_a_result_that_cannot_be_read_is_a_defect() -> None:
+    """Results are ours: each is framed, and its schema is registered."""
+    assert DECODING.result(record(framed(1, FIRST, {"n": 3}))) == {"n": 3}
+    with pytest.raises(BrokenInvariantError, match="a result cannot be read"):
+        DECODING.result(record(b"x"))
+    with pytest.raises(BrokenInvariantError, match="no schema 9"):
+        DECODING.result(record(join(SchemaId(9), b"")))

@@ -1,0 +1,103 @@
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from pipeline.deploy.documents import read_document
+from pipeline.errors import BrokenInvariantError
+from pipeline.examples.tolls import (
+    due_dispatches,
+    due_notifications,
+    rules_of,
+    told_dispatch,
+    told_notification,
+    with_short_windows,
+)
+from pipeline.network.model import Network
+from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+from pipeline.reference.tolls import Rules, Sighting
+
+PROJECT = Path(str(resources.files("pipeline.projects") / "tolls"))
+
+
+def load(folder: Path, text: str) -> Network:
+    """A document beside the project's schemas."""
+    (folder / "schemas").mkdir()
+    schema = (PROJECT / "schemas" / "sighting.avsc").read_text(encoding="utf-8")
+    (folder / "schemas" / "sighting.avsc").write_text(schema, encoding="utf-8")
+    (folder / "network.yaml").write_text(text, encoding="utf-8")
+    return read_document(folder / "network.yaml", lambda _: None).network
+
+
+def toll_document() -> str:
+    """The document that `medusa init tolls` writes."""
+    return (PROJECT / "network.yaml").read_text(encoding="utf-8")
+
+
+def test_the_projects_own_document_has_windows_of_a_minute(tmp_path: Path) -> None:
+    """The reference's times are read from the checked network, bounds included."""
+    rules = rules_of(load(tmp_path, toll_document()))
+    assert rules == Rules(window_ms=60_000, valid_ms=60_000, reach_ms=300_000)
+
+
+def test_the_demo_shortens_the_windows_and_what_follows_from_them(tmp_path: Path) -> None:
+    """One line of the document decides the window and how long its toll holds."""
+    rules = rules_of(load(tmp_path, with_short_windows(toll_document())))
+    assert rules == Rules(window_ms=10_000, valid_ms=10_000, reach_ms=300_000)
+
+
+def test_a_document_without_its_window_line_is_not_guessed_at() -> None:
+    """If the project's document changes, the demo fails instead of running something else."""
+    with pytest.raises(BrokenInvariantError, match="sets its window 0 times"):
+        with_short_windows("network: tolls\n")
+
+
+def test_another_network_has_no_reference(tmp_path: Path) -> None:
+    """Rules come only from a network with the toll network's boxes."""
+    document = toll_document().replace("tow_dispatch", "dispatch")
+    with pytest.raises(BrokenInvariantError, match="not the one the reference knows"):
+        rules_of(load(tmp_path, document))
+
+
+JAM = [Sighting(f"car-{n}", "car", "A1", 2, "A1/2.5", 20.0, 1_000 + n) for n in range(60)]
+SEEN = (
+    *JAM,
+    Sighting("car-0", "car", "A1", 2, "A1/2.6", 18.5, 12_000),
+    Sighting("car-1", "car", "A1", 2, "A1/2.7", 0.0, 13_000),
+    Sighting("tow_truck-0", "tow_truck", "A1", 2, "A1/2.7", 0.0, 14_000),
+)
+"""A jam, a car that meets its toll, and a stopped car with a tow truck."""
+
+
+def inputs(*refusals: Refusal) -> Inputs:
+    """What was seen, as it lies in the topic."""
+    given = (Given(Place("car-sightings", 0, n), asdict(seen)) for n, seen in enumerate(SEEN))
+    return Inputs({"sightings": tuple(given)}, refusals)
+
+
+def test_what_has_to_come_out_of_a_jam(tmp_path: Path) -> None:
+    """One car is told its toll, one is towed, each at its event time."""
+    network = load(tmp_path, with_short_windows(toll_document()))
+    assert list(due_notifications(inputs(), network)) == [Due(("car-0", 200.0, 2, 12_000), 12_000)]
+    assert list(due_dispatches(inputs(), network)) == [
+        Due(("A1/2.7", "car-1", "tow_truck-0", 13_000, 14_000), 14_000)
+    ]
+
+
+def test_each_fragment_computes_without_what_it_refused(tmp_path: Path) -> None:
+    """A car that came late for the toll still is told one, and the other way round."""
+    network = load(tmp_path, with_short_windows(toll_document()))
+    first = Place("car-sightings", 0, 1)
+    late = inputs(Refusal("tolls", first, "", "late", "late"))
+    assert [due.row[1] for due in due_notifications(late, network)] == [162.0]
+    told = inputs(Refusal("toll_notifications", Place("car-sightings", 0, 60), "", "late", "late"))
+    assert list(due_notifications(told, network)) == []
+
+
+def test_results_are_told_in_words() -> None:
+    """With the time of day."""
+    assert told_notification(("car-1", 200.0, 2, 12_345)) == (
+        "00:00:12  car-1 pays 200.0 on segment 2"
+    )
+    assert told_dispatch(("A1/2.7", "a", "truck", 13_000, 0)) == "00:00:13  truck tows a at A1/2.7"
