@@ -11,7 +11,7 @@ from typing import cast
 
 import yaml
 
-from pipeline.examples.document import with_short_windows
+from pipeline.examples.tolls import with_short_windows
 from pipeline.projects.tolls.producer import SEGMENTS, TICK_MS, Traffic
 from pipeline.projects.tolls.producer import Sighting as Made
 from pipeline.reference.tolls import (
