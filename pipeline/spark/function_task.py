@@ -83,9 +83,10 @@ class FunctionTask:
         for one in tried(asked, call, patience):
             (passed if isinstance(one, Passed) else failed).append(one)  # type: ignore[arg-type]
         if passed:
-            rows, results = _together(passed)
-            carried_on = carried.take(good.take(rows))
-            yield self._batch(carried_on, results.columns, given.slice(0, 0), results.num_rows)
+            rows, results = _together(passed, good)
+            # Rows are in their order, so as many as there were are all of them.
+            kept = carried if len(rows) == batch.num_rows else carried.take(rows)
+            yield self._batch(kept, results.columns, given.slice(0, 0), len(rows))
         if failed or len(good) < batch.num_rows:
             yield self._set_aside(carried, given, good, failed)
 
@@ -133,19 +134,18 @@ class FunctionTask:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _together(passed: list[Passed]) -> tuple[pa.Array, pa.RecordBatch]:
-    """The results of several calls, and which of the asked rows each was made of."""
-    numbers, results = [], []
+def _together(passed: list[Passed], asked: pa.Array) -> tuple[pa.Array, pa.RecordBatch]:
+    """The results of several calls, and which of the rows that were `asked` each was made of."""
+    rows, results = [], []
     for one in passed:
         own = one.rows
         if ROW in own.schema.names:
-            within = own.column(ROW)
+            rows.append(asked.slice(one.first).take(own.column(ROW)))
             own = own.drop_columns(ROW)
         else:
-            within = pa.array(range(own.num_rows), pa.int32())
-        numbers.append(pc.add(within.cast(pa.int64()), one.first))
+            rows.append(asked.slice(one.first, own.num_rows))
         results.append(own)
-    return pa.concat_arrays(numbers), pa.concat_batches(results)
+    return pa.concat_arrays(rows), pa.concat_batches(results)
 
 
 def _caller(function: Function) -> Caller:

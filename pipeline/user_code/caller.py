@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -139,8 +140,8 @@ class _Child:
     """A process and the two pipes to it."""
 
     def __init__(self) -> None:
-        requests, self._to = os.pipe()
-        self._from, answers = os.pipe()
+        requests, self._to = _pipe()
+        self._from, answers = _pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-P", "-m", child.__name__, str(requests), str(answers)],
@@ -200,13 +201,14 @@ class _Child:
                 content = content[os.write(self._to, content[:_CHUNK]) :]
 
     def _read(self, length: int, ends_at: float) -> bytearray:
-        content = bytearray()
-        while len(content) < length:
+        content = bytearray(length)
+        rest = memoryview(content)
+        while rest:
             self._await(self._from, select.POLLIN, ends_at)
-            part = os.read(self._from, min(length - len(content), _CHUNK))
-            if not part:
+            read = os.readv(self._from, [rest])
+            if not read:
                 raise EOFError
-            content += part
+            rest = rest[read:]
         return content
 
     def _await(self, pipe: int, event: int, ends_at: float) -> None:
@@ -214,6 +216,14 @@ class _Child:
         poll.register(pipe, event)
         if not poll.poll(max(0.0, ends_at - time.monotonic()) * 1000):
             raise TimeoutError
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe that holds a whole batch, if it may, so that neither side waits for the other."""
+    ends = os.pipe()
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _CHUNK)
+    return ends
 
 
 def _how(child: _Child, within_ms: int) -> str:

@@ -26,7 +26,7 @@ def test_a_zombie_does_not_write_one_record(strike: Strike) -> None:
 
 def test_servers_that_are_killed(strike: Strike) -> None:
     """The broker and the catalog, one after the other, while records without a window flow."""
-    strike(["map", "union"], ["kill_broker", "kill_zookeeper", "registry_down"])
+    strike(["map", "union", "python"], ["kill_broker", "kill_zookeeper", "registry_down"])
 
 
 def test_a_wall_clock_that_jumps_by_hours(strike: Strike) -> None:
