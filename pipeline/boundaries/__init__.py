@@ -4,6 +4,7 @@ Pure: no socket, thread, clock, environment or random; wall time is always an ar
 
     profile.py    what of a fragment decides how its event time moves
     windows.py    the ends of windows
+    sessions.py   how far back sessions reach
     external.py   the boundary of a stream whose producers are not ours
     derived.py    the boundary of a stream that a fragment writes
     release.py    how large a step a lane is given, and how often

@@ -7,6 +7,7 @@ from pipeline.ids import FragmentName, StreamName, TopicName
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, ExternalStream, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
@@ -53,6 +54,13 @@ class Windowed:
 
 
 @dataclass(frozen=True, slots=True)
+class Sessions:
+    """An aggregate over sessions."""
+
+    window: SessionWindow
+
+
+@dataclass(frozen=True, slots=True)
 class Joined:
     """An inner join within a time bound.
 
@@ -63,7 +71,7 @@ class Joined:
     span_ms: int
 
 
-Shape = Stateless | Windowed | Joined
+Shape = Stateless | Windowed | Sessions | Joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +113,8 @@ def _shape(box: Box | None) -> Shape:
     match box:
         case None:
             return Stateless()
-        case Aggregate():
-            return Windowed(box.window)
+        case Aggregate(window=window):
+            return Sessions(window) if isinstance(window, SessionWindow) else Windowed(window)
         case Join():
             return Joined(max(0, -box.bound.lower_ms, box.bound.upper_ms))
         case _:

@@ -5,7 +5,8 @@ late in N by the watermark of N-1. So what batch N closed with is what batch N+1
 it can be promised in the transaction of batch N.
 """
 
-from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
+from pipeline.boundaries.sessions import oldest_record
 from pipeline.boundaries.windows import next_end
 from pipeline.ids import Millis
 from pipeline.lanes.markers import CommitMarker
@@ -14,8 +15,8 @@ from pipeline.lanes.markers import CommitMarker
 def watermark_for(shape: Shape, advance: Millis) -> Millis:
     """The watermark that an advance stands for.
 
-    A window that ends at t + 1 holds no time above t, so an advance to t closes it; a join row at
-    t is late once no more can come at or below t.
+    A window that ends at t + 1 holds no time above t, so an advance to t closes it; a row of a
+    session or a join at t is late once no more can come at or below t.
     """
     return Millis(advance + 1) if isinstance(shape, Windowed) else advance
 
@@ -54,7 +55,7 @@ def promise(
         case Windowed(window):
             closed = _in_force(eviction_ms)
             found = None if closed is None else Millis(next_end(window, closed) - 1)
-        case Joined():
+        case Sessions() | Joined():
             found = _in_force(eviction_ms)
     if found is None or previous_ms is None:
         return previous_ms if found is None else found
@@ -73,6 +74,8 @@ def kept_from(shape: Shape, eviction_ms: Millis | None) -> Millis | None:
     match shape:
         case Windowed(window):
             return Millis(next_end(window, in_force) - window.size_ms)
+        case Sessions(window):
+            return oldest_record(window, in_force)
         case Joined(span_ms):
             return Millis(in_force - span_ms)
         case Stateless():

@@ -9,7 +9,7 @@ may carry nothing else.
 from dataclasses import dataclass, replace
 
 from pipeline.boundaries.external import StreamBoundary
-from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import advance_in_force
 from pipeline.boundaries.windows import last_end, next_end
 from pipeline.ids import Millis, SteadyMillis
@@ -30,6 +30,8 @@ of what it runs under load, and a window downstream closes at most a tenth of a 
 JOIN_PACE_MS = 250
 """A join emits a pair when both rows are there; an advance only frees state and tells those
 downstream. A no-data batch over state costs more than a stateless one, hence fewer."""
+SESSION_PACE_MS = 250
+"""A session ends a whole gap after its last record; a quarter of a second more is little beside."""
 CLOCK_PACE_MS = 1_000
 """When only the clock moves event time, nothing waits for milliseconds: without this, every quiet
 lane would run ten empty batches a second for ever."""
@@ -113,8 +115,8 @@ def next_advance(
 def _must_wait(shape: Shape, release: Release) -> bool:
     """Whether the last advance has to take effect first.
 
-    Always for windows: a batch per closed window is what is needed, not more. For a join only the
-    first one, since later ones are measured from what is in force.
+    Always for windows: a batch per closed window is what is needed, not more. For sessions and
+    joins only the first one, since later ones are measured from what is in force.
     """
     if release.released_ms is None or release.released_ms == release.in_force_ms:
         return False
@@ -143,7 +145,11 @@ def _closing(shape: Shape, advance: Millis) -> Millis:
 def _in_pace(shape: Shape, release: Release, target: StreamBoundary, now_ms: SteadyMillis) -> bool:
     if release.released_at_ms is None or isinstance(shape, Windowed):
         return True
-    pace_ms = JOIN_PACE_MS if isinstance(shape, Joined) else STATELESS_PACE_MS
+    pace_ms = STATELESS_PACE_MS
+    if isinstance(shape, Sessions):
+        pace_ms = SESSION_PACE_MS
+    elif isinstance(shape, Joined):
+        pace_ms = JOIN_PACE_MS
     if target.by_clock:
         pace_ms = max(pace_ms, CLOCK_PACE_MS)
     return now_ms - release.released_at_ms >= pace_ms
@@ -153,6 +159,8 @@ def _first_step_ms(shape: Shape) -> int:
     match shape:
         case Windowed(window):
             return STEP_SPANS * window.slide_ms
+        case Sessions(window):
+            return STEP_SPANS * window.gap_ms
         case Joined(span_ms):
             return max(JOIN_STEP_MIN_MS, STEP_SPANS * span_ms)
         case Stateless():
@@ -160,9 +168,15 @@ def _first_step_ms(shape: Shape) -> int:
 
 
 def _least_step_ms(shape: Shape) -> int:
-    """A window's step closes at least one.
+    """A window's step closes at least one, and that of sessions spans at least a gap.
 
     A join's never shrinks below its first: what a join emits in a batch comes from the rows it
     read, not from the step, and a smaller one would only make state pile up in a catch-up.
     """
-    return shape.window.slide_ms if isinstance(shape, Windowed) else _first_step_ms(shape)
+    match shape:
+        case Windowed(window):
+            return window.slide_ms
+        case Sessions(window):
+            return window.gap_ms
+        case Joined() | Stateless():
+            return _first_step_ms(shape)

@@ -7,7 +7,7 @@ checked. A mistake is told with the file and line of the call.
 """
 
 from pipeline.builder.network import NetworkBuilder
-from pipeline.builder.options import Duration, Limit, Window, Within
+from pipeline.builder.options import Duration, Limit, Session, Window, Within
 from pipeline.builder.streams import Box, External, Stream
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "External",
     "Limit",
     "NetworkBuilder",
+    "Session",
     "Stream",
     "Window",
     "Within",

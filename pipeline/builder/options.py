@@ -26,6 +26,20 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Sessions of records that lie close together.
+
+    Args:
+        gap: how far from one record to the next one of the same session, at most.
+        longest: a session is cut at multiples of it since 1970-01-01T00:00:00Z; `"1d"`, if left
+            out.
+    """
+
+    gap: Duration
+    longest: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Within:
     """How far apart the event times of a pair may lie. What is left out is `"0s"`.
 
@@ -51,5 +65,5 @@ class Limit:
     within: Duration | None = None
 
 
-Part = Window | Within | Limit
+Part = Window | Session | Within | Limit
 """What is written as a mapping with a key for each field."""

@@ -9,6 +9,7 @@ from pipeline.examples.example import Example, Result, clock_time
 from pipeline.ids import BoxName
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Network
 from pipeline.reference.compare import Row
 from pipeline.reference.inputs import Due, Inputs
@@ -58,6 +59,7 @@ def rules_of(network: Network) -> Rules:
         isinstance(speeds, Aggregate)
         and isinstance(notifications, Join)
         and isinstance(dispatches, Join)
+        and isinstance(speeds.window, TumblingWindow)
         and speeds.window.offset_ms == 0
         and notifications.bound.lower_ms == 0
         and dispatches.bound.lower_ms == -dispatches.bound.upper_ms

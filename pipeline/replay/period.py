@@ -8,7 +8,8 @@ of a replay are as complete as the first ones.
 
 from dataclasses import dataclass
 
-from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
+from pipeline.boundaries.sessions import oldest_record
 from pipeline.boundaries.windows import final_end, last_end, next_end
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
@@ -78,6 +79,9 @@ def period(
             until = _complete(first, None if last is None else Millis(last + 1), boundary_ms, place)
             final = last_end(window, Millis(until - 1))
             return Period(first, until, Millis(first - window.size_ms), final)
+        case Sessions(window):
+            until = _complete(asked.from_ms, asked.until_ms, boundary_ms, place)
+            return Period(asked.from_ms, until, oldest_record(window, asked.from_ms), until)
         case Joined(span_ms):
             until = _complete(asked.from_ms, asked.until_ms, boundary_ms, place)
             return Period(asked.from_ms, until, Millis(asked.from_ms - span_ms), until)
@@ -90,6 +94,8 @@ def reach_ms(shape: Shape) -> int:
             return 0
         case Windowed(window):
             return window.size_ms
+        case Sessions(window):
+            return window.gap_ms + window.longest_ms
         case Joined(span_ms):
             return span_ms
 

@@ -14,7 +14,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 
 from pipeline.ids import Incarnation, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
-from pipeline.spark import hidden, result_ids
+from pipeline.spark import hidden, result_ids, sessions
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
@@ -26,6 +26,7 @@ from pipeline.spark.lowered import (
     Lowered,
     Path,
     Project,
+    SessionCore,
     Source,
     Step,
     TopicRole,
@@ -66,7 +67,9 @@ def emit(
         ports[path.port] = ports[path.port].unionByName(rows) if path.port in ports else rows
     if core is None:
         return _encoded(ports["only"], lowered, passed=True)
-    if isinstance(core, WindowCore):
+    if isinstance(core, SessionCore):
+        ports["only"] = sessions.in_time(ports["only"], raw[lowered.leaves[-1]])
+    if isinstance(core, WindowCore | SessionCore):
         results = _windowed(ports["only"], core, ids=lowered.ids)
     else:
         results = _joined(ports["left"], ports["right"], core, ids=lowered.ids)
@@ -377,11 +380,16 @@ def _walked(rows: DataFrame, path: Path, carried: tuple[str, ...]) -> DataFrame:
 # --- cores and results ----------------------------------------------------------------------
 
 
-def _windowed(rows: DataFrame, core: WindowCore, *, ids: bool) -> DataFrame:
-    lengths = (core.window.size_ms, core.window.slide_ms, core.window.offset_ms)
-    window = F.window(hidden.EVENT_TIME, *(f"{length} milliseconds" for length in lengths))
+def _windowed(rows: DataFrame, core: WindowCore | SessionCore, *, ids: bool) -> DataFrame:
+    match core:
+        case WindowCore(window=window):
+            lengths = (window.size_ms, window.slide_ms, window.offset_ms)
+            times = [F.window(hidden.EVENT_TIME, *(f"{length} milliseconds" for length in lengths))]
+        case SessionCore(window=window):
+            rows = sessions.with_cut(rows, window)
+            times = [sessions.session(window).alias("window"), F.col(sessions.CUT)]
     functions = [F.expr(sql).alias(name) for name, sql in core.functions]
-    grouped = rows.groupBy(window, *[F.col(quoted(name)) for name in core.by])
+    grouped = rows.groupBy(*times, *[F.col(quoted(name)) for name in core.by])
     counted = grouped.agg(*functions) if functions else grouped.agg(F.count("*").alias("__rows"))
     return counted.select(
         *[F.col(quoted(name)) for name in core.by],

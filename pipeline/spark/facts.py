@@ -128,7 +128,7 @@ class Engine:
 def positions(sources: list[str], lowered: Lowered) -> dict[InputPartition, Offset]:
     """Spark's offsets, one JSON text for each leaf of the plan, as positions.
 
-    A source that two paths read stands twice, with the same offsets.
+    A source that has several leaves stands there for each, with the same offsets.
     """
     found: dict[InputPartition, Offset] = {}
     for text in sources:

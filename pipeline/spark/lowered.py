@@ -15,6 +15,7 @@ from enum import Enum
 
 from pipeline.ids import BoxName, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
@@ -167,20 +168,39 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowCore:
-    """Group by a window and columns; `functions` are (name, SQL of the aggregate call).
+class Grouping:
+    """Group by a stretch of time and columns; `functions` are (name, SQL of the aggregate call)."""
+
+    by: tuple[str, ...]
+    functions: tuple[tuple[str, str], ...]
+    window_start: str
+    window_end: str
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCore(Grouping):
+    """Group by a window and columns.
 
     The event time of a result is the window's end. A boundary of t closes the windows that end at
     t + 1 ms, since such a window holds no time above t: `watermark_lead_ms` is 1.
     """
 
     window: Window
-    by: tuple[str, ...]
-    functions: tuple[tuple[str, str], ...]
-    window_start: str
-    window_end: str
 
     watermark_lead_ms = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCore(Grouping):
+    """Group by a session and columns.
+
+    The event time of a result is the session's end. A boundary of t closes the sessions that end
+    at or before t, since a record that came later would lie behind their ends.
+    """
+
+    window: SessionWindow
+
+    watermark_lead_ms = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +214,7 @@ class JoinCore:
     watermark_lead_ms = 0
 
 
-Core = WindowCore | JoinCore
+Core = WindowCore | SessionCore | JoinCore
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +249,12 @@ class Lowered:
     def source(self, name: StreamName) -> Source:
         """The source of an input."""
         return next(source for source in self.sources if source.input == name)
+
+    @property
+    def leaves(self) -> tuple[StreamName, ...]:
+        """The source of each leaf of Spark's plan, in the order in which it notes their offsets."""
+        paths = tuple(path.source for path in self.paths)
+        return (*paths, paths[0]) if isinstance(self.core, SessionCore) else paths
 
     def twin(self, path: Path) -> str:
         """The name of a path, if another one leads from the same source to the same port."""

@@ -36,10 +36,10 @@ def plan_first_batch(
     identity = uuid.uuid5(uuid.NAMESPACE_URL, folder.as_uri())
     (folder / "metadata").write_text(_json({"id": str(identity)}), encoding="utf-8")
     lines = [_VERSION, _metadata(spark, watermark_ms or Millis(0), now_ms)]
-    for path in lowered.paths:
+    for source in lowered.leaves:
         offsets: dict[TopicName, dict[str, Offset]] = {}
         for at in sorted(end):
-            if at.input == path.source:
+            if at.input == source:
                 offsets.setdefault(at.topic, {})[str(at.partition)] = end[at]
         lines.append(_json(offsets))
     offsets_folder = folder / "offsets"

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
 from pipeline.spark import hidden
-from pipeline.spark.lowered import Source, TopicRole, WindowCore
+from pipeline.spark.lowered import SessionCore, Source, TopicRole, WindowCore
 from pipeline.spark.sql import quoted
 
 
@@ -32,7 +32,7 @@ def of_pair() -> Column:
     return F.concat_ws("+", f"left.{hidden.ID}", f"right.{hidden.ID}")
 
 
-def of_window(core: WindowCore) -> Column:
+def of_window(core: WindowCore | SessionCore) -> Column:
     """The end of the window in milliseconds, and a digest of the group if there are any."""
     end = F.unix_millis("window.end").cast("string")
     if not core.by:

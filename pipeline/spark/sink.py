@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from brokers.kafka.admin import Isolation
-from pipeline.boundaries.profile import Joined, LaneProfile, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, LaneProfile, Sessions, Stateless, Windowed
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import (
@@ -272,7 +272,7 @@ class Sink:
         match self._context.profile.shape:
             case Stateless():
                 return results if late_ms is None else results.after(late_ms)
-            case Windowed():
+            case Windowed() | Sessions():
                 return results.by_time()
             case Joined():
                 return results

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Window
+from pipeline.builder.options import Duration, Limit, Session, Window
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -13,6 +13,7 @@ def aggregate(
     compute: Mapping[str, str],
     by: Mapping[str, str] | Sequence[str] | None = None,
     window: Duration | Window | None = None,
+    session: Duration | Session | None = None,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Box:
@@ -24,8 +25,15 @@ def aggregate(
         compute: names of columns → expressions with aggregate functions, such as `avg(speed)`.
         by: the groups: columns of `stream`, or names → expressions; one group, if left out.
         window: the windows, or the size of windows end to end; the network's, if left out.
+        session: instead of windows, sessions, or the gap between them.
         key: the columns that make the Kafka key of its output; the groups, if left out.
         dead_letters: how many rows that cannot be computed are borne; all, if left out.
     """
-    content = {"aggregate": stream, "window": window, "by": by, "compute": compute}
+    content = {
+        "aggregate": stream,
+        "window": window,
+        "session": session,
+        "by": by,
+        "compute": compute,
+    }
     return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

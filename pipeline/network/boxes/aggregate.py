@@ -16,6 +16,7 @@ from pipeline.network.boxes.common import (
     read_entries,
     read_header,
 )
+from pipeline.network.boxes.sessions import SessionWindow, read_session
 from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, read_window
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check_with
@@ -50,12 +51,13 @@ class Aggregate:
     Output columns: the group columns, `window_start`, `window_end` (TIMESTAMP, not null), then the
     computed ones. `compute` expressions are over the group columns, the two window columns and
     the placeholders of `aggregations`. Event time is `window_end`; the key is `by`, or `window_end`
-    where `by` is empty, unless declared.
+    where `by` is empty, unless declared. With `session: SESSION` instead of `window`, the two
+    window columns are those of the session.
     """
 
     name: BoxName
     input: StreamName
-    window: Window
+    window: Window | SessionWindow
     by: tuple[Computed, ...]
     aggregations: tuple[Aggregation, ...]
     compute: tuple[Computed, ...]
@@ -76,7 +78,7 @@ class Aggregate:
 class AggregateDraft(OneInput):
     """An aggregate as written. `window` is None where it was missing or wrong (reported)."""
 
-    window: Window | None
+    window: Window | SessionWindow | None
     by: tuple[Entry, ...]
     compute: tuple[Entry, ...]
 
@@ -161,11 +163,25 @@ def _compute_scope(groups: Columns, facts: StreamFacts) -> Scope:
     return Scope((Source((*groups, *WINDOW_COLUMNS), hidden=hidden),))
 
 
+def _read_window(fields: Fields, defaults: Defaults) -> Window | SessionWindow | None:
+    """`window` or `session` of the box, whichever it has. None: wrong, and reported."""
+    fields.known.extend(("window", "session"))
+    if not fields.has("session"):
+        return read_window(fields, defaults)
+    if fields.has("window"):
+        fields.problem(
+            f"{fields.what} has window and session, and only one of them can be",
+            fields.line_of("session"),
+        )
+        return None
+    return read_session(fields, defaults)
+
+
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> AggregateDraft | None:
     """Take an aggregate out of its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Aggregate.kind, required=True)
-    window = read_window(fields, defaults)
+    window = _read_window(fields, defaults)
     by = read_entries(fields, "by", plain_list=True) if fields.has("by") else ()
     fields.known.append("by")
     fields.required("compute")

@@ -1,17 +1,29 @@
-"""What the planner says about an aggregate over windows."""
+"""What the planner says about an aggregate over windows or sessions."""
 
 from pipeline import durations
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
 from pipeline.planner.boxes.words import Facts, Words, computed_facts
 
 
 def _facts(box: Aggregate) -> Facts:
     return (
-        ("window", _windows(box.window)),
-        ("window offset", f"{durations.format(box.window.offset_ms)}, UTC"),
+        *_times(box.window),
         *computed_facts("by", box.by),
         *computed_facts("compute", box.compute),
+    )
+
+
+def _times(window: Window | SessionWindow) -> Facts:
+    if isinstance(window, SessionWindow):
+        return (
+            ("session", f"records at most {durations.format(window.gap_ms)} apart"),
+            ("sessions are cut every", f"{durations.format(window.longest_ms)}, UTC"),
+        )
+    return (
+        ("window", _windows(window)),
+        ("window offset", f"{durations.format(window.offset_ms)}, UTC"),
     )
 
 
@@ -26,6 +38,9 @@ def _windows(window: Window) -> str:
 
 def _keeps(box: Aggregate) -> str:
     group = f" and ({', '.join(c.name for c in box.by)})" if box.by else ""
+    if isinstance(box.window, SessionWindow):
+        gap = durations.format(box.window.gap_ms)
+        return f"one row for each session{group}, until event time passes its last record by {gap}"
     return (
         f"one row for each window of {_windows(box.window)}{group}, "
         "until event time passes the window's end"

@@ -29,6 +29,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.network.model import Box, ColumnRef, Computed, Expression, Network
 from pipeline.network.types import Scalar
@@ -97,8 +98,10 @@ def _pairs_twins(join: Join, left: Aggregate, groups: Mapping[str, str]) -> bool
     lower, upper = join.bound.lower_ms, join.bound.upper_ms
     if not lower <= 0 <= upper:
         return False
-    apart = left.window.slide_ms
-    return bool(pairs & _WINDOW_PAIRS) or (-apart < lower and upper < apart)
+    if pairs & _WINDOW_PAIRS:
+        return True
+    apart = 0 if isinstance(left.window, SessionWindow) else left.window.slide_ms
+    return -apart < lower and upper < apart
 
 
 def _merge(draft: Draft, match: _Match) -> Draft:

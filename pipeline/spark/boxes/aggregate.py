@@ -6,10 +6,11 @@ Sums and averages must not depend on the order of rows, so floating point is add
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.network.types import DecimalType
 from pipeline.spark.boxes.stateful import LoweredBox
-from pipeline.spark.lowered import Check, Project, WindowCore
+from pipeline.spark.lowered import Check, Core, Project, SessionCore, WindowCore
 from pipeline.spark.sql import check, checks, quoted
 
 
@@ -27,16 +28,16 @@ def lower(box: Aggregate) -> LoweredBox:
             )
         ),
     )
-    core = WindowCore(
-        window=box.window,
-        by=tuple(group.name for group in box.by),
-        functions=(
-            *((a.name, call(a)) for a in box.aggregations),
-            *((counted_name(a), f"count({quoted(argument_name(a))})") for a in _may_overflow(box)),
-        ),
-        window_start=WINDOW_START,
-        window_end=WINDOW_END,
+    by = tuple(group.name for group in box.by)
+    functions = (
+        *((a.name, call(a)) for a in box.aggregations),
+        *((counted_name(a), f"count({quoted(argument_name(a))})") for a in _may_overflow(box)),
     )
+    core: Core
+    if isinstance(box.window, SessionWindow):
+        core = SessionCore(by, functions, WINDOW_START, WINDOW_END, box.window)
+    else:
+        core = WindowCore(by, functions, WINDOW_START, WINDOW_END, box.window)
     passed = (*(group.name for group in box.by), WINDOW_START, WINDOW_END)
     after = Project(
         (

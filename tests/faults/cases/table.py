@@ -6,6 +6,7 @@ from tests.faults.case import Case
 from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.join import JOIN
 from tests.faults.cases.python import PYTHON
+from tests.faults.cases.sessions import SESSIONS
 from tests.faults.cases.sliding import SLIDING
 from tests.faults.cases.stateless import FILTER, MAP
 from tests.faults.cases.tolls import TOLLS
@@ -23,6 +24,7 @@ CASES: Mapping[str, Case] = {
         WINDOW_WITH_IDLENESS,
         WINDOW_OF_WRONG_CLOCKS,
         SLIDING,
+        SESSIONS,
         JOIN,
         UNION,
         UNION_WINDOW,

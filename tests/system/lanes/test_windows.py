@@ -128,3 +128,55 @@ def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installati
     told = {x["medusa.error.offset"]: x["medusa.error.reason"] for x in letters}
     assert told == {b"2": b"partly_late", b"3": b"late"}
     assert {x["medusa.error.closed"] for x in letters} == {str(start + 10_000).encode()}
+
+
+SESSIONS = """
+network: visits
+streams:
+  readings:
+    topic: visits-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 0s
+    silence: missing
+    partitions: 1
+boxes:
+  visits:
+    aggregate: readings
+    session: {gap: 2s, longest: 10s}
+    compute: {n: count(*), values: count(DISTINCT value)}
+outputs: {visits: {topic: visits-out}}
+"""
+
+
+def test_a_session_goes_on_as_long_as_no_gap_is_longer_and_takes_no_late_record(
+    medusa: Installation,
+) -> None:
+    """It is cut where the longest one ends; a record is late by its own time, its letter says."""
+    medusa.deploy(SESSIONS, {"reading.avsc": READING})
+    medusa.await_state("visits", "visits", LaneState.RUNNING)
+    start = int(time.time()) // 10_000 * 10_000 - 60_000
+
+    def send(*after_ms: int) -> None:
+        for after in after_ms:
+            reading = {"sensor": "any", "value": after, "at": start + after}
+            medusa.send("visits-in", medusa.encoded("visits-in-value", READING, reading))
+        medusa.producer.flush(10)
+
+    def results(count: int) -> list[tuple[int, int, int]]:
+        medusa.wait_for(
+            lambda: len(medusa.records("visits-out")) >= count,
+            f"{count} sessions",
+            within_s=WITHIN_S,
+        )
+        ends = [record.timestamp_ms - start for record in medusa.records("visits-out")]
+        rows = medusa.decoded("visits-out")
+        return sorted((end, r["n"], r["values"]) for end, r in zip(ends, rows, strict=True))
+
+    send(0, 2_000, 2_000, 4_001, 9_500, 10_500)
+    assert results(2) == [(4_000, 3, 2), (6_001, 1, 1)]
+    send(9_000, 12_000, 30_000)
+    assert results(4)[2:] == [(11_500, 1, 1), (14_000, 2, 2)]
+    (letter,) = [dict(letter.headers) for letter in medusa.records("visits.visits.dlq")]
+    assert letter["medusa.error.reason"] == b"late"
+    assert letter["medusa.error.closed"] == str(start + 10_499).encode()

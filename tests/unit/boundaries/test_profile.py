@@ -9,6 +9,7 @@ from pipeline.boundaries.profile import (
     ExternalInput,
     Joined,
     LaneProfile,
+    Sessions,
     Stateless,
     Windowed,
     profile,
@@ -27,6 +28,7 @@ from pipeline.names import FragmentNames
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
 from pipeline.network.types import Columns, Scalar
@@ -89,6 +91,13 @@ def test_an_external_input_keeps_what_the_document_says() -> None:
         StreamName("cars"), TopicName("car-sightings"), 4, 5_000, 10_000, Silence.MISSING
     )
     assert found == LaneProfile((expected,), Windowed(WINDOW))
+
+
+def test_an_aggregate_over_sessions_has_a_shape_of_its_own() -> None:
+    """They end when their records end, not at instants that are known before."""
+    window = SessionWindow(gap_ms=10, longest_ms=100)
+    found = profile(fragment(replace(aggregate(), window=window), CARS))
+    assert found.shape == Sessions(window)
 
 
 def test_a_derived_input_expects_the_fragment_that_writes_it() -> None:

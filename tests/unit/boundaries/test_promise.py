@@ -3,15 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import advance_in_force, kept_from, promise, watermark_for
 from pipeline.ids import Millis
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 from tests.unit.boundaries.support import marker
 
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=0))
 JOIN = Joined(span_ms=60)
+VISITS = Sessions(SessionWindow(gap_ms=10, longest_ms=100))
 
 
 def promised(
@@ -47,6 +49,11 @@ def test_a_join_promises_its_watermark() -> None:
     assert promised(JOIN, eviction=100) == 100
 
 
+def test_sessions_promise_their_watermark() -> None:
+    """A session carries its end, and the one that ends at W is out."""
+    assert promised(VISITS, eviction=105) == 105
+
+
 def test_nothing_is_promised_before_any_watermark() -> None:
     """Spark's initial watermark of 0 says nothing."""
     assert promised(TEN) is None
@@ -64,7 +71,7 @@ def test_a_promise_never_goes_back() -> None:
 
 def test_what_is_in_force_is_read_back_from_the_marker() -> None:
     """An advance comes back as it was sent, whatever the shape makes of it."""
-    for shape in (TEN, JOIN):
+    for shape in (TEN, JOIN, VISITS):
         watermark = watermark_for(shape, Millis(499))
         assert advance_in_force(shape, marker({}, eviction_ms=watermark)) == 499
         assert advance_in_force(shape, marker({}, eviction_ms=0)) is None

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.boundaries.external import StreamBoundary
-from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import watermark_for
 from pipeline.boundaries.release import (
     CLOCK_PACE_MS,
     JOIN_PACE_MS,
+    SESSION_PACE_MS,
     STATELESS_PACE_MS,
     STEP_MAX_MS,
     STEP_ROWS,
@@ -22,12 +23,14 @@ from pipeline.boundaries.release import (
 )
 from pipeline.ids import Millis, SteadyMillis
 from pipeline.lanes.markers import CommitMarker
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.support import START_MS, marker
 
 MINUTE = Windowed(TumblingWindow(size_ms=60_000, offset_ms=0))
 SLIDING = Windowed(SlidingWindow(size_ms=60_000, offset_ms=0, slide_ms=7))
 JOIN = Joined(span_ms=10)
+VISITS = Sessions(SessionWindow(gap_ms=5, longest_ms=100))
 FRESH = marker({})
 
 
@@ -145,6 +148,18 @@ def test_rows_that_a_join_emits_do_not_shrink_its_step_below_the_first() -> None
     assert took_effect(JOIN, release, shown(JOIN, sent), 10**6).step_ms == release.step_ms
 
 
+def test_a_step_of_sessions_begins_at_64_gaps_and_never_spans_less_than_one() -> None:
+    """How many end in it is known only when they have."""
+    release = begin(VISITS, shown(VISITS, 5_000))
+    at_ms, steps = 5_000, []
+    for number in range(8):
+        release, sent = ask(VISITS, release, 10**9, later=number * SESSION_PACE_MS)
+        assert sent is not None
+        steps.append(sent - at_ms)
+        release, at_ms = took_effect(VISITS, release, shown(VISITS, sent), STEP_ROWS + 1), sent
+    assert steps == [320, 160, 80, 40, 20, 10, 5, 5]
+
+
 def test_a_stateless_lane_has_no_steps() -> None:
     """Nothing in it can pile up."""
     assert ask(Stateless(), begin(Stateless(), shown(Stateless(), 5)), 10**15)[1] == 10**15
@@ -155,6 +170,7 @@ def test_a_stateless_lane_has_no_steps() -> None:
     [
         (Stateless(), False, STATELESS_PACE_MS),
         (JOIN, False, JOIN_PACE_MS),
+        (VISITS, False, SESSION_PACE_MS),
         (Stateless(), True, CLOCK_PACE_MS),
         (JOIN, True, CLOCK_PACE_MS),
     ],
@@ -172,7 +188,7 @@ def test_advances_are_paced(
 
 
 @given(
-    st.sampled_from([MINUTE, JOIN, Stateless(), Windowed(TumblingWindow(7, 3)), SLIDING]),
+    st.sampled_from([MINUTE, JOIN, Stateless(), Windowed(TumblingWindow(7, 3)), SLIDING, VISITS]),
     st.lists(
         st.tuples(st.integers(1, 10**7), st.integers(0, 2_000), st.booleans(), st.booleans()),
         max_size=60,

@@ -18,6 +18,7 @@ from pipeline.boundaries.profile import (
     DerivedInput,
     Joined,
     LaneProfile,
+    Sessions,
     Shape,
     Stateless,
     Windowed,
@@ -27,6 +28,7 @@ from pipeline.brain.events import BoundaryRead, SendAdvance
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.events import BatchFinished, LaneStarted
 from pipeline.lanes.markers import CommitMarker
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.made_windows import ends_over
 from tests.unit.brain.support import LEFT, RIGHT, SPEED, Agent, at, fresh_marker, wish
@@ -37,6 +39,7 @@ LIFE = Incarnation("life-1")
 HOUR_MS = 3_600_000
 SHAPES: tuple[Shape, ...] = (
     Joined(span_ms=20),
+    Sessions(SessionWindow(gap_ms=7, longest_ms=100)),
     Windowed(TumblingWindow(size_ms=10, offset_ms=3)),
     Windowed(SlidingWindow(size_ms=10, offset_ms=1, slide_ms=4)),
     Stateless(),

@@ -5,7 +5,17 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from pipeline.builder import Box, Duration, Limit, NetworkBuilder, Stream, Window, Within, boxes
+from pipeline.builder import (
+    Box,
+    Duration,
+    Limit,
+    NetworkBuilder,
+    Session,
+    Stream,
+    Window,
+    Within,
+    boxes,
+)
 
 TEXT, WHOLE, REAL, TIME = "text", "whole", "real", "time"
 SCHEMA = "sighting.avsc"
@@ -31,6 +41,11 @@ class Known:
 
 windows: st.SearchStrategy[Duration | Window | None] = st.deferred(
     lambda: st.none() | lengths | st.just(Window(size="1m", offset=timedelta(seconds=5)))
+)
+sessions: st.SearchStrategy[Duration | Session] = st.deferred(
+    lambda: (
+        some_lengths | st.builds(Session, gap=some_lengths, longest=st.sampled_from((None, "1h")))
+    )
 )
 bounds: st.SearchStrategy[Duration | Within] = st.deferred(
     lambda: (
@@ -127,7 +142,10 @@ def _aggregate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -
     box = boxes.aggregate(
         name,
         source.stream,
-        window=draw(windows),
+        **draw(
+            st.fixed_dictionaries({"window": windows})
+            | st.fixed_dictionaries({"session": sessions})
+        ),
         by=by or draw(st.sampled_from((None, {}))),
         compute={"n": draw(st.sampled_from(calls))},
         key=_key(draw, columns),

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.needed import SPANS_MAX, BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import Wanted, first_marker
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
+from tests.unit.boundaries.made_sessions import sessions_of
 from tests.unit.boundaries.made_windows import ends_over
 
 PARTITIONS = tuple(InputPartition(StreamName("cars"), TopicName("sightings"), p) for p in (0, 1))
@@ -20,6 +22,7 @@ ZERO: Positions = dict.fromkeys(PARTITIONS, Offset(0))
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=4))
 SLIDING = Windowed(SlidingWindow(size_ms=10, offset_ms=2, slide_ms=4))
 JOIN = Joined(span_ms=25)
+VISITS = Sessions(SessionWindow(gap_ms=8, longest_ms=50))
 
 ROWS = st.lists(st.integers(1, 300), max_size=4)
 BATCHES = st.lists(st.tuples(ROWS, ROWS, st.integers(0, 30)), max_size=40)
@@ -52,11 +55,15 @@ class Model:
         self.log, self.needed = after_batch(self.shape, self.log, found)
 
     def may_be_held(self, time: int) -> bool:
-        """By the meaning of the boxes: its window is open, or it can meet a row that may come."""
+        """By the meaning of the boxes: its window or session is open, or a row may come to meet."""
         if self.watermark == 0:
             return not isinstance(self.shape, Stateless)
         if isinstance(self.shape, Windowed):
             return ends_over(self.shape.window, time)[-1] > self.watermark
+        if isinstance(self.shape, Sessions):
+            window, every = self.shape.window, [t for rows in self.rows.values() for t in rows]
+            (own,) = (s for s in sessions_of(window, every) if time in s)
+            return own[-1] + window.gap_ms > self.watermark
         if isinstance(self.shape, Joined):
             return any(
                 newer > self.watermark for newer in range(time, time + self.shape.span_ms + 1)
@@ -75,7 +82,7 @@ def newest(progress: Mapping[InputPartition, list[int]]) -> dict[InputPartition,
     return {p: Millis(max(times)) for p, times in progress.items() if times}
 
 
-@given(st.sampled_from([TEN, SLIDING, JOIN]), BATCHES)
+@given(st.sampled_from([TEN, SLIDING, JOIN, VISITS]), BATCHES)
 @settings(max_examples=60)
 def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
     shape: Shape, batches: list[tuple[list[int], list[int], int]]
@@ -90,7 +97,7 @@ def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
             assert model.needed[partition] <= model.oldest_held(partition)
 
 
-@given(st.sampled_from([TEN, SLIDING, JOIN]), BATCHES, st.integers(0, 40))
+@given(st.sampled_from([TEN, SLIDING, JOIN, VISITS]), BATCHES, st.integers(0, 40))
 @settings(max_examples=60)
 def test_it_stays_right_after_a_restart_from_the_marker(
     shape: Shape, batches: list[tuple[list[int], list[int], int]], restart_after: int

@@ -14,11 +14,15 @@ from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.union import Union
+from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, Expression
+from tests.unit.boundaries.made_sessions import sessions_of
 from tests.unit.boundaries.made_windows import ends_over
 
 Value = int | str | bool | None
+Group = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +107,31 @@ def _union(box: Union, streams: Mapping[str, list[Row]]) -> Iterator[Row]:
 
 
 def _aggregate(box: Aggregate, rows: list[Row]) -> Iterator[Row]:
-    groups: dict[tuple[int, tuple[Value, ...]], list[Row]] = {}
+    groups: dict[Group, list[Row]] = {}
     for row in rows:
         group = tuple(value_of(c.expression, row=row.values) for c in box.by)
-        for end in ends_over(box.window, row.at):
-            groups.setdefault((end, group), []).append(row)
-    for (end, group), members in groups.items():
+        groups.setdefault(group, []).append(row)
+    for group, members, start, end in _windows(box.window, groups):
         values: dict[str, Value] = dict(zip((c.name for c in box.by), group, strict=True))
-        values |= {"window_start": end - box.window.size_ms, "window_end": end}
+        values |= {"window_start": start, "window_end": end}
         inside = values | {a.name: _aggregation(a, members) for a in box.aggregations}
         values |= {c.name: value_of(c.expression, row=inside) for c in box.compute}
         yield Row(end, values)
+
+
+def _windows(
+    window: Window | SessionWindow, groups: Mapping[Group, list[Row]]
+) -> Iterator[tuple[Group, list[Row], int, int]]:
+    """The rows of each group and window or session, from when and until when it is."""
+    for group, rows in groups.items():
+        if isinstance(window, SessionWindow):
+            for times in sessions_of(window, (row.at for row in rows)):
+                members = [row for row in rows if times[0] <= row.at <= times[-1]]
+                yield group, members, times[0], times[-1] + window.gap_ms
+        else:
+            for end in sorted({end for row in rows for end in ends_over(window, row.at)}):
+                members = [row for row in rows if end in ends_over(window, row.at)]
+                yield group, members, end - window.size_ms, end
 
 
 def _aggregation(aggregation: Aggregation, rows: list[Row]) -> Value:

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
 from pipeline.network.model import Box, ExternalStream, Network
 from pipeline.planner.boxes.catalogue import with_key
@@ -21,7 +22,11 @@ from tests.unit.planner.networks import (
 )
 
 WINDOW = 10
-ALL_WINDOWS: tuple[Window, ...] = (TumblingWindow(WINDOW, 0), SlidingWindow(WINDOW, 2, 4))
+ALL_WINDOWS: tuple[Window | SessionWindow, ...] = (
+    TumblingWindow(WINDOW, 0),
+    SlidingWindow(WINDOW, 2, 4),
+    SessionWindow(3, WINDOW),
+)
 WINDOWS = st.sampled_from(ALL_WINDOWS)
 KINDS = ("filter", "filter", "map", "aggregate", "join", "twins", "union", "python")
 SOURCE = external("s0", column("a"), column("b"))

@@ -9,6 +9,7 @@ from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from pipeline.network.model import (
@@ -86,7 +87,7 @@ def aggregated(
     by: dict[str, str],
     compute: dict[str, tuple[str, str]],
     *,
-    window: Window = BY_MINUTE,
+    window: Window | SessionWindow = BY_MINUTE,
     nullable: bool = True,
 ) -> Aggregate:
     """An aggregate; `compute` maps a result to (function, argument), each with a placeholder."""

@@ -2,15 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Joined, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from pipeline.replay.period import Asked, Period, period, reach_ms
+from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=3))
 JOIN = Joined(span_ms=4)
+VISITS = Sessions(SessionWindow(gap_ms=2, longest_ms=10))
 PLACE = "fragment cars.means"
 
 
@@ -43,7 +46,7 @@ def test_pairs_are_made_of_rows_that_lie_a_span_before_them() -> None:
     assert found(JOIN, 15, 20, 100) == Period(Millis(15), Millis(20), Millis(11), Millis(20))
 
 
-@pytest.mark.parametrize("shape", [TEN, JOIN], ids=["windows", "join"])
+@pytest.mark.parametrize("shape", [TEN, VISITS, JOIN], ids=["windows", "sessions", "join"])
 @pytest.mark.parametrize(("until", "boundary"), [(None, None), (None, 9), (30, 25)])
 def test_what_is_not_complete_yet_is_refused(
     shape: Shape, until: int | None, boundary: int | None
@@ -75,6 +78,22 @@ def test_windows_in_the_period_are_just_those_that_reach_into_it(
     assert one.has_input(Millis(at)) == any(reach_in)
 
 
+@given(
+    SESSIONS, st.integers(100, 400), st.integers(1, 200), st.lists(st.integers(0, 700), max_size=30)
+)
+def test_sessions_that_end_in_the_period_are_made_of_its_input_alone(
+    window: SessionWindow, start: int, length: int, times: list[int]
+) -> None:
+    """What lies outside of it changes none of them."""
+    one = found(Sessions(window), start, start + length, 5_000)
+
+    def asked_for(records: list[int]) -> list[list[int]]:
+        every = sessions_of(window, records)
+        return [s for s in every if one.has_result(Millis(s[-1] + window.gap_ms))]
+
+    assert asked_for([at for at in times if one.has_input(Millis(at))]) == asked_for(times)
+
+
 def test_how_far_results_reach_back() -> None:
-    """A window its size, a pair its span, all others nothing."""
-    assert [reach_ms(shape) for shape in (Stateless(), TEN, JOIN)] == [0, 10, 4]
+    """A window its size, a session its longest and a gap, a pair its span, all others nothing."""
+    assert [reach_ms(shape) for shape in (Stateless(), TEN, VISITS, JOIN)] == [0, 10, 12, 4]

@@ -7,6 +7,7 @@ from pipeline.dead_letters.redrive import reads
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SchemaId
 from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.model import Box
 from pipeline.network.types import DecimalType, Scalar
 from pipeline.planner.plan import Fragment
@@ -19,6 +20,7 @@ from pipeline.spark.lowered import (
     JoinCore,
     Keep,
     Project,
+    SessionCore,
     TopicRole,
     WindowCore,
     WriterSchema,
@@ -47,6 +49,19 @@ def test_a_window_fragment_has_one_path_and_a_window_core() -> None:
     assert lowered.core.by == ("road", "segment")
     assert isinstance(lowered.after[-1], Project)
     assert lowered.encoding.key_columns == ("road", "segment")
+
+
+def test_an_aggregate_over_sessions_has_a_core_that_closes_at_the_boundary_itself() -> None:
+    """A session that ends at t takes a record at t, which a window does not."""
+    window = SessionWindow(gap_ms=5_000, longest_ms=60_000)
+    box = fragment("tolls").stateful_box
+    assert isinstance(box, Aggregate)
+    over_windows = lower_aggregate(box)
+    over_sessions = lower_aggregate(replace(box, window=window))
+    assert (over_sessions.before, over_sessions.after) == (over_windows.before, over_windows.after)
+    assert isinstance(over_sessions.core, SessionCore)
+    assert over_sessions.core.window == window
+    assert over_sessions.core.watermark_lead_ms == over_windows.core.watermark_lead_ms - 1
 
 
 def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> None:

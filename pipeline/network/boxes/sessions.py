@@ -1,0 +1,50 @@
+"""Sessions: records of one group that lie close together, however long that goes on."""
+
+from dataclasses import dataclass
+
+from pipeline import durations
+from pipeline.network.boxes.common import Defaults, window_size
+from pipeline.network.fields import Fields
+from pipeline.network.yaml_reader import YamlMap
+
+LONGEST_MS = 24 * 3_600_000
+"""Where sessions are cut, if nothing is said: at midnight, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """One session for all records of a group of which each lies at most a gap from the next.
+
+    It is `[first record, last record + gap]`. Records on both sides of a multiple of `longest_ms`
+    since 1970 never share a session, so that every session ends, and what is kept of it is bounded.
+    """
+
+    gap_ms: int
+    longest_ms: int
+
+
+def read_session(fields: Fields, defaults: Defaults) -> SessionWindow | None:
+    """`session` of a box: a duration, or a mapping. None: missing or wrong, and reported."""
+    node = fields.node("session")
+    if node is None:
+        return None
+    longest: int | None = LONGEST_MS
+    if isinstance(node, YamlMap):
+        inner = Fields(node, f"session of {fields.what}", fields.report, fields.box)
+        gap = window_size(inner, inner.text("gap", required=True), defaults)
+        if inner.has("longest"):
+            longest = window_size(inner, inner.text("longest"), defaults)
+        inner.finish()
+    else:
+        gap = window_size(fields, fields.as_text(node, f"session of {fields.what}"), defaults)
+    if gap is None or longest is None:
+        return None
+    if gap >= longest:
+        fields.problem(
+            f"the gap of a session, {durations.format(gap)}, is not shorter than the longest one, "
+            f"{durations.format(longest)}",
+            node.line,
+            hint="write session: {gap: 2d, longest: 30d} with a longest that fits",
+        )
+        return None
+    return SessionWindow(gap, longest)

@@ -1,0 +1,41 @@
+"""Sessions under event time, against a query that does batch by batch what Spark does."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.boundaries.profile import Sessions
+from pipeline.boundaries.promise import kept_from, promise, watermark_for
+from pipeline.ids import Millis
+from pipeline.network.boxes.sessions import SessionWindow
+from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
+
+BATCHES = st.lists(st.tuples(st.lists(st.integers(1, 200), max_size=4), st.integers(0, 40)))
+
+
+@given(SESSIONS, BATCHES)
+def test_what_is_published_is_what_all_records_in_time_make(
+    window: SessionWindow, batches: list[tuple[list[int], int]]
+) -> None:
+    """However they are cut into batches: no session comes out before its last record was read.
+
+    Nor at or below what was promised; and what is open is made of records that are kept.
+    """
+    shape = Sessions(window)
+    in_time: list[int] = []
+    waiting: list[int] = []
+    published: list[list[int]] = []
+    advance, late, promised = 0, 0, 0
+    for times, rise in [*batches, ([], 1_000)]:
+        waiting += (accepted := [at for at in times if at > late])
+        in_time += accepted
+        advance += rise
+        watermark = watermark_for(shape, Millis(advance)) if advance else Millis(0)
+        closed = [s for s in sessions_of(window, waiting) if s[-1] + window.gap_ms <= watermark]
+        assert all(s[-1] + window.gap_ms > promised for s in closed)
+        published += closed
+        waiting = [at for at in waiting if not any(at in s for s in closed)]
+        kept = kept_from(shape, watermark)
+        assert not waiting or kept is None or kept <= min(waiting)
+        promised = promise(shape, eviction_ms=watermark, advance_ms=None, previous_ms=None) or 0
+        late = watermark
+    assert sorted(published) == sessions_of(window, in_time)
