@@ -10,5 +10,16 @@ def oldest_record(window: SessionWindow, end: Millis) -> Millis:
     >>> oldest_record(SessionWindow(gap_ms=5, longest_ms=100), Millis(304))
     200
     """
-    last = end - window.gap_ms
-    return Millis(last - last % window.longest_ms)
+    return Millis(last_cut(window, end) - window.gap_ms)
+
+
+def last_cut(window: SessionWindow, at: Millis) -> Millis:
+    """The largest instant at or before another that no session which ends earlier can reach.
+
+    Sessions that end at or after it have no record in common with those that end before it,
+    whatever records there are.
+
+    >>> last_cut(SessionWindow(gap_ms=5, longest_ms=100), Millis(304))
+    205
+    """
+    return Millis(at - (at - window.gap_ms) % window.longest_ms)

@@ -9,10 +9,11 @@ of a replay are as complete as the first ones.
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
-from pipeline.boundaries.sessions import oldest_record
+from pipeline.boundaries.sessions import last_cut, oldest_record
 from pipeline.boundaries.windows import final_end, last_end, next_end
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.planner.instants import instant
 
 
@@ -57,6 +58,7 @@ def period(
     Args:
         shape: the fragment's.
         asked: of windows every one that reaches into it, of all others the results that lie in it.
+            Where published sessions are compared, it is widened to where all of them are cut.
         boundary_ms: what the fragment has promised: its results up to there are complete.
         place: names the fragment, for errors.
         published: whether all of the fragment's own results in it have to be there, without state
@@ -80,6 +82,8 @@ def period(
             final = last_end(window, Millis(until - 1))
             return Period(first, until, Millis(first - window.size_ms), final)
         case Sessions(window):
+            if published:
+                asked, boundary_ms = _between_cuts(window, asked, boundary_ms)
             until = _complete(asked.from_ms, asked.until_ms, boundary_ms, place)
             return Period(asked.from_ms, until, oldest_record(window, asked.from_ms), until)
         case Joined(span_ms):
@@ -102,6 +106,21 @@ def reach_ms(shape: Shape) -> int:
 
 def _within(at_ms: Millis, from_ms: Millis, until_ms: Millis | None) -> bool:
     return from_ms <= at_ms and (until_ms is None or at_ms < until_ms)
+
+
+def _between_cuts(
+    window: SessionWindow, asked: Asked, boundary_ms: Millis | None
+) -> tuple[Asked, Millis | None]:
+    """What was asked for, and what is complete, where no session of it can be joined to another.
+
+    A record that was late may prolong a session, or join two: then other ones have to go, too.
+    """
+    until_ms = asked.until_ms
+    if until_ms is not None:
+        until_ms = Millis(last_cut(window, Millis(until_ms - 1)) + window.longest_ms)
+    if boundary_ms is not None:
+        boundary_ms = Millis(last_cut(window, Millis(boundary_ms + 1)) - 1)
+    return Asked(last_cut(window, asked.from_ms), until_ms), boundary_ms
 
 
 def _complete(

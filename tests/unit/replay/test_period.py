@@ -94,6 +94,30 @@ def test_sessions_that_end_in_the_period_are_made_of_its_input_alone(
     assert asked_for([at for at in times if one.has_input(Millis(at))]) == asked_for(times)
 
 
+@given(
+    SESSIONS,
+    st.integers(100, 400),
+    st.none() | st.integers(1, 200),
+    st.lists(st.integers(0, 700), max_size=30),
+    st.integers(0, 700),
+)
+def test_a_late_record_changes_published_sessions_inside_the_period_or_outside_alone(
+    window: SessionWindow, start: int, length: int | None, times: list[int], late: int
+) -> None:
+    """Else the one that takes the place of two would lie outside, and one of the two inside."""
+    asked = Asked(Millis(start), None if length is None else Millis(start + length))
+    shape = Sessions(window)
+    try:
+        one = period(shape, asked, Millis(900), PLACE, published=True)
+    except RefusedError:
+        return
+    before, after = sessions_of(window, times), sessions_of(window, [*times, late])
+    changed = [s for s in before if s not in after] + [s for s in after if s not in before]
+    assert len({one.has_result(Millis(s[-1] + window.gap_ms)) for s in changed}) <= 1
+    assert one.results_from_ms <= start
+    assert length is None or (one.results_until_ms or 0) >= start + length
+
+
 def test_how_far_results_reach_back() -> None:
     """A window its size, a session its longest and a gap, a pair its span, all others nothing."""
     assert [reach_ms(shape) for shape in (Stateless(), TEN, VISITS, JOIN)] == [0, 10, 12, 4]
