@@ -182,6 +182,8 @@ class _Loader:
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
         outputs = self._outputs(fields, partitions, {*drafts, *broken}, set(streams))
+        for output in outputs:
+            self._readable(drafts.get(output.stream.value), output.stream)
         fields.finish(_LATER)
         self._topics(name, streams, outputs, (*drafts, *broken))
         built = {
@@ -269,6 +271,7 @@ class _Loader:
         broken: set[str] = set()
         fields.required("boxes")
         node = fields.mapping("boxes")
+        taken = streams | {key.text for key, _ in node.entries} if node else streams
         for key, value in node.entries if node else ():
             fine = self._named(Text(key.text, key.line), "a box")
             if key.text in streams:
@@ -276,10 +279,12 @@ class _Loader:
                 message = f"{key.text} is both a stream and a box"
                 self.report.add(message, key.line, box=key.text)
             draft = self._draft(key, value, defaults)
+            parts = draft.parts if draft is not None else ()
+            fine = self._parts_fit(key.text, parts, taken | set(drafts)) and fine
             if draft is not None and fine:
-                drafts[key.text] = draft
+                drafts |= {one.name: one for one in (draft, *parts)}
             else:
-                broken.add(key.text)
+                broken |= {key.text, *(part.name for part in parts)}
         if node is not None and not node.entries:
             self.report.add("boxes names no box", node.line)
         return drafts, broken
@@ -306,6 +311,17 @@ class _Loader:
         self._limit(key.text, fields)
         fields.finish()
         return draft
+
+    def _parts_fit(self, box: str, parts: Sequence[Draft], taken: set[str]) -> bool:
+        """Whether the parts of a box have names of their own; else report it."""
+        fine = True
+        for part in parts:
+            named = self._named(Text(part.name, part.line), "a stream")
+            if part.name in taken:
+                message = f"box {box} makes a stream {part.name}, and there is another one"
+                self.report.add(message, part.line, box=box)
+            fine = fine and named and part.name not in taken
+        return fine
 
     def _boxes(
         self,
@@ -349,6 +365,8 @@ class _Loader:
         for name, draft in drafts.items():
             for text in draft.inputs:
                 if text.value in names:
+                    if not self._readable(drafts.get(text.value), text, name):
+                        known.discard(name)
                     continue
                 known.discard(name)
                 self.report.add(
@@ -358,6 +376,19 @@ class _Loader:
                     choices=nearest_first(text.value, tuple(sorted(names - {name}))),
                 )
         return known
+
+    def _readable(self, source: Draft | None, text: Text, by: str = "") -> bool:
+        """Whether a box, or an output, may name a box; what has parts is a stream for them alone.
+
+        Else report it.
+        """
+        parts = tuple(part.name for part in source.parts) if source else ()
+        if not parts or by in parts:
+            return True
+        self.report.add(
+            f"{text.value} is no stream but makes several", text.line, box=by, choices=parts
+        )
+        return False
 
     # --- outputs and topics ---------------------------------------------------------------------
 

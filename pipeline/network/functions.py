@@ -77,7 +77,9 @@ REFUSED: Mapping[str, tuple[str, str]] = {
         "is no function here",
         "use a box {aggregate: STREAM, window: 1m, by: […], compute: {…}}",
     ),
-    "explode": ("makes many rows of one", ""),
+    **dict.fromkeys(
+        ("explode", "posexplode", "inline"), ("makes many rows of one", "use a flat_map box")
+    ),
 }
 """Functions of Spark that are refused: the reason, and what to use instead."""
 

@@ -17,7 +17,7 @@ from pipeline.network.function_rules import (
 from pipeline.network.logic import rlike
 from pipeline.network.patterns import check_regex
 from pipeline.network.term import FaultError, Term
-from pipeline.network.types import Scalar
+from pipeline.network.types import ArrayType, Scalar
 
 _PAD_MAX = 1_000
 """The longest padding: a length from the data could ask for gigabytes."""
@@ -64,6 +64,13 @@ def _split_part(args: Sequence[Term]) -> Term:
         raise FaultError("argument 3 is 0, and parts are counted from 1")
     zero = None if part.constant else safe.lost(sql, given)
     return safe.strict(sql, Scalar.STRING, given, own=zero)
+
+
+def _split(args: Sequence[Term]) -> Term:
+    given = checked(args, [text, text])
+    check_regex(literal_text(args[1], "argument 2"))
+    sql = f"split({given[0].sql}, {given[1].sql})"
+    return safe.strict(sql, ArrayType(Scalar.STRING, element_nullable=False), given)
 
 
 def _regexp_extract(args: Sequence[Term]) -> Term:
@@ -169,6 +176,13 @@ TABLE: tuple[Function, ...] = (
         "STRING",
         "each character of `from` replaced by the one of `to` in its place",
         plain(Scalar.STRING, "translate({all})", text, text, text),
+    ),
+    Function(
+        "split",
+        "split(text, 'pattern')",
+        "ARRAY<STRING>",
+        "the parts of the text between what matches the regular expression",
+        _split,
     ),
     Function(
         "split_part",

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from pipeline.ids import StreamName
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
+from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.map import Map
 from pipeline.network.model import Box, Expression, ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput
@@ -125,6 +126,8 @@ def _by(box: Box, fragment: Fragment) -> frozenset[str]:
             return _of((box.where,)) | handed_on
         case Map():
             return _of(computed.expression for computed in box.select)
+        case FlatMap():
+            return _of(expressions(box))
         case Aggregate():
             arguments = (a.argument for a in box.aggregations if a.argument is not None)
             return _of((*(group.expression for group in box.by), *arguments))

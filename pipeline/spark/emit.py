@@ -15,12 +15,14 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from pipeline.ids import Incarnation, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden, result_ids, sessions
+from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
     DECODED_MARK,
     Call,
     Check,
+    Explode,
     JoinCore,
     Keep,
     Lowered,
@@ -343,6 +345,8 @@ def _with_steps(
                 rows = rows.select(*kept, reason.alias(hidden.REASON), *columns)
             case Call():
                 rows = called(rows, step, always)
+            case Explode():
+                rows = exploded(rows, step)
     return rows
 
 
@@ -365,16 +369,19 @@ def _told_apart(carried: tuple[str, ...], path: Path) -> tuple[str, ...]:
 
 
 def _walked(rows: DataFrame, path: Path, carried: tuple[str, ...]) -> DataFrame:
-    """The rows behind the steps of a path; counts what failed in them, if anything can."""
+    """The rows behind the steps of a path; counts what failed in them, if anything can.
+
+    That is while a record is one row, which comes before it can be several.
+    """
     told_apart = _told_apart(carried, path)
-    rows = _with_steps(rows, path.steps, told_apart)
-    if not path.calls and not any(step.checks for step in path.steps):
-        return rows
-    failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
-    which = [checksums().alias("failed")] if path.calls else []
-    counted = F.count(F.when(failed, 1)).alias("bad")
-    rows = rows.observe(f"{PATH_METRICS}{path.name}", counted, *which)
-    return rows.drop(*(set(told_apart) - set(carried)))
+    rows = _with_steps(rows, path.as_records, told_apart)
+    if path.calls or any(step.checks for step in path.steps):
+        failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
+        which = [checksums().alias("failed")] if path.calls else []
+        counted = F.count(F.when(failed, 1)).alias("bad")
+        rows = rows.observe(f"{PATH_METRICS}{path.name}", counted, *which)
+        rows = rows.drop(*(set(told_apart) - set(carried)))
+    return _with_steps(rows, path.as_rows, carried)
 
 
 # --- cores and results ----------------------------------------------------------------------

@@ -53,7 +53,10 @@ class Inspector:
                 late = F.when(reason.isNull(), how_late(self.lowered.core, late_ms))
                 rows = rows.withColumn(hidden.REASON, F.coalesce(reason, late))
                 wrong = wrong | F.col(hidden.REASON).isin(list(LATENESS))
-            found.extend(self._collected(rows.where(wrong), path, late_ms))
+            rows = rows.where(wrong)
+            if path.as_rows:  # all rows of a record have its event time, and are late together
+                rows = rows.dropDuplicates([hidden.TOPIC, hidden.PARTITION, hidden.OFFSET])
+            found.extend(self._collected(rows, path, late_ms))
         found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
         return found
 

@@ -15,6 +15,7 @@ from pipeline.spark.boxes import lower_stateful, lower_stateless
 from pipeline.spark.lowered import (
     DECODED_MARK,
     AssignedTopic,
+    Call,
     Encoding,
     EventTime,
     Lowered,
@@ -69,7 +70,12 @@ def _paths(fragment: Fragment, before: tuple[Step, ...]) -> tuple[Path, ...]:
     for way in fragment.ways:
         steps = tuple(step for box in way.boxes for step in lower_stateless(box))
         first = way.source not in seen
-        paths.append(Path(way.source, way.port, way.name, steps + before, first=first))
+        path = Path(way.source, way.port, way.name, steps + before, first=first)
+        if any(step.checks or isinstance(step, Call) for step in path.as_rows):
+            raise BrokenInvariantError(
+                f"fragment {fragment.name} can refuse a record when some rows of it have passed"
+            )
+        paths.append(path)
         seen.add(way.source)
     return tuple(paths)
 

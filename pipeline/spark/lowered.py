@@ -141,7 +141,22 @@ class Call:
     checks = ()
 
 
-Step = Keep | Project | Call
+@dataclass(frozen=True, slots=True)
+class Explode:
+    """A row for each element of an array, and none where it is null; what is set aside stays one.
+
+    Args:
+        element: the column that holds the array, and then an element of it.
+        at: a new column with the element's place, from 0; None: there is none.
+    """
+
+    element: str
+    at: str | None
+
+    checks = ()
+
+
+Step = Keep | Project | Call | Explode
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +180,17 @@ class Path:
     def calls(self) -> bool:
         """Whether a row may fail for a reason that is not in the plan: a function says so."""
         return any(isinstance(step, Call) for step in self.steps)
+
+    @property
+    def as_records(self) -> tuple[Step, ...]:
+        """The steps as long as a record is at most one row: all that can fail are among them."""
+        explodes = (n for n, step in enumerate(self.steps) if isinstance(step, Explode))
+        return self.steps[: next(explodes, None)]
+
+    @property
+    def as_rows(self) -> tuple[Step, ...]:
+        """The steps from where a record can be several rows."""
+        return self.steps[len(self.as_records) :]
 
 
 @dataclass(frozen=True, slots=True)

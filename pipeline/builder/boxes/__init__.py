@@ -2,9 +2,20 @@
 
 from pipeline.builder.boxes.aggregate import aggregate
 from pipeline.builder.boxes.filter import filter  # noqa: A004 - a kind, not the built-in
+from pipeline.builder.boxes.flat_map import flat_map
 from pipeline.builder.boxes.join import join
 from pipeline.builder.boxes.map import map  # noqa: A004 - a kind, not the built-in
 from pipeline.builder.boxes.python import python
+from pipeline.builder.boxes.route import route
 from pipeline.builder.boxes.union import union
 
-__all__ = ["aggregate", "filter", "join", "map", "python", "union"]
+__all__ = [
+    "aggregate",
+    "filter",
+    "flat_map",
+    "join",
+    "map",
+    "python",
+    "route",
+    "union",
+]

@@ -74,6 +74,10 @@ class Draft(Protocol):
     def entries(self) -> tuple["Entry", ...]:
         """Every expression that is written in it, with the name that a mistake is told under."""
 
+    @property
+    def parts(self) -> Sequence["Draft"]:
+        """Boxes that come with it and that alone read it; empty: it is a stream for every box."""
+
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Box | None:
         """The checked box; None when something is wrong with it (reported)."""
 
@@ -110,6 +114,11 @@ class Headed:
     def line(self) -> int:
         """Where it begins."""
         return self.header.line
+
+    @property
+    def parts(self) -> Sequence[Draft]:
+        """Most boxes have none."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +194,16 @@ def read_entries(fields: Fields, key: str, *, plain_list: bool) -> tuple[Entry, 
     return tuple(entries) if _names_fit(fields, key, entries) else None
 
 
+def unfit_name(name: str) -> tuple[str, str]:
+    """Why a column of a user's cannot be called so, and a hint; both empty when it can."""
+    if not re.fullmatch(COLUMN_PATTERN, name):
+        hint = "letters, digits and _, not beginning with a digit"
+        return f"{name!r} is no name for a column", hint
+    if name.startswith(RESERVED_PREFIX):
+        return f"{name} begins with {RESERVED_PREFIX}, which Medusa keeps for itself", ""
+    return "", ""
+
+
 def _last_part(text: str) -> str:
     """`left.car` is selected under the name `car`."""
     return text.rsplit(".", 1)[-1].strip().strip("`")
@@ -195,15 +214,10 @@ def _names_fit(fields: Fields, key: str, entries: Sequence[Entry]) -> bool:
     fine = True
     for entry in entries:
         name, line = entry.name.value, entry.name.line
-        message, hint = "", ""
-        if not re.fullmatch(COLUMN_PATTERN, name):
-            message = f"{name!r} is no name for a column"
-            hint = "letters, digits and _, not beginning with a digit"
-            if entry.text.value.strip("`").endswith(name):
-                hint = "to compute something write {name: expression}"
-        elif name.startswith(RESERVED_PREFIX):
-            message = f"{name} begins with {RESERVED_PREFIX}, which Medusa keeps for itself"
-        elif name.lower() in seen:
+        message, hint = unfit_name(name)
+        if hint and entry.text.value.strip("`").endswith(name):
+            hint = "to compute something write {name: expression}"
+        if not message and name.lower() in seen:
             first = seen[name.lower()]
             message = f"{key} has {name} twice" + (
                 f", first in line {first}" if first < line else ""

@@ -6,9 +6,11 @@ from pipeline.ids import BoxName
 from pipeline.network.boxes import (
     aggregate,
     filter,  # noqa: A004 - a kind, not the built-in
+    flat_map,
     join,
     map,  # noqa: A004 - a kind, not the built-in
     python,
+    route,
     union,
 )
 from pipeline.network.boxes.common import Defaults, Draft
@@ -17,9 +19,11 @@ from pipeline.network.fields import Fields
 KINDS: Mapping[str, Callable[[BoxName, Fields, Defaults], Draft | None]] = {
     filter.Filter.kind: filter.read,
     map.Map.kind: map.read,
+    flat_map.FlatMap.kind: flat_map.read,
     aggregate.Aggregate.kind: aggregate.read,
     join.Join.kind: join.read,
     union.Union.kind: union.read,
     python.Python.kind: python.read,
+    route.Route.kind: route.read,
 }
 """The word in the document → how such a box is read."""

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from pipeline.network.model import Box
-from pipeline.planner.boxes import aggregate, join, python, union
+from pipeline.planner.boxes import aggregate, flat_map, join, python, route, union
 from pipeline.planner.boxes import filter as filter_box
 from pipeline.planner.boxes import map as map_box
 from pipeline.planner.boxes.words import Facts, Words
@@ -14,10 +14,13 @@ from pipeline.planner.boxes.words import Facts, Words
 KINDS: Mapping[str, Words[Any]] = MappingProxyType(
     {
         "aggregate": aggregate.WORDS,
+        "branch": route.BRANCH_WORDS,
         "filter": filter_box.WORDS,
+        "flat_map": flat_map.WORDS,
         "join": join.WORDS,
         "map": map_box.WORDS,
         "python": python.WORDS,
+        "route": route.WORDS,
         "union": union.WORDS,
     }
 )

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from pipeline.network.boxes.map import Map
-from pipeline.planner.boxes.words import Facts, Words, computed_facts
-from pipeline.planner.rename import plain_column
+from pipeline.planner.boxes.words import Facts, Words, computed_facts, plainly_repeated
 
 
 def _facts(box: Map) -> Facts:
@@ -12,8 +11,7 @@ def _facts(box: Map) -> Facts:
 
 
 def _passes_on(box: Map) -> Mapping[str, str]:
-    plain = ((plain_column(column.expression), column.name) for column in box.select)
-    return {source.name: name for source, name in plain if source is not None}
+    return plainly_repeated(box.select)
 
 
 WORDS: Words[Map] = Words(

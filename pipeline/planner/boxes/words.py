@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pipeline.network.model import Box, Computed, Expression
+from pipeline.planner.rename import plain_column
 
 Facts = tuple[tuple[str, str], ...]
 """Label and text, such as `("where", "speed > 0")`; the labels of one box are all different."""
@@ -36,6 +37,12 @@ class Words(Generic[_BoxT_contra]):
 def every_column(box: Box) -> Mapping[str, str]:
     """What a box that hands its rows on whole passes on."""
     return {column.name: column.name for column in box.columns}
+
+
+def plainly_repeated(select: tuple[Computed, ...]) -> Mapping[str, str]:
+    """What computed columns pass on: the ones that merely repeat a column."""
+    plain = ((plain_column(column.expression), column.name) for column in select)
+    return {source.name: name for source, name in plain if source is not None}
 
 
 def computed_facts(what: str, columns: tuple[Computed, ...]) -> Facts:

@@ -8,6 +8,7 @@ A query has at most one stateful box, since one event time steers all of it. So 
 - every other stateless box is copied into each fragment that needs it: computing a filter twice is
   cheaper than a topic between;
 - a box that passes on the key bytes of a derived stream reads that from a topic, where they are;
+- where a record could be judged in part, or in several places, there is a topic: `judged_whole.py`;
 - a box reads from a topic whatever has one, and computes the rest itself.
 
     moving ──┐                                  fragment tolls: tolls_windows, tolls
@@ -23,13 +24,18 @@ from pipeline.names import FragmentNames, derived_topic, stream_of_box
 from pipeline.network.avro_types import to_avro
 from pipeline.network.model import Box, Network
 from pipeline.planner.draft import Draft, outputs_of, readers_of
+from pipeline.planner.judged_whole import judged_whole
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
 
 def cut(draft: Draft) -> Draft:
     """Make the fragments, in topological order of the boxes that end them."""
     network = draft.network
-    ends = _ends(network)
+    known = {*outputs_of(network), *_passed_keys(network)}
+    judged = judged_whole(network, known)
+    for stream, why in judged.items():
+        draft = draft.noting(f"{stream} is written to a topic: {why}")
+    ends = _ends(network, known | judged.keys())
     topics: dict[StreamName, FragmentInput] = {s.name: s for s in network.streams}
     fragments: list[Fragment] = []
     for box in network.boxes:
@@ -52,13 +58,13 @@ def cut(draft: Draft) -> Draft:
     return replace(draft, fragments=tuple(fragments))
 
 
-def _ends(network: Network) -> frozenset[StreamName]:
-    """The streams that get a topic."""
-    outputs, readers = {*outputs_of(network), *_passed_keys(network)}, readers_of(network)
-    ends = set(outputs)
+def _ends(network: Network, known: AbstractSet[StreamName]) -> frozenset[StreamName]:
+    """The streams that get a topic; of some that is known."""
+    readers = readers_of(network)
+    ends = set(known)
     for box in network.boxes:
         if box.stateful:
-            ends.add(_end_of_chain(box, outputs, readers))
+            ends.add(_end_of_chain(box, known, readers))
     return frozenset(ends)
 
 
@@ -76,12 +82,12 @@ def _passed_keys(network: Network) -> frozenset[StreamName]:
 
 def _end_of_chain(
     box: Box,
-    outputs: AbstractSet[StreamName],
+    known: AbstractSet[StreamName],
     readers: Mapping[StreamName, tuple[Box, ...]],
 ) -> StreamName:
     """How far the fragment of a stateful box reaches."""
     stream = stream_of_box(box.name)
-    while stream not in outputs and len(readers[stream]) == 1:
+    while stream not in known and len(readers[stream]) == 1:
         (reader,) = readers[stream]
         if reader.stateful or len(reader.inputs) > 1:
             break

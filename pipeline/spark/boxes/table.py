@@ -1,38 +1,48 @@
-"""The table of box kinds: adding a kind is one file beside this one and one case here."""
+"""The table of box kinds: adding a kind is one file beside this one and one line here."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
+from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
+from pipeline.network.boxes.route import Branch, Route
 from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box
 from pipeline.spark.boxes import (
     aggregate,
     filter,  # noqa: A004 - kinds are named so
+    flat_map,
     join,
     map,  # noqa: A004 - kinds are named so
     python,
+    route,
     union,
 )
 from pipeline.spark.boxes.stateful import LoweredBox
 from pipeline.spark.lowered import Step
 
+_STATELESS: Mapping[type, Callable[[Any], tuple[Step, ...]]] = {
+    Filter: filter.lower,
+    Map: map.lower,
+    FlatMap: flat_map.lower,
+    Python: python.lower,
+    Union: union.lower,
+    Route: route.lower,
+    Branch: route.lower_branch,
+}
+
 
 def lower_stateless(box: Box) -> tuple[Step, ...]:
     """The steps of a box that keeps nothing from row to row."""
-    match box:
-        case Filter():
-            return filter.lower(box)
-        case Map():
-            return map.lower(box)
-        case Python():
-            return python.lower(box)
-        case Union():
-            return union.lower(box)
-        case _:
-            raise BrokenInvariantError(f"box {box.name} of kind {box.kind} is not stateless")
+    lower = _STATELESS.get(type(box))
+    if lower is None:
+        raise BrokenInvariantError(f"box {box.name} of kind {box.kind} is not stateless")
+    return lower(box)
 
 
 def lower_stateful(box: Box) -> LoweredBox:

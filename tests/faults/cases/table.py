@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 from tests.faults.case import Case
 from tests.faults.cases.chain import CHAIN
+from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
 from tests.faults.cases.join import JOIN
 from tests.faults.cases.python import PYTHON
+from tests.faults.cases.route import ROUTE
 from tests.faults.cases.sessions import SESSIONS
 from tests.faults.cases.sliding import SLIDING
 from tests.faults.cases.stateless import FILTER, MAP
@@ -20,6 +22,9 @@ CASES: Mapping[str, Case] = {
         FILTER,
         MAP,
         PYTHON,
+        FLAT_MAP,
+        FLAT_MAP_WINDOW,
+        ROUTE,
         WINDOW,
         WINDOW_WITH_IDLENESS,
         WINDOW_OF_WRONG_CLOCKS,

@@ -29,6 +29,31 @@ boxes:
     select: {{sensor: sensor, half: 100 / value, at: at}}
 outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
 """
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "int"},
+        {"name": "parts", "type": {"type": "array", "items": "int"}},
+        READING["fields"][-1],
+    ],
+}
+ORDERS = """
+network: orders
+streams:
+  orders: {{topic: orders-in, schema: order.avsc, event_time: at, lateness: 1h, partitions: 1}}
+boxes:
+  parts:
+    flat_map: orders
+    each: {{part: parts}}
+    at: n
+    select: {{id: id, n: n, share: "{share}"}}
+  by_id: {{route: orders, to: {{one: "{one}"}}, otherwise: rest}}
+outputs:
+  parts: {{topic: parts-out, partitions: 1}}
+  one: {{topic: one-out, partitions: 1}}
+  rest: {{topic: rest-out, partitions: 1}}
+"""
 WITHIN_S = 150.0
 Dlq = Callable[..., Any]
 
@@ -161,3 +186,44 @@ def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation
     copies = medusa.records(names.redrive)
     assert sorted(copy.key or b"" for copy in copies) == [b"0", b"1", b"2"]
     assert {copy.value for copy in copies} == {b"plain text"}
+
+
+def _deploy_orders(medusa: Installation, share: str, one: str) -> None:
+    medusa.deploy(ORDERS.format(share=share, one=one), {"order.avsc": ORDER})
+
+
+def _order(medusa: Installation, number: int, parts: list[int]) -> None:
+    value = {"id": number, "parts": parts, "at": readings(1)[0]["at"]}
+    medusa.send("orders-in", medusa.encoded("orders-in-value", ORDER, value))
+    medusa.producer.flush(10)
+
+
+def test_a_record_that_partly_fails_comes_back_as_a_whole(medusa: Installation, dlq: Dlq) -> None:
+    """Of a flat_map with all its rows, of a route to whatever stream it belongs to by then."""
+    _deploy_orders(medusa, "100 / part", "100 / id > 50")
+    for number, parts in ((1, [5, 10]), (2, []), (0, [4]), (3, [5, 0, 2])):
+        _order(medusa, number, parts)
+    for topic, count in (
+        ("parts-out", 3), ("one-out", 1), ("rest-out", 2),
+        ("orders.parts.dlq", 1), ("orders.by_id.dlq", 1),
+    ):  # fmt: skip
+        _await(medusa, topic, count)
+    told = {box: dict(medusa.records(f"orders.{box}.dlq")[0].headers) for box in ("parts", "by_id")}
+    assert told["parts"][f"{PREFIX}field"] == b"select.share"
+    assert told["by_id"][f"{PREFIX}message"] == b"to.one cannot be computed: 100 / id > 50"
+    _deploy_orders(medusa, "coalesce(try_divide(100, part), 0)", "try_divide(100, id) > 50")
+    for box in ("parts", "by_id"):
+        assert dlq("redrive", f"orders.{box}", "--yes")["sent"] == 1
+    _await(medusa, "parts-out", 6)
+    _await(medusa, "rest-out", 3)
+    rows = [(row["id"], row["n"], row["share"]) for row in medusa.decoded("parts-out")]
+    assert rows == [
+        (1, 0, 20.0),
+        (1, 1, 10.0),
+        (0, 0, 25.0),
+        (3, 0, 20.0),
+        (3, 1, 0.0),
+        (3, 2, 50.0),
+    ]
+    assert [row["id"] for row in medusa.decoded("rest-out")] == [2, 3, 0]
+    assert [row["id"] for row in medusa.decoded("one-out")] == [1]

@@ -100,7 +100,8 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
 
 def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
     source = draw(st.sampled_from(known))
-    kind = draw(st.sampled_from((_filter, _map, _aggregate, _join, _union, _python)))
+    kinds = (_filter, _map, _flat_map, _aggregate, _join, _union, _route, _python)
+    kind = draw(st.sampled_from(kinds))
     return kind(draw, name, source, known)
 
 
@@ -197,6 +198,39 @@ def _python(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> K
         dead_letters=draw(limits),
     )
     return Known(box, columns)
+
+
+def _flat_map(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    """Of the words of a text; where there is none, of one that is written down."""
+    texts = [f"`{column}`" for column, of in sorted(source.columns.items()) if of == TEXT]
+    columns = {f"{name}_word": TEXT, f"{name}_place": WHOLE}
+    box = boxes.flat_map(
+        name,
+        source.stream,
+        each={f"{name}_word": f"split({draw(st.sampled_from([*texts, repr('a b')]))}, ' ')"},
+        at=f"{name}_place",
+        at_most=draw(st.none() | st.integers(1, 9)),
+        select=sorted(columns) if draw(st.booleans()) else {column: column for column in columns},
+        key=_key(draw, columns),
+        dead_letters=draw(limits),
+    )
+    return Known(box, columns)
+
+
+def _route(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    """One of the streams that a route makes; the others are written to their topics."""
+    column = draw(st.sampled_from(sorted(source.columns)))
+    conditions = (f"{column} IS NULL", f"1 / hash({column}) > 0")
+    count = draw(st.integers(1, 2))
+    made = boxes.route(
+        name,
+        source.stream,
+        to={f"{name}_to{i}": draw(st.sampled_from(conditions)) for i in range(count)},
+        otherwise=draw(st.sampled_from((None, f"{name}_rest"))),
+        key=_key(draw, source.columns),
+        dead_letters=draw(limits),
+    )
+    return Known(made[draw(st.sampled_from(sorted(made)))], source.columns)
 
 
 def _key(draw: st.DrawFn, columns: dict[str, str]) -> list[str] | None:

@@ -12,6 +12,14 @@ streams:
   o: {topic: odd, schema: odd.avsc, event_time: at}
 boxes:
 """
+ITEM = {
+    "type": "record",
+    "name": "Item",
+    "fields": [
+        {"name": "name", "type": "string"},
+        {"name": "price", "type": ["null", "long"]},
+    ],
+}
 ODD = json.dumps(
     {
         "type": "record",
@@ -22,6 +30,8 @@ ODD = json.dumps(
             {"name": "segment", "type": "long"},
             {"name": "mixed", "type": ["int", "string"]},
             {"name": "tags", "type": {"type": "map", "values": "string"}},
+            {"name": "sizes", "type": {"type": "array", "items": ["null", "int"]}},
+            {"name": "items", "type": ["null", {"type": "array", "items": ITEM}]},
         ],
     }
 )

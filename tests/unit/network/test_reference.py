@@ -13,6 +13,14 @@ from pipeline.network.reference import function_tables
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 
+ORDERS = """\
+network: shop
+streams:
+  orders: {topic: orders, schema: order.avsc, event_time: at}
+boxes:
+"""
+ORDER = (Path(__file__).parents[2] / "plans" / "order.avsc").read_text()
+
 
 def test_the_list_of_functions_is_the_table_in_force() -> None:
     """The page holds the generated text between its two marks."""
@@ -49,6 +57,15 @@ def blocks() -> list[str]:
 def test_the_example_loads(text: str, load_text: Callable[[str], Network]) -> None:
     """What a reader copies works."""
     assert load_text(text).boxes
+
+
+@pytest.mark.parametrize("kind", ["flat_map", "route"])
+def test_the_example_of_a_kind_loads(kind: str, load_text: Callable[..., Network]) -> None:
+    """What stands below the heading of a kind works in a network with the stream that it reads."""
+    page = (DOCS / "network.md").read_text().split(f"### `{kind}`\n")[1]
+    (example,) = re.findall(r"```yaml\n(.*?)```", page.split("\n### ")[0], re.DOTALL)
+    lines = "".join(f"  {line}\n" for line in example.splitlines())
+    assert load_text(ORDERS + lines, {"order.avsc": ORDER}).boxes[0].kind == kind
 
 
 def test_there_is_an_example() -> None:

@@ -6,14 +6,17 @@ Only for the expressions that `networks.py` and `generated.py` write: columns, `
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pipeline.network.boxes.aggregate import Aggregate, Aggregation
 from pipeline.network.boxes.filter import Filter
+from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
+from pipeline.network.boxes.route import BRANCH, Branch, Route
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import Window
@@ -21,7 +24,7 @@ from pipeline.network.model import Box, Expression
 from tests.unit.boundaries.made_sessions import sessions_of
 from tests.unit.boundaries.made_windows import ends_over
 
-Value = int | str | bool | None
+Value = int | str | bool | tuple["Value", ...] | None
 Group = tuple[Value, ...]
 
 
@@ -41,7 +44,7 @@ def run(boxes: Iterable[Box], rows: Mapping[str, list[Row]]) -> dict[str, list[R
     """All rows of all streams, once no more rows will come."""
     streams = {name: list(stream) for name, stream in rows.items()}
     for box in boxes:
-        streams[box.name] = [_keyed(box, row) for row in _box(box, streams)]
+        streams[box.name] = [_keyed(box, row) for row in _KINDS[box.kind](box, streams)]
     return streams
 
 
@@ -69,46 +72,62 @@ def value_of(expression: Expression, **rows: Mapping[str, Value]) -> Value:
     return result
 
 
-def _box(box: Box, streams: Mapping[str, list[Row]]) -> Iterator[Row]:
-    match box:
-        case Filter():
-            for row in streams[box.input]:
-                if value_of(box.where, row=row.values) is True:
-                    yield row
-        case Map():
-            for row in streams[box.input]:
-                new = {c.name: value_of(c.expression, row=row.values) for c in box.select}
-                yield Row(row.at, new, row.key)
-        case Aggregate():
-            yield from _aggregate(box, streams[box.input])
-        case Union():
-            yield from _union(box, streams)
-        case Python():
-            yield from _python(box, streams[box.input])
-        case Join():
-            yield from _join(box, streams[box.left], streams[box.right])
-        case _:
-            raise AssertionError(box.kind)
+Streams = Mapping[str, list[Row]]
 
 
-def _python(box: Python, rows: list[Row]) -> Iterator[Row]:
+def _filter(box: Filter, streams: Streams) -> Iterator[Row]:
+    for row in streams[box.input]:
+        if value_of(box.where, row=row.values) is True:
+            yield row
+
+
+def _map(box: Map, streams: Streams) -> Iterator[Row]:
+    for row in streams[box.input]:
+        new = {c.name: value_of(c.expression, row=row.values) for c in box.select}
+        yield Row(row.at, new, row.key)
+
+
+def _flat_map(box: FlatMap, streams: Streams) -> Iterator[Row]:
+    for row in streams[box.input]:
+        array = value_of(box.each.expression, row=row.values)
+        for at, element in enumerate(array if isinstance(array, tuple) else ()):
+            inside = {**row.values, box.each.name: element} | ({box.at: at} if box.at else {})
+            new = {c.name: value_of(c.expression, row=inside) for c in box.select}
+            yield Row(row.at, new, row.key)
+
+
+def _route(box: Route, streams: Streams) -> Iterator[Row]:
+    for row in streams[box.input]:
+        true = (c.branch for c in box.to if value_of(c.where, row=row.values) is True)
+        branch = next(true, box.otherwise)
+        if branch is not None:
+            yield replace(row, values={**row.values, BRANCH: branch})
+
+
+def _branch(box: Branch, streams: Streams) -> Iterator[Row]:
+    for row in streams[box.input]:
+        if row.values[BRANCH] == box.name:
+            yield replace(row, values={c.name: row.values[c.name] for c in box.columns})
+
+
+def _python(box: Python, streams: Streams) -> Iterator[Row]:
     """The function of `networks.py`: twice the first number of each row that has one."""
-    for row in rows:
+    for row in streams[box.input]:
         number = next((v for v in row.values.values() if isinstance(v, int)), None)
         if number is not None:
             yield Row(row.at, {box.columns[0].name: 2 * number}, row.key)
 
 
-def _union(box: Union, streams: Mapping[str, list[Row]]) -> Iterator[Row]:
+def _union(box: Union, streams: Streams) -> Iterator[Row]:
     for stream in box.inputs:
         for row in streams[stream]:
             values = {name.lower(): value for name, value in row.values.items()}
             yield replace(row, values={c.name: values[c.name.lower()] for c in box.columns})
 
 
-def _aggregate(box: Aggregate, rows: list[Row]) -> Iterator[Row]:
+def _aggregate(box: Aggregate, streams: Streams) -> Iterator[Row]:
     groups: dict[Group, list[Row]] = {}
-    for row in rows:
+    for row in streams[box.input]:
         group = tuple(value_of(c.expression, row=row.values) for c in box.by)
         groups.setdefault(group, []).append(row)
     for group, members, start, end in _windows(box.window, groups):
@@ -145,9 +164,9 @@ def _aggregation(aggregation: Aggregation, rows: list[Row]) -> Value:
     return sum(numbers) if aggregation.function == "sum" else max(numbers)
 
 
-def _join(box: Join, left: list[Row], right: list[Row]) -> Iterator[Row]:
-    for one in left:
-        for other in right:
+def _join(box: Join, streams: Streams) -> Iterator[Row]:
+    for one in streams[box.left]:
+        for other in streams[box.right]:
             pairs = [(one.values[ours], other.values[theirs]) for ours, theirs in box.on]
             if any(ours is None or ours != theirs for ours, theirs in pairs):
                 continue
@@ -158,3 +177,17 @@ def _join(box: Join, left: list[Row], right: list[Row]) -> Iterator[Row]:
                 for c in box.select
             }
             yield Row(max(one.at, other.at), new)
+
+
+_KINDS: Mapping[str, Callable[[Any, Streams], Iterator[Row]]] = {
+    "aggregate": _aggregate,
+    "branch": _branch,
+    "filter": _filter,
+    "flat_map": _flat_map,
+    "join": _join,
+    "map": _map,
+    "python": _python,
+    "route": _route,
+    "union": _union,
+}
+"""What a kind of box makes of the streams that it reads."""

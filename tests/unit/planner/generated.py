@@ -4,20 +4,26 @@ from hypothesis import strategies as st
 
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.route import Route
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
 from pipeline.network.model import Box, ExternalStream, Network
+from pipeline.network.types import ArrayType, Scalar
 from pipeline.planner.boxes.catalogue import with_key
 from tests.unit.planner.evaluate import Row
 from tests.unit.planner.networks import (
     aggregated,
     column,
+    expression,
     external,
+    failing,
     filtered,
+    flat_mapped,
     joined,
     mapped,
     network,
     python,
+    routed,
     united,
 )
 
@@ -28,8 +34,11 @@ ALL_WINDOWS: tuple[Window | SessionWindow, ...] = (
     SessionWindow(3, WINDOW),
 )
 WINDOWS = st.sampled_from(ALL_WINDOWS)
-KINDS = ("filter", "filter", "map", "aggregate", "join", "twins", "union", "python")
-SOURCE = external("s0", column("a"), column("b"))
+KINDS = (
+    "filter", "filter", "map", "aggregate", "join", "twins", "union", "python", "flat_map", "route"
+)  # fmt: skip
+ARRAY = ArrayType(Scalar.LONG, element_nullable=True)
+SOURCE = external("s0", column("a"), column("b"), column("xs", ARRAY))
 
 Stream = ExternalStream | Box
 
@@ -40,13 +49,13 @@ def networks(draw: st.DrawFn) -> Network:
     sources = (SOURCE, external("s1", column("c"), column("a")))[: draw(st.integers(1, 2))]
     boxes: list[Box] = []
     for _ in range(draw(st.integers(1, 8))):
-        streams: tuple[Stream, ...] = (*sources, *boxes)
+        streams: tuple[Stream, ...] = (*sources, *_readable(boxes))
         kind = draw(st.sampled_from(KINDS))
         *others, last = _boxes(draw, kind, f"b{len(boxes)}", streams)
         names = [column.name for column in last.columns]
         key = draw(st.just(last.key) | st.lists(st.sampled_from(names), max_size=2, unique=True))
         boxes.extend((*others, with_key(last, tuple(key))))
-    outputs = draw(st.sets(st.sampled_from([box.name for box in boxes]), max_size=3))
+    outputs = draw(st.sets(st.sampled_from([b.name for b in _readable(boxes)]), max_size=3))
     return network(sources, tuple(boxes), tuple(sorted(outputs)))
 
 
@@ -54,15 +63,23 @@ def networks(draw: st.DrawFn) -> Network:
 def rows(draw: st.DrawFn, of: Network) -> dict[str, list[Row]]:
     """A few rows for each external stream; small numbers, so that they meet."""
     number = st.none() | st.integers(0, 2)
+    numbers = st.lists(number, max_size=3).map(tuple)
     found: dict[str, list[Row]] = {}
     for stream in of.streams:
         times = draw(st.lists(st.integers(0, 25), min_size=1, max_size=4))
-        names = [c.name for c in stream.columns if c.name != "at"]
+        values = {
+            c.name: numbers if c.type == ARRAY else number for c in stream.columns if c.name != "at"
+        }
         found[stream.name] = [
-            Row(at, {**{name: draw(number) for name in names}, "at": at}, f"key {i}")
+            Row(at, {**{name: draw(one) for name, one in values.items()}, "at": at}, f"key {i}")
             for i, at in enumerate(times)
         ]
     return found
+
+
+def _readable(boxes: list[Box]) -> tuple[Box, ...]:
+    """The boxes that others may read: not routes, only their branches."""
+    return tuple(box for box in boxes if not isinstance(box, Route))
 
 
 def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -> list[Box]:
@@ -81,6 +98,10 @@ def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -
             boxes = _twins(draw, name, source)
         case "union":
             boxes = _union(draw, name, source, streams)
+        case "flat_map":
+            boxes = _flat_map(draw, name, source)
+        case "route":
+            boxes = _route(draw, name, source)
         case "python":
             boxes = [python(name, source)]
         case _:
@@ -94,6 +115,25 @@ def _union(draw: st.DrawFn, name: str, source: Stream, streams: tuple[Stream, ..
     alike = [s for s in streams if s.columns == source.columns and s.name != source.name]
     others = draw(st.lists(st.sampled_from(alike), max_size=1)) if alike else []
     return [part, united(name, source, part, *others)]
+
+
+def _flat_map(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
+    """Of an array, and where the stream has none, of the one in the source."""
+    arrays = [c.name for c in source.columns if c.type == ARRAY]
+    if not arrays:
+        source, arrays = SOURCE, ["xs"]
+    select = {"x": "`item`", "y": f"`{_column(draw, source)}`", "z": "`n` + 1"}
+    return [flat_mapped(name, source, f"`{draw(st.sampled_from(arrays))}`", select, at="n")]
+
+
+def _route(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
+    """To one or two branches, perhaps by conditions that can fail, with or without the rest."""
+    to = {}
+    for i in range(draw(st.integers(1, 2))):
+        where = expression(f"`{_column(draw, source)}` > {draw(st.integers(-1, 1))}")
+        to[f"{name}_to{i}"] = draw(st.sampled_from((where, failing(where))))
+    route, branches = routed(name, source, to, draw(st.sampled_from((None, f"{name}_rest"))))
+    return [route, *branches]
 
 
 def _column(draw: st.DrawFn, source: Stream) -> str:

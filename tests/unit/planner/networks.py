@@ -6,9 +6,11 @@ from dataclasses import replace
 from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
 from pipeline.network.boxes.aggregate import Aggregate, Aggregation
 from pipeline.network.boxes.filter import Filter
+from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
+from pipeline.network.boxes.route import BRANCH, Branch, Choice, Route
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import TumblingWindow, Window
@@ -23,7 +25,7 @@ from pipeline.network.model import (
     Silence,
     StartAt,
 )
-from pipeline.network.types import Column, Columns, DataType, Scalar
+from pipeline.network.types import ArrayType, Column, Columns, DataType, Scalar
 
 OWNER = ParticipantId("local")
 MINUTE = 60_000
@@ -139,6 +141,51 @@ def python(name: str, source: ExternalStream | Box) -> Python:
         columns=(column("twice"),),
         timeout_ms=10_000,
     )
+
+
+def flat_mapped(
+    name: str,
+    source: ExternalStream | Box,
+    array: str,
+    select: dict[str, str],
+    at: str | None = None,
+) -> FlatMap:
+    """A flat_map of a stream whose elements are called `item`; columns are nullable numbers."""
+    return FlatMap(
+        BoxName(name),
+        StreamName(source.name),
+        Computed("item", expression(array, ArrayType(Scalar.LONG, element_nullable=True))),
+        tuple(Computed(new, expression(sql)) for new, sql in select.items()),
+        tuple(map(column, select)),
+        None,
+        at=at,
+    )
+
+
+def routed(
+    name: str,
+    source: ExternalStream | Box,
+    to: dict[str, Expression],
+    otherwise: str | None = None,
+) -> tuple[Route, tuple[Branch, ...]]:
+    """A route of a stream and its branches."""
+    time = "at" if isinstance(source, ExternalStream) else source.event_time_column
+    route = Route(
+        BoxName(name),
+        StreamName(source.name),
+        tuple(Choice(BoxName(branch), where) for branch, where in to.items()),
+        BoxName(otherwise) if otherwise else None,
+        (*source.columns, column(BRANCH, Scalar.STRING, nullable=False)),
+        time,
+    )
+    names = [*to, *([otherwise] if otherwise else [])]
+    branches = (Branch(BoxName(n), StreamName(name), source.columns, time) for n in names)
+    return route, tuple(branches)
+
+
+def failing(expression: Expression) -> Expression:
+    """The expression as one that could fail, and never does."""
+    return replace(expression, failed="false")
 
 
 def joined(

@@ -1,0 +1,32 @@
+"""route: each record to the first of several streams whose condition is true."""
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.builder.options import Limit
+from pipeline.builder.streams import Box, Stream, add_box
+
+
+def route(
+    name: str,
+    stream: Stream,
+    *,
+    to: Mapping[str, str],
+    otherwise: str | None = None,
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Mapping[str, Box]:
+    """Send each record to the first stream whose condition is true; the streams by their names.
+
+    Args:
+        name: the box's name.
+        stream: what it reads.
+        to: names of streams → conditions, Spark SQL expressions over the columns of `stream`; the
+            first that is true decides.
+        otherwise: the stream of the records for which none is true; they are dropped, if left out.
+        key: the columns that make the Kafka key of all of them; the input's, if left out.
+        dead_letters: how many records that cannot be judged are borne; all, if left out.
+    """
+    content = {"route": stream, "to": to, "otherwise": otherwise}
+    box = add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    names = [*to] if otherwise is None else [*to, otherwise]
+    return {branch: Box(branch, box.sheet) for branch in names}

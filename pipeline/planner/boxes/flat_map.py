@@ -1,0 +1,34 @@
+"""What the planner says about a flat_map."""
+
+from collections.abc import Mapping
+
+from pipeline.network.boxes.flat_map import FlatMap
+from pipeline.planner.boxes.words import (
+    Facts,
+    Words,
+    computed_facts,
+    plainly_repeated,
+)
+
+
+def _facts(box: FlatMap) -> Facts:
+    at = () if box.at is None else (("at", box.at),)
+    return (
+        *computed_facts("each", (box.each,)),
+        *at,
+        ("at most", f"{box.at_most} rows of a record"),
+        *computed_facts("select", box.select),
+    )
+
+
+def _passes_on(box: FlatMap) -> Mapping[str, str]:
+    return plainly_repeated(box.select)
+
+
+WORDS: Words[FlatMap] = Words(
+    facts=_facts,
+    keeps=None,
+    order="as in each input partition, and as in the array",
+    waits=False,
+    passes_on=_passes_on,
+)

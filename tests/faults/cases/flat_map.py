@@ -1,0 +1,95 @@
+"""flat_map: the rows of a record all or none, in its partition, passed on or counted in windows."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+
+from tests.faults.case import Case, Fed
+from tests.faults.cases.readings import declared, recipe, stream
+from tests.faults.cases.stateless import SPOILT, number, text
+from tests.faults.cases.window import COLUMNS, counted
+from tests.faults.history import Expected, Sent
+from tests.faults.letters import Accepted
+from tests.faults.traffic import closing, mixed
+from tests.faults.values import Columns
+
+READ = recipe()
+PARTS_MAX = 10
+"""More than the parts of any value."""
+EACH = "each: {part: \"split(CAST(value AS STRING), '[37]')\"}"
+
+
+def parts(record: Sent) -> list[str]:
+    """What a value falls into at each 3 and 7 of its digits; never nothing."""
+    return str(number(record, "value")).replace("7", "3").split("3")
+
+
+def _rows(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    rows = []
+    for record in accepted.of("parts", "readings"):
+        place, share = record.place, 100 / number(record, "value")
+        for at, part in enumerate(parts(record)):
+            row = (text(record, "sensor"), number(record, "number"), at, part, share)
+            order = ((place.topic, place.partition), place.offset * PARTS_MAX + at)
+            rows.append(Expected(row, number(record, "at"), (place,), order))
+    return {"parts": rows}
+
+
+def _counts(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    records = accepted.of("counts", "readings")
+    return {"counts": counted([record for record in records for _ in parts(record)])}
+
+
+def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
+    return mixed(random, start_ms, (READ,))
+
+
+def _feed_spoilt(random: Random, start_ms: int) -> Iterator[Fed]:
+    return mixed(random, start_ms, (SPOILT,))
+
+
+def _close(at_ms: int) -> Iterator[Fed]:
+    return closing(READ, at_ms)
+
+
+FLAT_MAP = Case(
+    name="flat_map",
+    document=(
+        "network: {name}\n"
+        + declared("readings")
+        + "boxes:\n"
+        + "  parts:\n"
+        + "    flat_map: readings\n"
+        + f"    {EACH}\n"
+        + "    at: n\n"
+        + "    select: {sensor: sensor, number: number, n: n, part: part, share: 100 / value}\n"
+        + "outputs: {parts: {topic: {name}-parts, partitions: 2}}\n"
+    ),
+    streams=(stream(),),
+    feed=_feed_spoilt,
+    close=_close,
+    reference=_rows,
+    columns={"parts": Columns(("sensor", "number", "n", "part", "share"), ("number", "n"))},
+)
+FLAT_MAP_WINDOW = Case(
+    name="flat_map_window",
+    document=(
+        "network: {name}\n"
+        + declared("readings")
+        + "boxes:\n"
+        + "  parts:\n"
+        + "    flat_map: readings\n"
+        + f"    {EACH}\n"
+        + "    select: [sensor, value, part]\n"
+        + "  counts:\n"
+        + "    aggregate: parts\n"
+        + "    window: 1s\n"
+        + "    by: [sensor]\n"
+        + "    compute: {n: count(*), total: sum(value), most: max(value)}\n"
+        + "outputs: {counts: {topic: {name}-counts, partitions: 2}}\n"
+    ),
+    streams=(stream(),),
+    feed=_feed,
+    close=_close,
+    reference=_counts,
+    columns={"counts": COLUMNS},
+)

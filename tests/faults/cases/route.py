@@ -1,0 +1,70 @@
+"""route: each record to one of several streams; what its conditions cannot judge to none."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+
+from tests.faults.case import Case, Fed
+from tests.faults.cases.readings import declared, stream
+from tests.faults.cases.stateless import SPOILT, number, of_one, text
+from tests.faults.history import Expected, Row, Sent
+from tests.faults.letters import Accepted
+from tests.faults.traffic import closing, mixed
+from tests.faults.values import Columns
+
+NAMES = ("sensor", "number", "value", "at")
+
+
+def branch(record: Sent) -> str:
+    """Where a record goes; for a value of 0 the first condition fails."""
+    value = number(record, "value")
+    if 1_000 / value > 10:
+        return "small"
+    return "even" if value % 2 == 0 else "rest"
+
+
+def _row(record: Sent) -> Row:
+    values = (number(record, name) for name in NAMES[1:])
+    return text(record, "sensor"), *values
+
+
+def _routed(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    records = accepted.of("by_value", "readings")
+    streams = {
+        name: [of_one(r, _row(r)) for r in records if branch(r) == name]
+        for name in ("small", "even", "rest")
+    }
+    return streams | {"by_value": [of_one(r, (*_row(r), branch(r))) for r in records]}
+
+
+def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
+    return mixed(random, start_ms, (SPOILT,))
+
+
+def _close(at_ms: int) -> Iterator[Fed]:
+    return closing(SPOILT, at_ms)
+
+
+ROUTE = Case(
+    name="route",
+    document=(
+        "network: {name}\n"
+        + declared("readings")
+        + "boxes:\n"
+        + "  by_value:\n"
+        + "    route: readings\n"
+        + "    to: {small: 1000 / value > 10, even: value % 2 = 0}\n"
+        + "    otherwise: rest\n"
+        + "outputs:\n"
+        + "  small: {topic: {name}-small, partitions: 2}\n"
+        + "  even: {topic: {name}-even, partitions: 2}\n"
+        + "  rest: {topic: {name}-rest, partitions: 2}\n"
+    ),
+    streams=(stream(),),
+    feed=_feed,
+    close=_close,
+    reference=_routed,
+    columns={
+        **{name: Columns(NAMES, ("number",)) for name in ("small", "even", "rest")},
+        "by_value": Columns((*NAMES, "__branch"), ("number",)),
+    },
+)
