@@ -64,6 +64,17 @@ def test_an_aggregate_over_sessions_has_a_core_that_closes_at_the_boundary_itsel
     assert over_sessions.core.watermark_lead_ms == over_windows.core.watermark_lead_ms - 1
 
 
+def test_sessions_stand_behind_a_join_whose_other_side_is_one_more_leaf() -> None:
+    """Spark notes the offsets of every leaf, so a planned batch has to name that one, too."""
+    planned = fragment("tolls")
+    box = planned.stateful_box
+    assert isinstance(box, Aggregate)
+    over_sessions = replace(box, window=SessionWindow(gap_ms=5_000, longest_ms=60_000))
+    boxes = tuple(over_sessions if one is box else one for one in planned.boxes)
+    (path,) = lower(planned, surroundings(planned)).leaves
+    assert lower(replace(planned, boxes=boxes), surroundings(planned)).leaves == (path, path)
+
+
 def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> None:
     """Both sides share a source; only the first path reports what is wrong with its records."""
     planned = fragment("tow_dispatch")
