@@ -1,34 +1,57 @@
 """Aggregate functions inside `compute`: each call becomes a placeholder column.
 
 `sum(a * b) / sum(b)` has two aggregations, over the input's columns, and one expression over their
-results. Sums do not depend on the order of the rows: whole numbers are added as DECIMAL(20,0),
-floating point as DECIMAL(28,10), rounded half up; what does not fit fails the row it comes from.
+results.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from pipeline.network import logic, safe, sql_text
-from pipeline.network.coercion import (
-    MAX_PRECISION,
-    is_integral,
-    is_numeric,
-    is_orderable,
-)
+from pipeline.network import logic, sql_text
+from pipeline.network.aggregate_functions import AGGREGATES, ONE, Call, checked
 from pipeline.network.expressions import Walk, finished
-from pipeline.network.functions import AGGREGATES
 from pipeline.network.model import ColumnRef, Expression, Origin
 from pipeline.network.scope import Scope
 from pipeline.network.term import FaultError, Term
-from pipeline.network.types import DataType, DecimalType, Scalar
+from pipeline.network.types import DataType
 
 PLACEHOLDER = "__agg"
 
-WHOLE_SUM = DecimalType(20, 0)
-FLOATING_SUM = DecimalType(28, 10)
-_SUM_DIGITS = 10
-"""How many digits a sum of decimals may be longer than its parts, as in Spark."""
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """One call of an aggregate function inside `compute`.
+
+    Args:
+        name: the placeholder column that stands for its result in the `compute` expressions.
+        function: `count`, `count_distinct`, `sum`, `avg`, `min`, `max`, `var_pop`, `var_samp`,
+            `stddev_pop`, `stddev_samp`, `percentile`, `approx_percentile`, `first`, `last`,
+            `min_by` or `max_by`.
+        argument: what it aggregates, over the input's columns; None for `count(*)`.
+        type: the result's type.
+        by: what `min_by` and `max_by` compare.
+        parameters: literal numbers: the share of a percentile, the error of an approximate one.
+    """
+
+    name: str
+    function: str
+    argument: Expression | None
+    type: DataType
+    nullable: bool
+    by: Expression | None = None
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Expression, ...]:
+        """The expressions over the input's columns."""
+        return tuple(e for e in (self.argument, self.by) if e is not None)
+
+    @property
+    def call(self) -> Hashable:
+        """What is computed: equal for two that always have the same result."""
+        return (self.function, _sql(self.argument), _sql(self.by), self.parameters)
 
 
 class Collector:
@@ -36,48 +59,65 @@ class Collector:
 
     Args:
         rows: the columns of the input.
-        found: name, function, argument, type and nullable of each aggregation, in order.
+        found: the aggregations, in order.
     """
 
     def __init__(self, rows: Scope) -> None:
         self.rows = rows
-        self.found: list[tuple[str, str, Expression | None, DataType, bool]] = []
+        self.found: list[Aggregation] = []
 
     def walk(self, groups: Scope, origin: Origin) -> Walk:
         """A walk over one expression of `compute`, which stands at `origin`."""
         walk = Walk(groups)
 
         def aggregate(name: str, node: exp.Expr, when: exp.Expr | None) -> Term | None:
-            taken = self._take(walk, name, node, when)
-            return None if taken is None else self._placeholder(*taken, node, origin)
+            call = self._take(walk, name, node, when)
+            return None if call is None else self._placeholder(call, node, origin)
 
         walk.aggregate = aggregate
         return walk
 
-    def _take(
-        self, walk: Walk, name: str, node: exp.Expr, when: exp.Expr | None
-    ) -> tuple[str, Term | None] | None:
-        """The function and its argument; None: there are faults, now in `walk`."""
+    def _take(self, walk: Walk, name: str, node: exp.Expr, when: exp.Expr | None) -> Call | None:
+        """The call that is meant; None: there are faults, now in `walk`."""
         inner = Walk(self.rows, _refuse_nested)
-        function, arg = _argument(inner, name, node.expressions)
+        written = _arguments(name, node.expressions)
+        args = [inner.term(arg) for arg in written]
         condition = inner.term(when)
         if inner.faults:
             walk.faults.extend(inner.faults)
             return None
-        if when is not None and condition is not None:
-            arg = logic.case([(condition, arg or _one())], None)
-        return function, arg
+        terms = [arg for arg in args if arg is not None]
+        if condition is not None:
+            terms = terms or [ONE]
+            at = AGGREGATES[name].filtered
+            terms[at] = logic.case([(condition, terms[at])], None)
+        distinct = _is_distinct(node.expressions) and name == "count"
+        return checked(name, terms, distinct=distinct)
 
-    def _placeholder(self, function: str, arg: Term | None, node: exp.Expr, origin: Origin) -> Term:
-        made, data_type, nullable = _typed(function, arg)
-        argument = None if made is None else finished(node.sql("spark"), made, origin)
-        millis = made is not None and made.millis and function in ("min", "max")
-        for name, known, known_argument, *_ in self.found:
-            if known == function and _sql(known_argument) == _sql(argument):
-                return _column(name, data_type, nullable=nullable, millis=millis)
-        name = f"{PLACEHOLDER}{len(self.found)}"
-        self.found.append((name, function, argument, data_type, nullable))
-        return _column(name, data_type, nullable=nullable, millis=millis)
+    def _placeholder(self, call: Call, node: exp.Expr, origin: Origin) -> Term:
+        def expression(term: Term | None) -> Expression | None:
+            return None if term is None else finished(node.sql("spark"), term, origin)
+
+        made = Aggregation(
+            name=f"{PLACEHOLDER}{len(self.found)}",
+            function=call.function,
+            argument=expression(call.argument),
+            type=call.type,
+            nullable=call.nullable,
+            by=expression(call.by),
+            parameters=call.parameters,
+        )
+        same = next((known for known in self.found if known.call == made.call), None)
+        if same is None:
+            self.found.append(made)
+        ref = ColumnRef((same or made).name)
+        return Term(
+            sql_text.column(ref),
+            call.type,
+            call.nullable,
+            columns=frozenset((ref,)),
+            millis=call.millis,
+        )
 
 
 def _refuse_nested(name: str, _node: exp.Expr, _when: exp.Expr | None) -> Term | None:
@@ -86,63 +126,26 @@ def _refuse_nested(name: str, _node: exp.Expr, _when: exp.Expr | None) -> Term |
     )
 
 
-def _one() -> Term:
-    return Term("1", Scalar.INT, constant=1)
-
-
 def _sql(expression: Expression | None) -> str | None:
     return None if expression is None else expression.sql
 
 
-def _column(name: str, data_type: DataType, *, nullable: bool, millis: bool) -> Term:
-    ref = ColumnRef(name)
-    return Term(sql_text.column(ref), data_type, nullable, columns=frozenset((ref,)), millis=millis)
+def _is_distinct(args: Sequence[exp.Expr]) -> bool:
+    return len(args) == 1 and isinstance(args[0], exp.Distinct)
 
 
-def _argument(walk: Walk, name: str, args: Sequence[exp.Expr]) -> tuple[str, Term | None]:
-    """The function that is meant, and its argument as a term of the rows; faults are in `walk`."""
-    if len(args) != 1:
-        raise FaultError(f"{name} takes 1 argument, not {len(args)}", hint=AGGREGATES[name])
-    (arg,) = args
-    if isinstance(arg, exp.Star) and name == "count":
-        return "count", None
-    if isinstance(arg, exp.Distinct):
-        if name not in ("count", "min", "max") or len(arg.expressions) != 1:
+def _arguments(name: str, args: Sequence[exp.Expr]) -> Sequence[exp.Expr]:
+    """The arguments as written, without DISTINCT; none for `count(*)`."""
+    function = AGGREGATES[name]
+    if _is_distinct(args):
+        if name not in ("count", "min", "max") or len(args[0].expressions) != 1:
             raise FaultError(
                 f"{name}(DISTINCT …) is not supported", hint="count(DISTINCT x) takes one value"
             )
-        function = "count_distinct" if name == "count" else name
-        return function, walk.term(arg.expressions[0])
-    term = walk.term(arg)
-    if term is None or name != "count_if":
-        return ("avg" if name == "mean" else name), term
-    return "count", logic.case([(logic.condition(term, "what count_if counts"), _one())], None)
-
-
-def _typed(function: str, arg: Term | None) -> tuple[Term | None, DataType, bool]:
-    """The argument as it is aggregated, the result's type, and whether that can be null."""
-    if arg is None:
-        return None, Scalar.LONG, False
-    if arg.type in (Scalar.NULL, Scalar.INTERVAL):
-        raise FaultError(f"{function} of {arg.type} means nothing")
-    if function == "count":
-        return arg, Scalar.LONG, False
-    if function in ("count_distinct", "min", "max"):
-        if not is_orderable(arg.type):
-            raise FaultError(f"{function}: values of type {arg.type} cannot be compared")
-        counts = function == "count_distinct"
-        return arg, Scalar.LONG if counts else arg.type, arg.nullable and not counts
-    if not is_numeric(arg.type):
-        raise FaultError(f"{function} needs numbers, not {arg.type}")
-    result, exact = _summed(arg.type)
-    return safe.cast(arg, exact), result if function == "sum" else Scalar.DOUBLE, arg.nullable
-
-
-def _summed(data_type: DataType) -> tuple[DataType, DataType]:
-    """The type of a sum, and the exact type in which its parts are added."""
-    if is_integral(data_type):
-        return Scalar.LONG, WHOLE_SUM
-    if isinstance(data_type, DecimalType):
-        digits = min(data_type.precision + _SUM_DIGITS, MAX_PRECISION)
-        return DecimalType(digits, data_type.scale), data_type
-    return Scalar.DOUBLE, FLOATING_SUM
+        return args[0].expressions
+    if not function.least <= len(args) <= function.most:
+        counts = dict.fromkeys((function.least, function.most))
+        takes = " or ".join(map(str, counts))
+        noun = "argument" if function.most == 1 else "arguments"
+        raise FaultError(f"{name} takes {takes} {noun}, not {len(args)}", hint=function.signature)
+    return () if name == "count" and isinstance(args[0], exp.Star) else args

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from pipeline.network import literals, logic, parsing, safe
-from pipeline.network.functions import AGGREGATES, call, item, no_function
+from pipeline.network.aggregate_functions import AGGREGATES
+from pipeline.network.functions import call, item, no_function
 from pipeline.network.functions_time import PARTS
 from pipeline.network.model import NOWHERE, Expression, Origin
 from pipeline.network.patterns import check_like, check_regex

@@ -15,6 +15,7 @@ from pipeline.network import (
     logic,
     safe,
 )
+from pipeline.network.aggregate_functions import AGGREGATES
 from pipeline.network.coercion import common_type, is_orderable
 from pipeline.network.function_rules import (
     Function,
@@ -30,23 +31,12 @@ from pipeline.network.function_rules import (
 from pipeline.network.term import Fault, FaultError, Term
 from pipeline.network.types import ArrayType, MapType, Scalar
 
-AGGREGATES: Mapping[str, str] = {
-    "count": "count(*), count(x), count(DISTINCT x)",
-    "count_if": "count_if(condition)",
-    "sum": "sum(x)",
-    "avg": "avg(x)",
-    "mean": "mean(x), the same as avg(x)",
-    "min": "min(x)",
-    "max": "max(x)",
-}
-"""Aggregate functions and how they are written; they stand only in `compute` of an aggregate."""
-
 _CLOCK = "reads the clock, so that a repeated computation would come out differently"
 _CHANCE = "gives another result each time"
 _ORDER = "depends on the order in which records arrive"
 _MACHINE = "can differ in the last digits from one machine to another"
 _USE_TIME = "use the event time column, or window_end behind an aggregate"
-_USE_EXTREME = "use min or max"
+_ADDED = "adds floating point, whose last digits depend on the order in which records arrive"
 _USE_COUNT = "use count(DISTINCT x), which is exact"
 
 REFUSED: Mapping[str, tuple[str, str]] = {
@@ -63,14 +53,21 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "monotonically_increasing_id": (_CHANCE, "use sha2(…) of the columns that identify the row"),
     "spark_partition_id": (_CHANCE, ""),
     "input_file_name": ("means nothing for records from Kafka", ""),
+    "any_value": (_ORDER, "use first(x), which goes by event time"),
     **dict.fromkeys(
-        ("first", "first_value", "last", "last_value", "any_value"), (_ORDER, _USE_EXTREME)
+        ("collect_list", "array_agg", "collect_set", "listagg", "string_agg"),
+        (_ORDER, "use first(x), last(x), min(x), max(x) or percentile(x, 0.5)"),
     ),
-    **dict.fromkeys(("max_by", "min_by"), (_ORDER + " when values are equal", _USE_EXTREME)),
+    "mode": (_ORDER + " when values are as frequent", "count them: a box with by: [x]"),
+    "approx_count_distinct": ("counts only about", _USE_COUNT),
     **dict.fromkeys(
-        ("collect_list", "array_agg", "collect_set", "listagg", "string_agg"), (_ORDER, "")
+        ("percentile_cont", "percentile_disc"),
+        ("is not supported in this form", "use percentile(x, 0.5)"),
     ),
-    **dict.fromkeys(("approx_count_distinct", "approx_percentile"), (_ORDER, _USE_COUNT)),
+    **dict.fromkeys(
+        ("skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "regr_slope"),
+        (_ADDED, "compute it from count(*), sum(x), sum(y) and sum(x * y)"),
+    ),
     **dict.fromkeys(("row_number", "rank", "dense_rank", "lag", "lead", "ntile"), (_ORDER, "")),
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"), (_MACHINE, "")),
     "window": (

@@ -129,7 +129,7 @@ def _by(box: Box, fragment: Fragment) -> frozenset[str]:
         case FlatMap():
             return _of(expressions(box))
         case Aggregate():
-            arguments = (a.argument for a in box.aggregations if a.argument is not None)
+            arguments = (e for a in box.aggregations for e in a.reads)
             return _of((*(group.expression for group in box.by), *arguments))
         case _:
             return frozenset().union(*(_columns_of(name, fragment) for name in box.inputs))

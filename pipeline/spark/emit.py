@@ -14,7 +14,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 
 from pipeline.ids import Incarnation, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
-from pipeline.spark import hidden, result_ids, sessions
+from pipeline.spark import hidden, places, result_ids, sessions
 from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
@@ -284,9 +284,8 @@ def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnati
     source = lowered.source(path.source)
     rows = _judged(raw, source, path, incarnation)
     rows = _observed(rows, source) if path.first else rows
-    carried = (*hidden.PASSED, *((hidden.ID,) if lowered.ids else ()))
-    if lowered.ids:
-        rows = rows.withColumn(hidden.ID, result_ids.of_record(source, lowered.twin(path)))
+    rows, told = places.told(rows, lowered, path)
+    carried = (*hidden.PASSED, *told)
     return _good(_walked(rows, path, carried))
 
 
@@ -301,9 +300,7 @@ def _port(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
     rows = _judged(raw, source, path, incarnation)
     rows = _observed(rows, source) if path.first else rows
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
-    carried = (hidden.ID,) if lowered.ids and isinstance(lowered.core, JoinCore) else ()
-    if carried:
-        rows = rows.withColumn(hidden.ID, result_ids.of_record(source, lowered.twin(path)))
+    rows, carried = places.told(rows, lowered, path)
     told_apart = _told_apart(carried, path)
     rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms, told_apart)
     return _good(_walked(rows, path, carried))

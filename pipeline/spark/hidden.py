@@ -26,6 +26,9 @@ REDRIVEN = "__redriven"
 WATERMARK = "__watermark"
 ID = "__id"
 """What a result is told apart by; a column only where the output can be corrected."""
+POSITION = "__position"
+"""Where a row stands, to break ties by: no two rows have the same; a column only where that is
+asked for."""
 
 FAILED_ON = "__failed_on"
 """JSON of what a result could not be computed from; a column only behind a stateful box."""

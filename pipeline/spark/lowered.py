@@ -195,12 +195,18 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Group by a stretch of time and columns; `functions` are (name, SQL of the aggregate call)."""
+    """Group by a stretch of time and columns.
+
+    Args:
+        functions: (name, SQL of the aggregate call).
+        positions: whether a function looks at the positions of rows.
+    """
 
     by: tuple[str, ...]
     functions: tuple[tuple[str, str], ...]
     window_start: str
     window_end: str
+    positions: bool
 
 
 @dataclass(frozen=True, slots=True)

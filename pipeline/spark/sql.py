@@ -12,6 +12,11 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def let(name: str, value: str, body: str) -> str:
+    """An expression in which `name` stands for a value, which is computed once."""
+    return f"transform(array({value}), {name} -> {body})[0]"
+
+
 def check(expression: Expression, failed: str) -> Check:
     """That an expression failed where `failed` is true."""
     return Check(failed, expression.origin, on_one_line(expression))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.ids import BoxName, StreamName
-from pipeline.network.aggregates import Collector
+from pipeline.network.aggregates import Aggregation, Collector
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
@@ -21,27 +21,9 @@ from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, r
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check_with
 from pipeline.network.fields import Fields, Report
-from pipeline.network.model import Computed, Expression, Origin
+from pipeline.network.model import Computed, Origin
 from pipeline.network.scope import Scope, Source
-from pipeline.network.types import Column, Columns, DataType, Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregation:
-    """One call of an aggregate function inside `compute`.
-
-    Args:
-        name: the placeholder column that stands for its result in the `compute` expressions.
-        function: `count`, `count_distinct`, `sum`, `avg`, `min` or `max`.
-        argument: what it aggregates, over the input's columns; None for `count(*)`.
-        type: the result's type.
-    """
-
-    name: str
-    function: str
-    argument: Expression | None
-    type: DataType
-    nullable: bool
+from pipeline.network.types import Column, Columns, Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +90,7 @@ class AggregateDraft(OneInput):
             input=facts.name,
             window=self.window,
             by=by,
-            aggregations=tuple(Aggregation(*found) for found in collector.found),
+            aggregations=tuple(collector.found),
             compute=computed,
             columns=columns,
             event_time_column=WINDOW_END,

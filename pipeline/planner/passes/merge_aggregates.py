@@ -148,13 +148,12 @@ def _one_aggregate(network: Network, match: _Match) -> tuple[Aggregate, Mapping[
     """Both aggregates in one, and its names for the right one's columns where they differ."""
     left, right = match.left, match.right
     taken = {name.casefold() for name in _names_inside(left)}
-    kept = {(a.function, a.argument and a.argument.sql): a.name for a in left.aggregations}
+    kept = {a.call: a.name for a in left.aggregations}
     names: dict[str, str] = dict(match.groups)
     aggregations = list(left.aggregations)
     for aggregation in right.aggregations:
-        same = (aggregation.function, aggregation.argument and aggregation.argument.sql)
-        if same in kept:
-            names[aggregation.name] = kept[same]
+        if aggregation.call in kept:
+            names[aggregation.name] = kept[aggregation.call]
             continue
         names[aggregation.name] = _free(aggregation.name, taken)
         aggregations.append(replace(aggregation, name=names[aggregation.name]))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tests.faults.case import Case
+from tests.faults.cases.aggregates import AGGREGATES
 from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
 from tests.faults.cases.join import JOIN
@@ -28,6 +29,7 @@ CASES: Mapping[str, Case] = {
         WINDOW,
         WINDOW_WITH_IDLENESS,
         WINDOW_OF_WRONG_CLOCKS,
+        AGGREGATES,
         SLIDING,
         SESSIONS,
         JOIN,

@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.aggregates import Aggregation
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.join import Join
@@ -23,8 +24,9 @@ from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, Expression
 from tests.unit.boundaries.made_sessions import sessions_of
 from tests.unit.boundaries.made_windows import ends_over
+from tests.unit.planner.aggregating import Seen, aggregated
 
-Value = int | str | bool | tuple["Value", ...] | None
+Value = int | float | str | bool | tuple["Value", ...] | None
 Group = tuple[Value, ...]
 
 
@@ -38,6 +40,10 @@ class Row:
 
     def __hash__(self) -> int:
         return hash((self.at, self.key, frozenset(self.values.items())))
+
+
+Placed = tuple[int, Row]
+"""A row with its place in its stream, which stands for its position."""
 
 
 def run(boxes: Iterable[Box], rows: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
@@ -126,10 +132,10 @@ def _union(box: Union, streams: Streams) -> Iterator[Row]:
 
 
 def _aggregate(box: Aggregate, streams: Streams) -> Iterator[Row]:
-    groups: dict[Group, list[Row]] = {}
-    for row in streams[box.input]:
+    groups: dict[Group, list[Placed]] = {}
+    for place, row in enumerate(streams[box.input]):
         group = tuple(value_of(c.expression, row=row.values) for c in box.by)
-        groups.setdefault(group, []).append(row)
+        groups.setdefault(group, []).append((place, row))
     for group, members, start, end in _windows(box.window, groups):
         values: dict[str, Value] = dict(zip((c.name for c in box.by), group, strict=True))
         values |= {"window_start": start, "window_end": end}
@@ -139,29 +145,27 @@ def _aggregate(box: Aggregate, streams: Streams) -> Iterator[Row]:
 
 
 def _windows(
-    window: Window | SessionWindow, groups: Mapping[Group, list[Row]]
-) -> Iterator[tuple[Group, list[Row], int, int]]:
+    window: Window | SessionWindow, groups: Mapping[Group, list[Placed]]
+) -> Iterator[tuple[Group, list[Placed], int, int]]:
     """The rows of each group and window or session, from when and until when it is."""
     for group, rows in groups.items():
         if isinstance(window, SessionWindow):
-            for times in sessions_of(window, (row.at for row in rows)):
-                members = [row for row in rows if times[0] <= row.at <= times[-1]]
+            for times in sessions_of(window, (row.at for _, row in rows)):
+                members = [(place, row) for place, row in rows if times[0] <= row.at <= times[-1]]
                 yield group, members, times[0], times[-1] + window.gap_ms
         else:
-            for end in sorted({end for row in rows for end in ends_over(window, row.at)}):
-                members = [row for row in rows if end in ends_over(window, row.at)]
+            for end in sorted({end for _, row in rows for end in ends_over(window, row.at)}):
+                members = [(place, row) for place, row in rows if end in ends_over(window, row.at)]
                 yield group, members, end - window.size_ms, end
 
 
-def _aggregation(aggregation: Aggregation, rows: list[Row]) -> Value:
+def _aggregation(aggregation: Aggregation, rows: list[Placed]) -> Value:
     assert aggregation.argument is not None
-    values = [value_of(aggregation.argument, row=row.values) for row in rows]
-    numbers = [value for value in values if isinstance(value, int)]
-    if aggregation.function == "count":
-        return len(numbers)
-    if not numbers:
-        return None
-    return sum(numbers) if aggregation.function == "sum" else max(numbers)
+    argument = aggregation.argument
+    values = ((row.at, place, value_of(argument, row=row.values)) for place, row in rows)
+    seen = [Seen((at, place), v if isinstance(v, int | float) else None) for at, place, v in values]
+    result: Value = aggregated(aggregation.function, seen, aggregation.parameters)
+    return result
 
 
 def _join(box: Join, streams: Streams) -> Iterator[Row]:

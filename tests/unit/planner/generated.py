@@ -34,6 +34,7 @@ ALL_WINDOWS: tuple[Window | SessionWindow, ...] = (
     SessionWindow(3, WINDOW),
 )
 WINDOWS = st.sampled_from(ALL_WINDOWS)
+FUNCTIONS = ("sum", "count", "max", "first", "last", "stddev_pop")
 KINDS = (
     "filter", "filter", "map", "aggregate", "join", "twins", "union", "python", "flat_map", "route"
 )  # fmt: skip
@@ -142,7 +143,7 @@ def _column(draw: st.DrawFn, source: Stream) -> str:
 
 def _aggregate(draw: st.DrawFn, name: str, source: Stream, result: str) -> Aggregate:
     by = {f"g{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(0, 1)))}
-    function = draw(st.sampled_from(("sum", "count", "max")))
+    function = draw(st.sampled_from(FUNCTIONS))
     compute = {result: (function, f"`{_column(draw, source)}`")}
     return aggregated(name, source, by, compute, window=draw(WINDOWS))
 
@@ -158,7 +159,7 @@ def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
             f"{name}_{side}",
             source,
             {f"{own}{i}": f"`{group}`" for i, group in enumerate(groups)},
-            {result: ("sum", f"`{_column(draw, source)}`")},
+            {result: (draw(st.sampled_from(FUNCTIONS)), f"`{_column(draw, source)}`")},
             window=window,
         )
         for side, own, result in zip("lr", names, results, strict=True)

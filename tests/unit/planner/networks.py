@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 
 from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
-from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.aggregates import Aggregation
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.join import Join, TimeBound

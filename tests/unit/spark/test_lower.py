@@ -6,14 +6,16 @@ import pytest
 from pipeline.dead_letters.redrive import reads
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SchemaId
-from pipeline.network.boxes.aggregate import Aggregate, Aggregation
+from pipeline.network.aggregates import Aggregation
+from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.model import Box
 from pipeline.network.types import DecimalType, Scalar
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from pipeline.spark.boxes.aggregate import call
 from pipeline.spark.boxes.aggregate import lower as lower_aggregate
+from pipeline.spark.boxes.aggregate_calls import call
+from pipeline.spark.boxes.percentiles import approximate
 from pipeline.spark.lower import lower, with_decoded_mark
 from pipeline.spark.lowered import (
     DECODED_MARK,
@@ -27,6 +29,7 @@ from pipeline.spark.lowered import (
 )
 from tests.unit.planner.networks import (
     OWNER,
+    aggregated,
     column,
     expression,
     external,
@@ -189,12 +192,67 @@ def test_a_writer_that_counts_in_another_unit_is_unfit() -> None:
         ("sum", Scalar.LONG, "try_cast(try_sum(`__argument_a`) AS BIGINT)"),
         ("sum", DecimalType(38, 2), "try_sum(`__argument_a`)"),
         ("max", Scalar.STRING, "max(`__argument_a`)"),
+        (
+            "first",
+            Scalar.STRING,
+            (
+                "min_by(`__argument_a`, CASE WHEN `__argument_a` IS NOT NULL"
+                " THEN struct(`__event_time`, `__position`) END)"
+            ),
+        ),
+        (
+            "max_by",
+            Scalar.STRING,
+            (
+                "max_by(`__argument_a`, CASE WHEN `__by_a` IS NOT NULL"
+                " THEN struct(`__by_a`, `__event_time`, `__position`) END)"
+            ),
+        ),
+        ("percentile", Scalar.DOUBLE, "percentile(`__argument_a`, 0.5D)"),
     ],
 )
 def test_aggregate_calls(function: str, type_: Scalar | DecimalType, expected: str) -> None:
     """Each function has one call that never raises."""
-    aggregation = Aggregation("a", function, expression("`x`"), type_, nullable=True)
+    by = expression("`y`") if function == "max_by" else None
+    share = ("0.5",) if function == "percentile" else ()
+    argument = expression("`x`")
+    aggregation = Aggregation(
+        "a", function, argument, type_, nullable=True, by=by, parameters=share
+    )
     assert call(aggregation) == expected
+
+
+def test_buckets_of_a_percentile_are_the_same_everywhere() -> None:
+    """Their width is computed with decimals, not by the machine's own logarithm."""
+    written = approximate("`x`", "0.9", "0.01")
+    assert "ceil(ln(abs(`x`)) / 0.020000666706669525D)" in written
+    assert "0.99D * exp(" in written
+
+
+@pytest.mark.parametrize(
+    ("function", "carried"), [("first", True), ("min_by", True), ("max", False), ("avg", False)]
+)
+def test_positions_are_carried_only_where_they_break_ties(
+    function: str,
+    carried: bool,  # noqa: FBT001 - a table
+) -> None:
+    """They cost: another column of every row."""
+    box = aggregated("b", CARS, {}, {"n": (function, "`car`")})
+    core = lower_aggregate(box).core
+    assert isinstance(core, WindowCore)
+    assert core.positions is carried
+
+
+def test_what_rows_are_compared_by_is_computed_and_checked_before_they_are_grouped() -> None:
+    """As the argument is: a row fails in it, not a result."""
+    box = aggregated("b", CARS, {}, {"n": ("max_by", "`car`")})
+    by = replace(expression("`at`"), failed="`car` = 0")
+    (aggregation,) = box.aggregations
+    box = replace(box, aggregations=(replace(aggregation, by=by),))
+    (before,) = lower_aggregate(box).before
+    assert isinstance(before, Project)
+    assert before.columns == (("__argument_agg_0", "`car`"), ("__by_agg_0", "`at`"))
+    assert [c.failed for c in before.checks] == ["`car` = 0"]
 
 
 def test_a_sum_that_does_not_fit_fails_the_result() -> None:

@@ -1,0 +1,64 @@
+"""Where the rows of a path stand in the log, as hidden columns, where something asks for that.
+
+A record that was sent again stands for the one that it is a copy of.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
+from pipeline.spark import hidden
+from pipeline.spark.lowered import Grouping, Lowered, Path, Source, TopicRole
+
+_OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
+_ELEMENTS = "elements"
+_PLACE = r"^[^/]+/\d{1,9}/\d{1,18}$"
+
+
+def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tuple[str, ...]]:
+    """The rows of a path's source with the hidden columns that the path needs, and their names."""
+    source, core = lowered.source(path.source), lowered.core
+    found = dict[str, Column]()
+    if lowered.ids and not isinstance(core, Grouping):
+        found[hidden.ID] = record_id(source, lowered.twin(path))
+    if isinstance(core, Grouping) and core.positions:
+        found[hidden.POSITION] = position(source, path)
+    return (rows.withColumns(found) if found else rows), tuple(found)
+
+
+def record_id(source: Source, twin: str = "") -> Column:
+    """`topic/partition/offset` of a record of a source, at the place where it first stood.
+
+    `twin`: the name of the path, where another path brings the same record to the same port.
+    """
+    place = F.concat_ws("/", *_OWN)
+    first = F.coalesce(_origin(source), place)
+    return F.concat_ws("/", first, F.lit(twin)) if twin else first
+
+
+def position(source: Source, path: Path) -> Column:
+    """Topic, partition and offset where a record first stood, its path, and its elements' numbers.
+
+    The last tells rows apart that a record has become. In this order all rows of a port stand one
+    after the other, no two in the same place.
+    """
+    origin = _origin(source)
+    parts = F.split(origin, "/")
+    first = (parts[0], parts[1].cast("int"), parts[2].cast("bigint"))
+    again = origin.rlike(_PLACE)
+    places = (F.when(again, f).otherwise(F.col(own)) for f, own in zip(first, _OWN, strict=True))
+    elements = F.array().cast("array<int>").alias(_ELEMENTS)
+    return F.struct(*places, F.lit(path.name), elements)
+
+
+def position_of_element(at: str) -> Column:
+    """The position of one of the rows that a row becomes; `at` is the column that numbers them."""
+    whole = F.col(hidden.POSITION)
+    return whole.withField(_ELEMENTS, F.concat(whole[_ELEMENTS], F.array(at)))
+
+
+def _origin(source: Source) -> Column:
+    """`topic/partition/offset` where a record that was sent again first stood; of others null."""
+    again = F.col(hidden.TOPIC) == F.lit(source.topic(TopicRole.REDRIVE))
+    origins = F.filter(hidden.HEADERS, lambda header: header["key"] == REDRIVEN_ORIGIN)
+    return F.when(again, F.try_element_at(origins, F.lit(1))["value"].cast("string"))

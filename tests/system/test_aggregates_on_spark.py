@@ -1,0 +1,261 @@
+"""Aggregate functions on Spark against plain Python, over rows in batches that are cut anyhow.
+
+The same rows come twice, shuffled and cut in two ways: both times every result must be the same,
+bit for bit, and what the sequential reference gives.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from itertools import pairwise
+from math import inf, isclose, isnan, nan
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.ids import BoxName, StreamName
+from pipeline.network.aggregates import Aggregation, Collector
+from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.windows import TumblingWindow
+from pipeline.network.expressions import check_with
+from pipeline.network.model import NOWHERE, Computed
+from pipeline.network.scope import Scope, Source
+from pipeline.network.types import Column, Columns, DecimalType, Scalar
+from pipeline.spark import hidden
+from pipeline.spark.boxes.aggregate import lower
+from pipeline.spark.lowered import Project, WindowCore
+from pipeline.spark.sql import any_failed
+from tests.unit.planner.aggregating import Seen, aggregated, place_of_share
+from tests.unit.planner.networks import expression
+
+pytestmark = pytest.mark.system
+
+COLUMNS: Columns = (
+    Column("g", Scalar.INT, nullable=False),
+    Column("i", Scalar.INT, nullable=True),
+    Column("l", Scalar.LONG, nullable=True),
+    Column("d", Scalar.DOUBLE, nullable=True),
+    Column("e", Scalar.DOUBLE, nullable=True),
+    Column("f", Scalar.FLOAT, nullable=True),
+    Column("m", DecimalType(12, 3), nullable=True),
+    Column("w", DecimalType(28, 14), nullable=True),
+    Column("t", Scalar.STRING, nullable=True),
+)
+CALLS = (
+    *(f"{name}({column})" for name in ("sum", "avg") for column in "ildm"),
+    *(
+        f"{name}({column})"
+        for name in ("min", "max", "count", "first", "last")
+        for column in "ldemft"
+    ),
+    *(f"count(DISTINCT {column})" for column in "lemft"),
+    *(
+        f"{name}({column})"
+        for name in ("stddev", "stddev_pop", "variance", "var_pop")
+        for column in "ildmw"
+    ),
+    *(f"percentile({column}, {share})" for column in "lem" for share in ("0", "0.37", "1")),
+    *(f"median({column})" for column in "lemf"),
+    *(f"approx_percentile({column}, {share})" for column in "ldm" for share in ("0", "0.37", "1")),
+    "approx_percentile(d, 0.9, 0.001)",
+    *(f"{name}({x}, {y})" for name in ("min_by", "max_by") for x, y in ("tl", "ie", "te", "lt")),
+    "last(t) FILTER (WHERE l > 0)",
+    "max_by(t, e) FILTER (WHERE l > 0)",
+    "stddev(d) FILTER (WHERE l > 0)",
+)
+GROUPS = 12
+BATCHES = 3
+WAIT_S = 300
+HOW_CLOSE = 1e-14
+"""How far, relative to the exact one, a variance or its root may lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A row: event time in ms, topic, partition and offset, and the values of the columns."""
+
+    place: tuple[int, str, int, int]
+    values: Mapping[str, Any]
+
+
+def given(random: Random) -> list[Given]:
+    """Rows of groups of every kind: without a value, with one, close together, far apart, odd."""
+    rows = []
+    for offset in range(600):
+        place = (random.randrange(5), random.choice("ab"), random.randrange(2), offset)
+        group = 1 if offset == 0 else random.choice([0, *range(2, GROUPS)])
+        rows.append(Given(place, {"g": group, **_values(random, group)}))
+    return rows
+
+
+def _values(random: Random, group: int) -> dict[str, Any]:
+    if group == 0:
+        return dict.fromkeys("ildefmwt")
+    near = group % 2 == 0
+    middle = Random(group).uniform(-1, 1)
+    spread = 1e-9 if near else 1.0
+    number = middle + spread * random.uniform(-1, 1)
+    scale = 10.0 ** (group - 2)
+    values: dict[str, Any] = {
+        "i": random.choice([-(2**31), 2**31 - 1, 5, 6]) if near else random.randrange(-9, 9),
+        "l": 2**55 + random.randrange(9) if near else random.randrange(-(2**56), 2**56),
+        "d": number * scale,
+        "e": random.choice([0.0, -0.0, nan, inf, -inf, 1.5, -2.5]),
+        "f": random.choice([0.0, -0.0, nan, 0.5, 1.5]),
+        "m": Decimal(random.randrange(-(10**12) + 1, 10**12)).scaleb(-3),
+        "w": (Decimal(middle).scaleb(14) + Decimal(random.randrange(-9, 9)).scaleb(-14)).quantize(
+            Decimal(1).scaleb(-14), context=Context(prec=40)
+        ),
+        "t": random.choice(["", "x", "y", "ä"]),
+    }
+    missing = 0.1 if group > 1 else 0.0
+    return {name: None if random.random() < missing else v for name, v in values.items()}
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A small session in ANSI mode and UTC."""
+    session = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.ansi.enabled", "true")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def aggregate() -> tuple[Aggregate, dict[str, Aggregation]]:
+    """A box that computes all the calls, and the aggregation of each."""
+    collector, names = Collector(Scope((Source(COLUMNS),))), dict[str, str]()
+    for text in CALLS:
+        checked = check_with(text, collector.walk(Scope(()), NOWHERE))
+        assert checked.expression is not None, (text, checked.faults)
+        (column,) = checked.expression.columns
+        names[text] = column.name
+    found = {aggregation.name: aggregation for aggregation in collector.found}
+    box = Aggregate(
+        BoxName("b"),
+        StreamName("s"),
+        TumblingWindow(60_000, 0),
+        (Computed("g", expression("`g`", Scalar.INT, nullable=False)),),
+        tuple(collector.found),
+        (),
+        (),
+        None,
+    )
+    return box, {text: found[name] for text, name in names.items()}
+
+
+def streamed(
+    spark: SparkSession, folder: Path, box: Aggregate, batches: Sequence[Sequence[Given]]
+) -> dict[int, Row]:
+    """What a streaming query gives for each group once it has seen all batches."""
+    types = ", ".join(f"{c.name} {c.type}" for c in COLUMNS)
+    schema = f"at bigint, topic string, partition int, offset bigint, {types}"
+    for number, batch in enumerate(batches):
+        plain = [(*row.place, *(row.values[c.name] for c in COLUMNS)) for row in batch]
+        frame = spark.createDataFrame(plain, schema).coalesce(1)
+        frame.write.mode("append").parquet(str(folder / "in" / f"part={number}"))
+    lowered = lower(box)
+    (before,), core = lowered.before, lowered.core
+    assert isinstance(before, Project)
+    assert isinstance(core, WindowCore)
+    read = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    place = F.struct("topic", "partition", "offset", F.lit("only"))
+    rows = read.parquet(str(folder / "in" / "*")).select(
+        F.timestamp_millis("at").alias(hidden.EVENT_TIME),
+        place.alias(hidden.POSITION),
+        *(F.expr(sql).alias(name) for name, sql in before.columns),
+    )
+    counted = rows.groupBy("g").agg(*(F.expr(sql).alias(name) for name, sql in core.functions))
+    name = f"counted_{folder.name}"
+    query = (
+        counted.writeStream.outputMode("complete")
+        .format("memory")
+        .queryName(name)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(WAIT_S)
+    (after,) = lowered.after
+    found = spark.table(name)
+    assert found.where(any_failed(after) or "false").count() == 0
+    return {row["g"]: row for row in found.collect()}
+
+
+def cut(random: Random, rows: Sequence[Given]) -> list[list[Given]]:
+    """The rows in another order, in batches of any size."""
+    shuffled = random.sample(rows, len(rows))
+    cuts = sorted(random.sample(range(1, len(rows)), BATCHES - 1))
+    return [shuffled[a:b] for a, b in pairwise([0, *cuts, len(rows)])]
+
+
+def counts(text: str, row: Given) -> bool:
+    """Whether a row passes the FILTER of a call, if it has one."""
+    return "FILTER" not in text or (row.values["l"] or 0) > 0
+
+
+def expected(text: str, aggregation: Aggregation, rows: Sequence[Given]) -> Any:
+    """The result of a call by the sequential reference."""
+    names = text.partition("(")[2].partition(")")[0].removeprefix("DISTINCT ").split(", ")
+    by = names[1] if aggregation.by is not None else None
+    seen = [
+        Seen(row.place, row.values[names[0]], None if by is None else row.values[by])
+        for row in rows
+        if counts(text, row)
+    ]
+    if aggregation.function != "approx_percentile":
+        return aggregated(aggregation.function, seen, aggregation.parameters)
+    values = [float(one.value) for one in seen if one.value is not None]
+    return place_of_share(values, aggregation.parameters[0]) if values else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal bit for bit: also the sign of zero, and NaN."""
+    return repr(one) == repr(other)
+
+
+def fits(aggregation: Aggregation, found: Any, wanted: Any) -> bool:
+    """Whether a result is the expected one, as exactly as is promised."""
+    if found is None or wanted is None:
+        return found is wanted
+    if aggregation.function == "approx_percentile":
+        return isclose(found, wanted, rel_tol=float(aggregation.parameters[1]) * 1.0001)
+    if aggregation.function.endswith(("_pop", "_samp")):
+        return isclose(found, wanted, rel_tol=HOW_CLOSE)
+    return found == wanted or (isinstance(found, float) and isnan(found) and isnan(wanted))
+
+
+def test_every_result_is_that_of_the_reference_however_batches_are_cut(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Neither the order of rows nor the cuts change a bit."""
+    random = Random(5)
+    rows = given(random)
+    box, aggregations = aggregate()
+    one, other = (
+        streamed(spark, tmp_path / name, box, cut(random, rows)) for name in ("one", "other")
+    )
+    assert one.keys() == other.keys() == set(range(GROUPS))
+    by_group = {g: [row for row in rows if row.values["g"] == g] for g in range(GROUPS)}
+    wrong = [
+        (text, group, one[group][a.name], other[group][a.name], wanted)
+        for text, a in aggregations.items()
+        for group, members in by_group.items()
+        for wanted in (expected(text, a, members),)
+        if not same(one[group][a.name], other[group][a.name])
+        or not fits(a, one[group][a.name], wanted)
+    ]
+    assert wrong == []
