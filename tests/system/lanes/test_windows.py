@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import pytest
 
@@ -180,3 +181,81 @@ def test_a_session_goes_on_as_long_as_no_gap_is_longer_and_takes_no_late_record(
     (letter,) = [dict(letter.headers) for letter in medusa.records("visits.visits.dlq")]
     assert letter["medusa.error.reason"] == b"late"
     assert letter["medusa.error.closed"] == str(start + 10_499).encode()
+
+
+TIES = """
+network: ties
+streams:
+  lists:
+    topic: ties-in
+    schema: list.avsc
+    event_time: at
+    lateness: 0s
+    idle_after: 1s
+    partitions: 2
+boxes:
+  parts: {flat_map: lists, each: {label: "split(labels, ',')"}, select: {label: label}}
+  whole: {map: lists, select: {label: "concat('all ', labels)"}}
+  all: {union: [parts, whole]}
+  ends:
+    aggregate: all
+    window: 1s
+    compute:
+      n: count(*)
+      opened: first(label)
+      closed: last(label)
+      last_part: last(label) FILTER (WHERE length(label) = 1)
+      longest: max_by(label, length(label))
+      spread: stddev(length(label))
+      middle: median(length(label))
+      about: approx_percentile(length(label), 0.5)
+  visits:
+    aggregate: all
+    session: 1s
+    compute: {opened: first(label), middle: median(length(label)), spread: stddev(length(label))}
+outputs: {ends: {topic: ties-out}, visits: {topic: ties-visits}}
+"""
+LABELS = {
+    "type": "record",
+    "name": "Labels",
+    "fields": [
+        {"name": "labels", "type": "string"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+
+
+def test_of_equal_event_times_the_place_in_the_log_decides(medusa: Installation) -> None:
+    """Partition, offset, the way through the network, the element: not when a record was read."""
+    medusa.deploy(TIES, {"list.avsc": LABELS})
+    medusa.await_state("ties", "ends", LaneState.RUNNING)
+    medusa.await_state("ties", "visits", LaneState.RUNNING)
+    start = int(time.time()) // 1000 * 1000 - 60_000
+    for partition, labels, after_ms in (
+        (1, "x,y", 0),
+        (0, "u,v", 0),
+        (0, "w", 9_000),
+        (1, "z", 9_000),
+    ):
+        value = medusa.encoded("ties-in-value", LABELS, {"labels": labels, "at": start + after_ms})
+        medusa.send("ties-in", value, partition=partition)
+        medusa.producer.flush(10)
+
+    def first_of(topic: str) -> dict[str, Any]:
+        medusa.wait_for(lambda: medusa.records(topic) != [], f"a row in {topic}", within_s=WITHIN_S)
+        row: dict[str, Any] = medusa.decoded(topic)[0]
+        return row
+
+    row, visit = first_of("ties-out"), first_of("ties-visits")
+    told = {name: row[name] for name in ("n", "opened", "closed", "last_part", "longest")}
+    assert told == {
+        "n": 6,
+        "opened": "u",
+        "closed": "all x,y",
+        "last_part": "y",
+        "longest": "all x,y",
+    }
+    assert (row["spread"], row["middle"], row["about"]) == (pytest.approx(9.6**0.5), 1.0, 0.99)
+    assert {name: visit[name] for name in ("opened", "middle", "spread")} == {
+        name: row[name] for name in ("opened", "middle", "spread")
+    }
