@@ -8,34 +8,31 @@ A query has at most one stateful box, since one event time steers all of it. So 
 - every other stateless box is copied into each fragment that needs it: computing a filter twice is
   cheaper than a topic between;
 - a box that passes on the key bytes of a derived stream reads that from a topic, where they are;
-- where a record could be judged in part, or in several places, there is a topic: `judged_whole.py`;
+- a flat_map ends a fragment: a record is refused as a whole, so its rows are records of their own,
+  in a topic, before another box can refuse one of them;
 - a box reads from a topic whatever has one, and computes the rest itself.
 
     moving ──┐                                  fragment tolls: tolls_windows, tolls
     tolls_windows ── tolls ──┴ notifications    fragment notifications: moving, notifications
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from pipeline.ids import FragmentName, StreamName
 from pipeline.names import FragmentNames, derived_topic, stream_of_box
 from pipeline.network.avro_types import to_avro
+from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.model import Box, Network
 from pipeline.planner.draft import Draft, outputs_of, readers_of
-from pipeline.planner.judged_whole import judged_whole
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
 
 def cut(draft: Draft) -> Draft:
     """Make the fragments, in topological order of the boxes that end them."""
     network = draft.network
-    known = {*outputs_of(network), *_passed_keys(network)}
-    judged = judged_whole(network, known)
-    for stream, why in judged.items():
-        draft = draft.noting(f"{stream} is written to a topic: {why}")
-    ends = _ends(network, known | judged.keys())
+    ends = _ends(network)
     topics: dict[StreamName, FragmentInput] = {s.name: s for s in network.streams}
     fragments: list[Fragment] = []
     for box in network.boxes:
@@ -58,10 +55,10 @@ def cut(draft: Draft) -> Draft:
     return replace(draft, fragments=tuple(fragments))
 
 
-def _ends(network: Network, known: AbstractSet[StreamName]) -> frozenset[StreamName]:
-    """The streams that get a topic; of some that is known."""
-    readers = readers_of(network)
-    ends = set(known)
+def _ends(network: Network) -> frozenset[StreamName]:
+    """The streams that get a topic."""
+    known = {*outputs_of(network), *_passed_keys(network), *_made_of_parts(network)}
+    readers, ends = readers_of(network), set(known)
     for box in network.boxes:
         if box.stateful:
             ends.add(_end_of_chain(box, known, readers))
@@ -78,6 +75,11 @@ def _passed_keys(network: Network) -> frozenset[StreamName]:
         for stream in box.inputs
         if keys.get(stream)
     )
+
+
+def _made_of_parts(network: Network) -> Iterator[StreamName]:
+    """The streams whose rows are parts of records."""
+    return (stream_of_box(box.name) for box in network.boxes if isinstance(box, FlatMap))
 
 
 def _end_of_chain(

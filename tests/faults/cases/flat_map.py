@@ -1,4 +1,4 @@
-"""flat_map: the rows of a record all or none, in its partition, passed on or counted in windows."""
+"""flat_map: the rows of a record all or none, in its partition; and windows over them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
@@ -35,8 +35,12 @@ def _rows(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
 
 
 def _counts(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
-    records = accepted.of("counts", "readings")
-    return {"counts": counted([record for record in records for _ in parts(record)])}
+    parted = [(r, part) for r in accepted.of("parts", "readings") for part in parts(r)]
+    rows = [
+        Expected((text(r, "sensor"), number(r, "value"), part), number(r, "at"), (r.place,))
+        for r, part in parted
+    ]
+    return {"parts": rows, "counts": counted([record for record, _ in parted])}
 
 
 def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
@@ -91,5 +95,8 @@ FLAT_MAP_WINDOW = Case(
     feed=_feed,
     close=_close,
     reference=_counts,
-    columns={"counts": COLUMNS},
+    columns={
+        "parts": Columns(("sensor", "value", "part"), ("sensor", "value", "part")),
+        "counts": COLUMNS,
+    },
 )

@@ -12,6 +12,7 @@ from tests.faults.traffic import closing, mixed
 from tests.faults.values import Columns
 
 NAMES = ("sensor", "number", "value", "at")
+BRANCHES = ("small", "even", "rest")
 
 
 def branch(record: Sent) -> str:
@@ -28,12 +29,10 @@ def _row(record: Sent) -> Row:
 
 
 def _routed(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
-    records = accepted.of("by_value", "readings")
-    streams = {
-        name: [of_one(r, _row(r)) for r in records if branch(r) == name]
-        for name in ("small", "even", "rest")
+    return {
+        name: [of_one(r, _row(r)) for r in accepted.of(name, "readings") if branch(r) == name]
+        for name in BRANCHES
     }
-    return streams | {"by_value": [of_one(r, (*_row(r), branch(r))) for r in records]}
 
 
 def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
@@ -63,8 +62,5 @@ ROUTE = Case(
     feed=_feed,
     close=_close,
     reference=_routed,
-    columns={
-        **{name: Columns(NAMES, ("number",)) for name in ("small", "even", "rest")},
-        "by_value": Columns((*NAMES, "__branch"), ("number",)),
-    },
+    columns={name: Columns(NAMES, ("number",)) for name in BRANCHES},
 )

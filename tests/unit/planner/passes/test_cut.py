@@ -1,0 +1,46 @@
+from pipeline.network.model import Box
+from pipeline.planner.planner import plan
+from tests.unit.planner.networks import (
+    OWNER,
+    aggregated,
+    column,
+    expression,
+    external,
+    filtered,
+    flat_mapped,
+    network,
+    routed,
+    united,
+)
+
+ORDERS = external("orders", column("a"), column("xs"))
+
+
+def fragments(*boxes: Box) -> dict[str, list[str]]:
+    """The boxes of each fragment."""
+    planned = plan(network((ORDERS,), boxes), OWNER)
+    return {str(f.name): [str(box.name) for box in f.boxes] for f in planned.fragments}
+
+
+def test_a_flat_map_ends_its_fragment() -> None:
+    """What reads its rows reads them as records, of which each is refused by itself."""
+    big = filtered("big", ORDERS, "`a` > 1")
+    items = flat_mapped("items", big, "`xs`", {"x": "`item`"})
+    sums = aggregated("sums", items, {"x": "`x`"}, {"n": ("sum", "`x`")})
+    assert fragments(big, items, sums) == {"items": ["big", "items"], "sums": ["sums"]}
+
+
+def test_a_flat_map_behind_a_state_ends_its_fragment_too() -> None:
+    """Up to it, the boxes behind the stateful one come along."""
+    sums = aggregated("sums", ORDERS, {"x": "`a`"}, {"n": ("sum", "`a`")})
+    items = flat_mapped("items", sums, "`n`", {"x": "`x`", "part": "`item`"})
+    last = filtered("last", items, "`part` > 1")
+    assert fragments(sums, items, last) == {"items": ["sums", "items"], "last": ["last"]}
+
+
+def test_a_route_is_copied_to_where_its_branches_are_read() -> None:
+    """As any box is that keeps nothing."""
+    route, branches = routed("r", ORDERS, {"big": expression("`a` > 1")}, "rest")
+    assert fragments(route, *branches) == {"big": ["r", "big"], "rest": ["r", "rest"]}
+    both = united("all", *branches)
+    assert fragments(route, *branches, both) == {"all": ["r", "big", "rest", "all"]}
