@@ -15,13 +15,13 @@ from fastavro.read import SchemaResolutionError
 from fastavro.schema import SchemaParseException
 
 from pipeline.errors import SchemaError
-from schemas.avro import AvroSchema, decimal_parameters
+from schemas.avro import AvroSchema, decimal_parameters, parse
 from schemas.defaults import native_default
-from schemas.json_reader import from_json
+from schemas.json_reader import fields_from_json, from_json
 from schemas.json_writer import to_json
 from schemas.types import MISSING, Logical, RecordType
 
-__all__ = ["decode", "encode", "from_json", "to_json"]
+__all__ = ["decode", "encode", "fields_from_json", "from_json", "read_container", "to_json"]
 
 _BAD_VALUE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error)
 _BAD_BODY = (*_BAD_VALUE, EOFError, RecursionError, SchemaResolutionError)
@@ -60,6 +60,20 @@ def decode(writer: AvroSchema, reader: AvroSchema, body: bytes) -> Any:
     if left:
         raise SchemaError(f"the bytes are no {writer.full_name}: {left} of them are left over")
     return value
+
+
+def read_container(content: bytes) -> tuple[AvroSchema, tuple[Any, ...]]:
+    """The schema and the values of an Avro file, as other tools write them.
+
+    Raises:
+        SchemaError: it is no such file, or a broken one.
+    """
+    try:
+        reader = fastavro.reader(io.BytesIO(content))
+        schema = parse(reader.metadata["avro.schema"])
+        return schema, tuple(reader)
+    except (SchemaParseException, *_BAD_BODY) as error:
+        raise SchemaError(f"this is no Avro file: {_words(error)}") from error
 
 
 def _words(error: BaseException) -> str:

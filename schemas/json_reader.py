@@ -68,6 +68,28 @@ def from_json(schema: AvroSchema, json_value: Any) -> Any:
     return _Reading(schema).value(schema.root, json_value, "")
 
 
+def fields_from_json(schema: AvroSchema, json_value: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for some fields of a record; those that are missing stay missing.
+
+    Raises:
+        SchemaError: the schema is no record, has no such field, or a value does not fit.
+    """
+    root = schema.root
+    if not isinstance(root, RecordType):
+        _fail("", f"{describe(root)} has no fields")
+    types = {field.name: field.type for field in root.fields}
+    for name in json_value:
+        if name not in types:
+            _no_field(root, name, "")
+    reading = _Reading(schema)
+    return {name: reading.value(types[name], v, f"/{name}") for name, v in json_value.items()}
+
+
+def _no_field(record: RecordType, name: str, path: str) -> NoReturn:
+    known = ", ".join(field.name for field in record.fields)
+    _fail(f"{path}/{name}", f"{record.name} has no such field (there is: {known})")
+
+
 def _fail(path: str, message: str, hint: str = "") -> NoReturn:
     raise SchemaError(message, place=path or "/", hint=hint)
 
@@ -117,10 +139,7 @@ class _Reading:
         known = [field.name for field in record.fields]
         for key in value:
             if key not in known:
-                _fail(
-                    f"{path}/{key}",
-                    f"{record.name} has no such field (there is: {', '.join(known)})",
-                )
+                _no_field(record, key, path)
         made: dict[str, Any] = {}
         for field in record.fields:
             if field.name in value:

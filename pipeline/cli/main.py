@@ -32,6 +32,7 @@ COMMANDS: dict[str, Entry] = {
     "explain": Entry(
         f"{_HERE}.explain", "Say how a network would run: fragments, topics, state.", _NETWORK
     ),
+    "test": Entry(f"{_HERE}.test", "Run tests of a network, without servers.", _NETWORK),
     "plan": Entry(f"{_HERE}.plan", "Say what a deploy would change.", _NETWORK),
     "deploy": Entry(f"{_HERE}.deploy", "Make a network run as its document says.", _NETWORK),
     "history": Entry(f"{_HERE}.history", "List the versions of a network.", _NETWORK),

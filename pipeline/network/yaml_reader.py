@@ -4,7 +4,7 @@ Scalars stay text as written: `on`, `yes` and `1.0` mean what the reader of the 
 the one who takes a value says whether it is a number or a name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -21,11 +21,15 @@ _MERGE = "<<"
 
 @dataclass(frozen=True, slots=True)
 class YamlScalar:
-    """One value as written; `null`: nothing, `~` or `null` without quotes."""
+    """One value as written; `null`: nothing, `~` or `null` without quotes.
+
+    `quoted`: it is a text whatever it looks like; only values of records make use of that.
+    """
 
     text: str
     line: int
     null: bool = False
+    quoted: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,8 @@ class _Builder:
         if isinstance(node, MappingNode):
             return YamlMap(self._entries(node), line)
         plain = isinstance(node, ScalarNode) and node.style is None
-        return YamlScalar(str(node.value), line, null=plain and node.tag == _NULL_TAG)
+        null = plain and node.tag == _NULL_TAG
+        return YamlScalar(str(node.value), line, null=null, quoted=not plain)
 
     def _entries(self, node: MappingNode) -> tuple[tuple[YamlScalar, YamlNode], ...]:
         entries: dict[str, tuple[YamlScalar, YamlNode]] = {}

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.spark.emit import PATH_METRICS, SOURCE_METRICS
 from pipeline.spark.lowered import Lowered, TopicRole
 
@@ -65,7 +65,7 @@ class Engine:
         late = sum(_dropped(execution.executedPlan())) if stateful and records else 0
         return BatchFacts(
             batch=BatchId(batch),
-            end=positions(self._offsets(stream, batch), self.lowered),
+            end=self._positions(self._offsets(stream, batch)),
             late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
             eviction_ms=self._watermark(stream, batch) if stateful else None,
             advance_ms=Millis(int(max(advances))) if advances else None,
@@ -104,6 +104,10 @@ class Engine:
             )
         except Py4JError:  # a stage that it has forgotten, or Java is gone, which the lane notices
             return 0
+
+    def _positions(self, offsets: list[str]) -> Positions:
+        """Positions from what the sources say: JSON, one text for each leaf of the plan."""
+        return positions(offsets, self.lowered)
 
     def _stream(self) -> Any:
         wrapped = self.query._jsq  # noqa: SLF001 - the only way to the engine's objects

@@ -5,10 +5,10 @@ the same judgement runs once more over exactly the same ranges, this time keepin
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis, Offset, SchemaId, StreamName, TopicName
@@ -20,7 +20,7 @@ from pipeline.spark.emit import emit_path, unknown_schema_ids
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lateness import how_late
 from pipeline.spark.lowered import Lowered, Path
-from pipeline.spark.readers import RangeReader
+from pipeline.spark.readers import Ranges, Reader
 from pipeline.spark.reasons import Judged, why
 from pipeline.spark.rejected import Rejected
 
@@ -30,11 +30,10 @@ _OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE)
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """Inspects ranges of one fragment's inputs."""
+    """Inspects ranges of one fragment's inputs, which `read` reads again."""
 
-    spark: SparkSession
     lowered: Lowered
-    options: Mapping[str, str]
+    read: Callable[[Ranges], Reader]
 
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
         """All records of a batch for the dead letters, in the order of their positions.
@@ -74,12 +73,12 @@ class Inspector:
             for row in unknown_schema_ids(source, reader, left_out).collect()
         )
 
-    def _reader(self, start: Positions, end: Positions) -> RangeReader:
+    def _reader(self, start: Positions, end: Positions) -> Reader:
         ranges: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}
         for at, until in end.items():
             topics = ranges.setdefault(at.input, {})
             topics.setdefault(at.topic, {})[at.partition] = (start[at], until)
-        return RangeReader(self.spark, self.options, ranges)
+        return self.read(ranges)
 
     def _collected(self, rows: DataFrame, path: Path, late_ms: Millis | None) -> Iterator[Rejected]:
         for time in (hidden.KAFKA_TIME, hidden.EVENT_TIME):

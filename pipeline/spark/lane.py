@@ -69,7 +69,14 @@ from pipeline.spark.query import (
     first_line,
     from_spark,
 )
-from pipeline.spark.readers import KafkaReader, read_options, starting_at
+from pipeline.spark.readers import (
+    KafkaReader,
+    RangeReader,
+    Ranges,
+    Reader,
+    read_options,
+    starting_at,
+)
 from pipeline.spark.rebuild import Log
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError, check_schemas
 from pipeline.spark.surroundings import Surveyor
@@ -326,7 +333,7 @@ class StableLane:
         plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
 
         def run(lowered: Lowered) -> None:
-            inspector = Inspector(spark, lowered, self._options())
+            inspector = Inspector(lowered, self._again())
 
             def watch(engine: Engine) -> None:
                 self._host.tell(replace(told, read=min(engine.records_read(), told.offsets)))
@@ -361,7 +368,7 @@ class StableLane:
     def _run_query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
 
         def run(lowered: Lowered) -> None:
-            inspector = Inspector(self._host.spark, lowered, self._options())
+            inspector = Inspector(lowered, self._again())
 
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
                 sink.write(rows, batch, engine, inspector)
@@ -419,6 +426,10 @@ class StableLane:
         self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
         limits = {"maxOffsetsPerTrigger": str(most), "failOnDataLoss": "true"}
         return KafkaReader(self._host.spark, {**self._options(), **limits}, starting_at(begin))
+
+    def _again(self) -> Callable[[Ranges], Reader]:
+        """Reads ranges of the inputs a second time."""
+        return partial(RangeReader, self._host.spark, self._options())
 
     def _options(self) -> dict[str, str]:
         return read_options(self._host.bootstrap_servers)

@@ -38,6 +38,10 @@ def starting_at(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, 
     return starts
 
 
+Ranges = Mapping[StreamName, Mapping[TopicName, Mapping[int, tuple[int, int]]]]
+"""What of each input is meant: topic → partition → (start, end), the end left out."""
+
+
 class Reader(Protocol):
     """How the records of a source come into the query: as a stream, or as ranges of one batch."""
 
@@ -77,11 +81,11 @@ class KafkaReader:
 
 @dataclass(frozen=True, slots=True)
 class RangeReader:
-    """Reads the ranges of one batch again: `ranges` is topic → partition → (start, end)."""
+    """Reads the ranges of one batch again."""
 
     spark: SparkSession
     options: Mapping[str, str]
-    ranges: Mapping[StreamName, Mapping[TopicName, Mapping[int, tuple[int, int]]]]
+    ranges: Ranges
 
     def __call__(self, source: Source) -> DataFrame:
         """The records from the starts up to, and without, the ends."""

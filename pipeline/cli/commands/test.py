@@ -1,0 +1,79 @@
+"""`medusa test`: a network tested in memory."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.cli.options import document_option, with_session
+from pipeline.cli.progress import StepPrinter
+from pipeline.cli.session import Session
+from pipeline.counting import counted
+from pipeline.errors import ExitCode, MedusaError
+
+if TYPE_CHECKING:
+    from pipeline.testing.load import Loaded
+    from pipeline.testing.run import Failure
+    from pipeline.testing.session import Queries
+
+
+@click.command("test")
+@click.argument("tests", nargs=-1, type=click.Path(path_type=Path))
+@document_option
+@with_session
+def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None:
+    """Run tests of a network: records in, expected records out, time by command. No servers.
+
+    TESTS are files or folders; without any, all of tests/ beside the network run. The exit code
+    is 0 when all found what they expect, 1 when one did not.
+
+    \b
+    Examples:
+      medusa test
+      medusa test tests/tolls.yaml -o json
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    # PySpark takes seconds to import; what is wrong with a test is told before.
+    from pipeline.testing.load import FOLDER, Loader, find_tests  # noqa: PLC0415
+
+    loaded = Loader(lambda: session.project.document(file)).all(
+        find_tests(tests, session.project.folder / FOLDER)
+    )
+    from pipeline.testing.session import open_tests  # noqa: PLC0415
+
+    with (
+        session.printer.waiting(f"running {counted(len(loaded), 'test')}"),
+        open_tests(session.settings, StepPrinter(session.printer)) as queries,
+    ):
+        found = [_run(one, queries, session) for one in loaded]
+    failed = sum(1 for one in found if not one["passed"])
+    data = {"passed": len(found) - failed, "failed": failed, "tests": found}
+    passed = counted(len(found) - failed, "test")
+    session.printer.show(data, f"{passed} passed, {failed:,} failed")
+    if failed:
+        raise click.exceptions.Exit(ExitCode.FAILED)
+
+
+def _run(loaded: "Loaded", queries: "Queries", session: Session) -> dict[str, Any]:
+    """Run one test and tell of it; what is to be said of it in the end."""
+    from pipeline.testing.run import run_steps  # noqa: PLC0415
+
+    begun_s = session.clock.monotonic_s()
+    error = ""
+    failures: tuple[Failure, ...] = ()
+    try:
+        failures = run_steps(loaded.test, queries, loaded.file)
+    except MedusaError as raised:
+        error = str(raised)
+    seconds = round(session.clock.monotonic_s() - begun_s, 1)
+    passed = not (failures or error)
+    session.printer.note(f"{'ok    ' if passed else 'FAILED'}  {loaded.name}  {seconds}s")
+    for text in (*failures, *((error,) if error else ())):
+        session.printer.note("\n".join(f"  {line}" for line in str(text).splitlines()))
+    return {
+        "name": loaded.name,
+        "file": loaded.file,
+        "passed": passed,
+        "seconds": seconds,
+        "failures": [failure.as_data() for failure in failures],
+        "error": error,
+    }

@@ -1,0 +1,305 @@
+"""A test as written, and the network that it is about → steps that can run. Pure.
+
+What a test looks at has to have a topic; a box that has none gets one in the test alone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pipeline.errors import DocumentError, InputError, Problem
+from pipeline.ids import Millis, ParticipantId, StreamName, TopicName
+from pipeline.names import derived_topic
+from pipeline.nearest import nearest_first
+from pipeline.network.model import Network, Output
+from pipeline.planner import planner
+from pipeline.planner.plan import Plan
+from pipeline.spark.hidden import Reason
+from pipeline.testing import records
+from pipeline.testing.compare import Expected
+from pipeline.testing.document import (
+    AdvanceWritten,
+    ExpectWritten,
+    LettersWritten,
+    Records,
+    SendWritten,
+    SettleWritten,
+    StepWritten,
+    TestWritten,
+    WaitWritten,
+    Written,
+)
+from pipeline.testing.letters import LETTER_FIELDS, RECORD
+from pipeline.testing.records import Line, Schemas
+from pipeline.testing.steps import (
+    Advance,
+    Expect,
+    ExpectLetters,
+    Send,
+    Sent,
+    Settle,
+    Step,
+    Wait,
+)
+from schemas.avro import AvroSchema, parse
+from schemas.codec import to_json
+
+UNDATED: Final = Millis(4_102_444_800_000)
+"""The Kafka timestamp of a record that is sent without one, the year 2100: no event time that a
+test is about lies beyond it."""
+OWNER: Final = ParticipantId("test")
+
+ReadFile = Callable[[str], bytes]
+"""The bytes of a file that a test names; raises InputError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What is known of the streams of a network under test.
+
+    Args:
+        plan: the network's.
+        external: the Avro schema of each stream that comes from outside.
+        derived: the one of each stream that has a topic and is written by a box.
+    """
+
+    plan: Plan
+    external: Mapping[StreamName, AvroSchema]
+    derived: Mapping[StreamName, AvroSchema]
+
+    @property
+    def schemas(self) -> dict[StreamName, AvroSchema]:
+        """The Avro schema of each stream that has one."""
+        return {**self.external, **self.derived}
+
+    @property
+    def topics(self) -> dict[StreamName, TopicName]:
+        """The topic of each stream."""
+        found = {i.name: i.topic for f in self.plan.fragments for i in f.inputs}
+        return found | {f.output.name: f.output.topic for f in self.plan.fragments}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A test that can run.
+
+    Args:
+        streams: of its network.
+        schemas: ids of all schemas that its records are written with.
+        writers: for each stream, the schemas of records that are sent to it, besides its own.
+        partitions: of topics that have more than one.
+        steps: what happens.
+    """
+
+    streams: Streams
+    schemas: Schemas
+    writers: Mapping[StreamName, tuple[str, ...]]
+    partitions: Mapping[TopicName, int]
+    steps: tuple[Step, ...]
+
+
+def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
+    """Plan a network so that all streams that are looked at have a topic.
+
+    Raises:
+        DocumentError: the plan cannot be made.
+    """
+    boxes = {StreamName(box.name): box for box in network.boxes}
+    known = {output.stream for output in network.outputs}
+    added = tuple(
+        Output(name, derived_topic(network.name, boxes[name].name), network.partitions)
+        for name in dict.fromkeys(looked_at)
+        if name in boxes and name not in known
+    )
+    plan = planner.plan(replace(network, outputs=(*network.outputs, *added)), OWNER)
+    return Streams(
+        plan=plan,
+        external={s.name: parse(s.schema_json) for s in network.streams},
+        derived={f.output.name: parse(f.output.schema_json) for f in plan.fragments},
+    )
+
+
+def check(written: TestWritten, network: Network, read_file: ReadFile) -> Checked:
+    """Make a test ready to run.
+
+    Raises:
+        DocumentError: every mistake in its steps and records.
+    """
+    looked_at = [StreamName(s.stream.value) for s in written.steps if isinstance(s, ExpectWritten)]
+    checker = Checker(written.file, network, streams_of(network, looked_at), read_file)
+    return Checked(
+        steps=checker.steps(written.steps),
+        streams=checker.streams,
+        schemas=checker.schemas,
+        writers=checker.writers,
+        partitions=checker.partitions,
+    )
+
+
+@dataclass
+class Checker:
+    """Makes steps ready to run, and learns what they need.
+
+    Args:
+        file: where they are written.
+        network: the network under test.
+        streams: its streams.
+        read_file: reads what a step names.
+        schemas: ids of all schemas that records are written with.
+        writers: as in `Checked`.
+        partitions: as in `Checked`.
+    """
+
+    file: str
+    network: Network
+    streams: Streams
+    read_file: ReadFile
+    schemas: Schemas = field(default_factory=Schemas)
+    writers: dict[StreamName, tuple[str, ...]] = field(default_factory=dict)
+    partitions: dict[TopicName, int] = field(default_factory=dict)
+    _problems: list[Problem] = field(default_factory=list)
+
+    def steps(self, written: Iterable[StepWritten]) -> tuple[Step, ...]:
+        """Steps that can run.
+
+        Raises:
+            DocumentError: every mistake in them.
+        """
+        self._problems = []
+        found = [self._step(step) for step in written]
+        if self._problems:
+            raise DocumentError(tuple(self._problems))
+        return tuple(step for step in found if step is not None)
+
+    def _step(self, written: StepWritten) -> Step | None:
+        match written:
+            case SendWritten():
+                return self._send(written)
+            case ExpectWritten():
+                return self._expect(written)
+            case LettersWritten(letters, line):
+                found = self._kept(self._letter(Line(one, self.file)) for one in letters)
+                return ExpectLetters(tuple(found), f"{self.file}:{line}")
+            case AdvanceWritten(to_ms):
+                return Advance(to_ms)
+            case WaitWritten(ms):
+                return Wait(ms)
+            case SettleWritten():
+                return Settle()
+
+    def _send(self, written: SendWritten) -> Step | None:
+        name = StreamName(written.stream.value)
+        schema = self.streams.external.get(name)
+        if schema is None:
+            what = (
+                "a box writes it" if name in self.network.by_name() else "there is no such stream"
+            )
+            choices = nearest_first(name, tuple(self.streams.external))
+            self._problem(f"send: {name}: {what}", written.stream.line, choices)
+            return None
+        topic = self.streams.topics.get(name)
+        if topic is None:  # no box reads it, so nothing can come of it
+            return None
+        self.partitions[topic] = max(self.partitions.get(topic, 1), written.partition + 1)
+        sent = self._kept(self._sent(written, name, schema))
+        at_ms = UNDATED if written.timestamp_ms is None else written.timestamp_ms
+        made = (Sent(value, key, written.partition, at_ms) for value, key in sent)
+        return Send(name, tuple(made))
+
+    def _sent(
+        self, written: SendWritten, name: StreamName, schema: AvroSchema
+    ) -> Iterator[tuple[bytes, bytes | None] | Problem]:
+        field_name = None if written.key is None else written.key.value
+        for one in self._lines(written.records):
+            if isinstance(one, Problem):
+                yield one
+                continue
+            line, own = one
+            if own is not None and own.text != schema.text:
+                self.writers[name] = tuple(dict.fromkeys((*self.writers.get(name, ()), own.text)))
+            used = own or schema
+            value = records.encoded(line, used, self.schemas.id_of(used.text))
+            key = records.key_of(line, field_name) if field_name is not None else None
+            if isinstance(key, Problem):
+                yield key
+            else:
+                yield value if isinstance(value, Problem) else (value, key)
+
+    def _expect(self, written: ExpectWritten) -> Step | None:
+        name = StreamName(written.stream.value)
+        schema = self.streams.derived.get(name)
+        if schema is None:
+            outside = name in self.streams.external
+            what = "it comes from outside" if outside else "there is no such box"
+            choices = nearest_first(name, tuple(self.streams.derived))
+            self._problem(f"expect: {name}: {what}", written.stream.line, choices)
+            return None
+        lines = self._lines(written.records)
+        found = self._kept(
+            one if isinstance(one, Problem) else records.expected(one[0], schema) for one in lines
+        )
+        place = f"{self.file}:{written.line}"
+        return Expect(name, tuple(found), written.in_order, place)
+
+    def _lines(self, given: Records) -> Iterator[tuple[Line, AvroSchema | None] | Problem]:
+        """Records with their places, and the schema that their file brings, if it does."""
+        if given.file is None:
+            yield from ((Line(one, self.file), None) for one in given.written)
+            return
+        name = given.file.value
+        try:
+            content = self.read_file(name)
+        except InputError as error:
+            yield Problem(error.message, self.file, given.file.line)
+            return
+        if not name.endswith(records.AVRO_FILE):
+            for line in records.json_lines(content, name):
+                yield line if isinstance(line, Problem) else (line, None)
+            return
+        found = records.container(content, name)
+        if isinstance(found, Problem):
+            yield found
+            return
+        schema, values = found
+        for number, value in enumerate(values, start=1):
+            yield Line(Written(to_json(schema, value), number), name), schema
+
+    def _letter(self, line: Line) -> Expected | Problem:
+        """What a dead letter has to say; its record's fields stand beside the others."""
+        value = line.written.value
+        if not isinstance(value, dict):
+            return line.problem("", "a dead letter is a mapping")
+        for name in value:
+            if name not in LETTER_FIELDS:
+                known = ", ".join(LETTER_FIELDS)
+                return line.problem(f"/{name}", f"a dead letter has none (there is: {known})")
+        reasons = [reason.value for reason in Reason]
+        if value.get("reason", reasons[0]) not in reasons:
+            known = ", ".join(reasons)
+            return line.problem("/reason", f"there is no such reason (there is: {known})")
+        plain = {name: part for name, part in value.items() if name != RECORD}
+        inner = self._original(line) if RECORD in value else Expected({}, {}, "")
+        if isinstance(inner, Problem):
+            return inner
+        fields = {f"{RECORD}.{name}": part for name, part in inner.fields.items()}
+        shown = {f"{RECORD}.{name}": part for name, part in inner.shown.items()}
+        return Expected(plain | fields, plain | shown, line.place())
+
+    def _original(self, line: Line) -> Expected | Problem:
+        """The record of a dead letter."""
+        value = line.written.value
+        schema = self.streams.schemas.get(StreamName(str(value.get("stream"))))
+        if schema is None:
+            return line.problem(f"/{RECORD}", "its stream has to be named: one that has a topic")
+        written = Written(value[RECORD], line.written.line_of(f"/{RECORD}"))
+        return records.expected(Line(written, line.file), schema)
+
+    def _kept(self, found: Iterator[Any]) -> list[Any]:
+        """What is fine; the problems are kept apart."""
+        kept: list[Any] = []
+        for one in found:
+            (self._problems if isinstance(one, Problem) else kept).append(one)
+        return kept
+
+    def _problem(self, message: str, line: int, choices: tuple[str, ...]) -> None:
+        self._problems.append(Problem(message, self.file, line, choices=choices))

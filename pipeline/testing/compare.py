@@ -1,0 +1,226 @@
+"""What was expected and what came → what is different, in words. Pure.
+
+An expected record names the fields that matter; the others of a record that came are not looked
+at. Each record stands for one: what is expected twice has to come twice.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+_RELATIVE: Final = 1e-9
+_ABSOLUTE: Final = 1e-12
+"""Fractions that differ by less are equal: another order of the same additions makes them so."""
+_SHOWN_MAX: Final = 20
+"""Differences that are told in full; of the others there is only the number."""
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A record that has to come.
+
+    Args:
+        fields: the values that matter, as decoding gives them.
+        shown: the same as JSON.
+        place: where it is written.
+    """
+
+    fields: Mapping[str, Any]
+    shown: Mapping[str, Any]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A record that came: as decoding gives it, and as JSON."""
+
+    value: Mapping[str, Any]
+    shown: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Different:
+    """A record that is nearly an expected one; `fields` are the names of those that differ."""
+
+    expected: Expected
+    came: Came
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What is not as expected; empty: all is.
+
+    Args:
+        different: pairs of which most is equal.
+        missing: what nothing like it came for.
+        unexpected: what came besides.
+        early: if only the order is wrong: the first record that came before one that is expected
+            before it.
+    """
+
+    different: tuple[Different, ...] = ()
+    missing: tuple[Expected, ...] = ()
+    unexpected: tuple[Came, ...] = ()
+    early: Expected | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.different or self.missing or self.unexpected or self.early)
+
+
+def compare(
+    expected: Sequence[Expected], came: Sequence[Came], *, in_order: bool = False
+) -> Differences:
+    """Pair every expected record with one that came, as far as that goes.
+
+    Args:
+        expected: what has to come.
+        came: all that came.
+        in_order: whether they have to come in the order in which they are expected.
+    """
+    paired = _paired(expected, came)
+    left = [e for i, e in enumerate(expected) if i not in paired]
+    over = [c for j, c in enumerate(came) if j not in set(paired.values())]
+    if not left and not over:
+        places = [paired[i] for i in range(len(expected))]
+        early = _first_early(places) if in_order else None
+        return Differences(early=None if early is None else expected[early])
+    different, missing = [], []
+    for one in left:
+        near = max(over, key=lambda c, e=one: _likeness(e, c), default=None)  # type: ignore[misc]
+        if near is None or not _likeness(one, near):
+            missing.append(one)
+            continue
+        over.remove(near)
+        different.append(Different(one, near, tuple(_unequal(one, near))))
+    return Differences(tuple(different), tuple(missing), tuple(over))
+
+
+def in_words(differences: Differences) -> tuple[str, ...]:
+    """Lines for people; the number of differences that are told is bounded."""
+    lines: list[str] = []
+    for pair in differences.different[:_SHOWN_MAX]:
+        lines.append(f"{pair.expected.place}: different from {_text(pair.expected.shown)}")
+        lines.extend(
+            f"  {name}: expected {_text(pair.expected.shown[name])}, "
+            f"came {_text(pair.came.shown[name]) if name in pair.came.shown else 'nothing'}"
+            for name in pair.fields
+        )
+        lines.append(f"  in {_text(pair.came.shown)}")
+    lines += [f"{e.place}: missing {_text(e.shown)}" for e in differences.missing[:_SHOWN_MAX]]
+    lines += [f"unexpected {_text(c.shown)}" for c in differences.unexpected[:_SHOWN_MAX]]
+    if differences.early is not None:
+        early = differences.early
+        lines.append(f"{early.place}: came too early, all else is right: {_text(early.shown)}")
+    for what in (differences.different, differences.missing, differences.unexpected):
+        if len(what) > _SHOWN_MAX:
+            lines.append(f"and {len(what) - _SHOWN_MAX:,} more like the last one")
+    return tuple(lines)
+
+
+def equal(expected: Any, came: Any) -> bool:
+    """Whether two values are the same; fractions nearly so."""
+    if isinstance(expected, tuple):  # a branch of a union, told by its name
+        expected = expected[1]
+    if isinstance(expected, Mapping):
+        return (
+            isinstance(came, Mapping)
+            and expected.keys() == came.keys()
+            and all(equal(part, came[name]) for name, part in expected.items())
+        )
+    if isinstance(expected, list):
+        return (
+            isinstance(came, list)
+            and len(expected) == len(came)
+            and all(equal(*pair) for pair in zip(expected, came, strict=True))
+        )
+    if isinstance(expected, float) and isinstance(came, float):
+        both_nan = math.isnan(expected) and math.isnan(came)
+        return both_nan or math.isclose(expected, came, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return type(expected) is type(came) and bool(expected == came)
+
+
+def _paired(expected: Sequence[Expected], came: Sequence[Came]) -> dict[int, int]:
+    """Which expected record stands for which that came: as many pairs as there can be.
+
+    A record that names few fields may fit several, so pairs that were made are changed when another
+    one can then be made: augmenting paths in a graph of what fits.
+    """
+    names = _telling(expected)
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for j, one in enumerate(came):
+        places.setdefault(_tuple(one.value, names), []).append(j)
+    fitting = {
+        i: [j for j in places.get(_tuple(e.fields, names), ()) if not any(_unequal(e, came[j]))]
+        for i, e in enumerate(expected)
+    }
+    taken: dict[int, int] = {}
+    for i in fitting:
+        _augment(i, fitting, taken)
+    return {i: j for j, i in taken.items()}
+
+
+def _augment(start: int, fitting: Mapping[int, Sequence[int]], taken: dict[int, int]) -> None:
+    """Give `start` a record, if needed by giving others another one."""
+    came_from: dict[int, int] = {}
+    todo = [start]
+    while todo:
+        i = todo.pop(0)
+        for j in fitting[i]:
+            if j in came_from:
+                continue
+            came_from[j] = i
+            if j in taken:
+                todo.append(taken[j])
+                continue
+            free: int | None = j
+            while free is not None:
+                owner = came_from[free]
+                before = next((k for k, o in taken.items() if o == owner), None)
+                taken[free] = owner
+                free = before if owner != start else None
+            return
+
+
+def _telling(expected: Sequence[Expected]) -> tuple[str, ...]:
+    """The fields by which all expected records can be looked up: plain values that all name."""
+    if not expected:
+        return ()
+    return tuple(
+        name
+        for name in expected[0].fields
+        if all(isinstance(e.fields.get(name, _ABSENT), str | int) for e in expected)
+    )
+
+
+def _tuple(value: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple((type(part), part) for part in (value.get(name) for name in names))
+
+
+def _unequal(expected: Expected, came: Came) -> Iterator[str]:
+    """The fields of an expected record that came otherwise."""
+    for name, part in expected.fields.items():
+        if not equal(part, came.value.get(name, _ABSENT)):
+            yield name
+
+
+def _likeness(expected: Expected, came: Came) -> int:
+    """How many fields are equal."""
+    return len(expected.fields) - sum(1 for _ in _unequal(expected, came))
+
+
+def _first_early(places: Sequence[int]) -> int | None:
+    """The first expected record that came before the one expected before it."""
+    return next((i for i in range(1, len(places)) if places[i] < places[i - 1]), None)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> Any:
+    return float(value) if isinstance(value, Decimal) else str(value)

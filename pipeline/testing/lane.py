@@ -1,0 +1,245 @@
+"""One fragment in a test: its query, its sink and its event time, over topics in memory."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from brokers.records import KafkaRecord
+from pipeline.boundaries import lane_time
+from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.lane_time import Ends, LaneTime
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, profile
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Epoch, Incarnation, Millis, NetworkVersion, Offset, SteadyMillis, TopicName
+from pipeline.lanes import codec
+from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.signals import AdvanceRecord
+from pipeline.lanes.start import Wanted, first_marker
+from pipeline.names import boundaries_topic
+from pipeline.planner.digest import state_digest
+from pipeline.planner.plan import Fragment
+from pipeline.spark.lowered import Lowered
+from pipeline.spark.ports import BatchEngine, BatchRows, SecondLook
+from pipeline.spark.sink import Sink, SinkContext
+from pipeline.testing.broker import Broker, Nothing, Plain, Transaction
+
+INCARNATION: Final = Incarnation("test")
+_EPOCH: Final = Epoch(1)
+_NOW: Final = Millis(0)
+_TURNS_MAX: Final = 100_000
+"""More turns at one moment would be a lane that drives itself."""
+
+Write = Callable[[BatchRows, int, BatchEngine, SecondLook], None]
+"""What is done with the rows of a batch."""
+
+
+class RunningQuery(Protocol):
+    """As `MemoryQuery` in `pipeline/spark/from_memory.py`."""
+
+    def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
+        """Hand records over; `ends` are the positions behind them."""
+
+    def drain(self) -> None:
+        """Wait until all that was handed over is computed and written."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class StartQuery(Protocol):
+    """Starts the query of a fragment; `write` is called for each of its batches."""
+
+    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> RunningQuery:
+        """The running query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A clock for deadlines that never pass: what takes long is bounded elsewhere."""
+
+    def now_ms(self) -> Millis:
+        """The beginning of time."""
+        return _NOW
+
+    def monotonic_s(self) -> float:
+        """The same."""
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Nobody waits for a clock that stands."""
+        del seconds
+
+
+class Lane:
+    """Runs one fragment as far as what its topics hold, and what is said of time, let it go."""
+
+    def __init__(
+        self, fragment: Fragment, lowered: Lowered, broker: Broker, start: StartQuery
+    ) -> None:
+        """Start its query.
+
+        Args:
+            fragment: what it runs.
+            lowered: the same in Spark's terms.
+            broker: all topics.
+            start: starts the query.
+        """
+        self.fragment = fragment
+        self._broker = broker
+        self._position: dict[tuple[TopicName, int], Offset] = {
+            (assigned.topic, partition): Offset(0)
+            for source in lowered.sources
+            for assigned in source.topics
+            for partition in range(assigned.partitions)
+        }
+        self._assigned = tuple(
+            InputPartition(source.input, assigned.topic, partition)
+            for source in lowered.sources
+            for assigned in source.topics
+            for partition in range(assigned.partitions)
+        )
+        self._boundaries: dict[TopicName, int] = {}
+        self._ends: Ends | None = None
+        self._sink = _sink(fragment, lowered, broker, self._heard)
+        self._sink.start(_first(fragment, self._ends_of_read()))
+        self._time = lane_time.begin(profile(fragment), self._sink.marker, {}, SteadyMillis(0))
+        self._query = start(lowered, INCARNATION, self._sink.write)
+
+    def hear(self, ends: Ends) -> None:
+        """Take in where external topics end now."""
+        self._time = lane_time.ends_read(self._time, self._ends, ends)
+        self._ends = ends
+
+    def run(self, told_ms: Millis | None) -> None:
+        """Read and compute all there is, and move event time as far as the rules let it.
+
+        Args:
+            told_ms: what the test has said: nothing external comes any more at or below it.
+
+        Raises:
+            MedusaError: what makes a lane fail.
+        """
+        self._hear_boundaries()
+        for _ in range(_TURNS_MAX):
+            if not self._read() and not self._move(told_ms):
+                return
+        raise BrokenInvariantError(
+            "event time moves without end", place=f"fragment {self.fragment.name}"
+        )
+
+    @property
+    def rests(self) -> bool:
+        """Whether it keeps nothing that a later record or a later time could touch."""
+        marker = self._sink.marker
+        return all(marker.needed[at] >= end for at, end in marker.end.items())
+
+    @property
+    def newest_ms(self) -> Millis | None:
+        """The largest event time that it has seen."""
+        return max(self._sink.marker.progress.values(), default=None)
+
+    def close(self) -> None:
+        """End its query."""
+        self._query.close()
+
+    def _read(self) -> bool:
+        """Hand everything unread to the query; whether there was anything."""
+        unread = [
+            record
+            for (topic, partition), offset in self._position.items()
+            for record in self._broker.since(topic, partition, offset)
+        ]
+        if not unread:
+            return False
+        for record in unread:
+            self._position[record.topic, record.partition] = Offset(record.offset + 1)
+        self._query.add(unread, self._ends_of_read())
+        self._query.drain()
+        return True
+
+    def _move(self, told_ms: Millis | None) -> bool:
+        """Tell the query that event time may move on; whether it may."""
+        # Pauses between advances save batches under load; here nothing waits for the next one.
+        unpaced = replace(self._time.release, released_at_ms=None)
+        time = replace(as_if_heard(self._time, told_ms), release=unpaced)
+        now_ms = SteadyMillis(0) if self._ends is None else self._ends.read_at_ms
+        self._time, value = lane_time.advance(time, self._ends, now_ms)
+        if value is None:
+            return False
+        record = codec.encode_advance(AdvanceRecord(INCARNATION, value))
+        self._broker.append(self.fragment.names.advances, None, record, _NOW)
+        return True
+
+    def _hear_boundaries(self) -> None:
+        for derived in self._time.profile.inputs:
+            if not isinstance(derived, DerivedInput):
+                continue
+            topic = boundaries_topic(derived.topic)
+            for record in self._broker.since(topic, 0, self._boundaries.get(topic, 0)):
+                assert record.value is not None  # noqa: S101 - a sink wrote it
+                said = codec.decode_boundary(record.value, f"topic {topic}")
+                boundary = PendingBoundary(said.boundary_ms, said.positions)
+                self._time = lane_time.boundary_read(
+                    self._time, derived.topic, said.writer, said.epoch, boundary
+                )
+            self._boundaries[topic] = self._broker.ends(topic)[0]
+
+    def _heard(self, event: LaneEvent) -> None:
+        if isinstance(event, BatchFinished):
+            now_ms = SteadyMillis(0) if self._ends is None else self._ends.read_at_ms
+            self._time = lane_time.batch_finished(self._time, event.marker, event.rows_out, now_ms)
+
+    def _ends_of_read(self) -> dict[InputPartition, Offset]:
+        return {at: self._position[at.topic, at.partition] for at in self._assigned}
+
+
+def as_if_heard(time: LaneTime, told_ms: Millis | None) -> LaneTime:
+    """Event time as if every external partition had had a record so new that `told_ms` is over."""
+    if told_ms is None:
+        return time
+    progress = dict(time.progress)
+    for external in time.profile.inputs:
+        if isinstance(external, ExternalInput):
+            newest = Millis(told_ms + external.lateness_ms + 1)
+            for partition in lane_time.finished_in(time.positions, external):
+                at = InputPartition(external.stream, external.topic, partition)
+                progress[at] = max(newest, progress.get(at, newest))
+    return replace(time, progress=progress)
+
+
+def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
+    wanted = Wanted(
+        epoch=_EPOCH,
+        state=state_digest(fragment),
+        stateful=fragment.stateful_box is not None,
+        on_change=None,
+        place=f"fragment {fragment.name}",
+    )
+    return first_marker(wanted, INCARNATION, positions, _NOW)
+
+
+def _sink(
+    fragment: Fragment, lowered: Lowered, broker: Broker, tell: Callable[[LaneEvent], None]
+) -> Sink:
+    nothing, plain = Nothing(), Plain(broker)
+    return Sink(
+        SinkContext(
+            fragment=fragment,
+            id=FragmentId(fragment.names.network, fragment.names.fragment),
+            version=NetworkVersion(1),
+            epoch=_EPOCH,
+            profile=profile(fragment),
+            writer=Transaction(broker),
+            admin=plain,
+            output_partitions=lowered.encoding.partitions,
+            boundaries=plain,
+            mirror=nothing,
+            schemas=nothing,
+            topics=nothing,
+            beside=nothing,
+            clock=Stopped(),
+            tell=tell,
+        )
+    )

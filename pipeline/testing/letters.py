@@ -1,0 +1,34 @@
+"""Dead letters as a test looks at them. Pure.
+
+Several fragments may refuse one record for one reason; to a test that is one dead letter.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pipeline.dead_letters.letter import Letter
+from pipeline.spark.hidden import Reason
+from pipeline.testing.compare import Came
+
+RECORD: Final = "record"
+LETTER_FIELDS: Final = ("stream", "reason", "box", "field", "message", RECORD)
+
+
+def letters(
+    found: Iterable[tuple[Letter, Mapping[str, Any] | None, Mapping[str, Any] | None]],
+) -> tuple[Came, ...]:
+    """Dead letters, each with its record as decoded and as JSON; None: that cannot be had."""
+    kept: dict[object, Came] = {}
+    for letter, value, shown in found:
+        failed = letter.reason == Reason.EVALUATION_FAILED.value
+        said: dict[str, Any] = {"reason": letter.reason}
+        if letter.input:  # a result that could not be computed comes from no one stream
+            said = {"stream": letter.input, **said}
+        if failed:  # other reasons are not a box's
+            said |= {"box": letter.box, "field": letter.field}
+        said["message"] = letter.message
+        flat = {f"{RECORD}.{name}": part for name, part in (value or {}).items()}
+        told = {f"{RECORD}.{name}": part for name, part in (shown or {}).items()}
+        same = (letter.at or letter.number, letter.reason, said.get("box"), said.get("field"))
+        kept.setdefault(same, Came(said | flat, said | told))
+    return tuple(kept.values())

@@ -1,0 +1,180 @@
+"""A network under test: all of its lanes, over topics in memory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from brokers.records import KafkaRecord
+from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends
+from pipeline.dead_letters.letter import Letter, read
+from pipeline.durations import UNITS_MS
+from pipeline.errors import SchemaError
+from pipeline.ids import Millis, SteadyMillis, StreamName, TopicName
+from pipeline.planner.plan import Fragment
+from pipeline.spark.lower import Surroundings, lower
+from pipeline.spark.lowered import WriterSchema
+from pipeline.spark.topics import topics_of
+from pipeline.testing.broker import Broker
+from pipeline.testing.check import Checked
+from pipeline.testing.compare import Came
+from pipeline.testing.lane import Lane, StartQuery
+from pipeline.testing.letters import letters
+from pipeline.testing.steps import Sent
+from schemas.avro import AvroSchema, parse
+from schemas.codec import decode, to_json
+from schemas.wire import Framed, split
+
+_FIRST_STEP_MS: Final = UNITS_MS["m"]
+_STEPS: Final = 10
+_FASTER: Final = 8
+"""`settle` goes on by a minute, then by eight times as much each time: ten steps are centuries."""
+
+
+class NetworkUnderTest:
+    """Runs a network as far as its records and the test's word on time let it go. Close it."""
+
+    def __init__(self, test: Checked, start: StartQuery) -> None:
+        """Start a lane for each fragment.
+
+        Args:
+            test: what is known of the network, and of the records that will be sent.
+            start: starts a query.
+        """
+        self._streams = test.streams
+        self._schemas = {test.schemas.id_of(text): text for text in _texts(test)}
+        self._broker = Broker(test.partitions)
+        self._now_ms = SteadyMillis(0)
+        self._told_ms: Millis | None = None
+        self._taken: dict[TopicName, int] = {}
+        self._lanes: list[Lane] = []
+        try:
+            for fragment in test.streams.plan.fragments:
+                lowered = lower(fragment, _surroundings(fragment, test, self._broker))
+                self._lanes.append(Lane(fragment, lowered, self._broker, start))
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, stream: StreamName, records: Sequence[Sent]) -> None:
+        """Send records, and let them be computed.
+
+        Raises:
+            MedusaError: what makes a lane fail.
+        """
+        topic = self._streams.topics[stream]
+        for sent in records:
+            self._broker.append(
+                topic, sent.key, sent.value, sent.timestamp_ms, partition=sent.partition
+            )
+        self._run()
+
+    def advance(self, to_ms: Millis) -> None:
+        """Let event time move on, as if all partitions had had a record that is so much newer."""
+        self._told_ms = to_ms if self._told_ms is None else max(to_ms, self._told_ms)
+        self._run()
+
+    def wait(self, ms: int) -> None:
+        """Let time pass in which nothing comes."""
+        until_ms = self._now_ms + ms
+        while self._now_ms < until_ms:  # a larger step would be a hole in the observation
+            self._now_ms = SteadyMillis(min(until_ms, self._now_ms + ENDS_FRESH_MS))
+            self._hear()
+        self._run()
+
+    def settle(self) -> None:
+        """Let event time move on until no lane keeps anything."""
+        newest = [lane.newest_ms for lane in self._lanes]
+        seen = [ms for ms in (*newest, self._told_ms) if ms is not None]
+        step_ms = _FIRST_STEP_MS
+        for _ in range(_STEPS if seen else 0):
+            self.advance(Millis(max(seen) + step_ms))
+            if all(lane.rests for lane in self._lanes):
+                return
+            step_ms *= _FASTER
+
+    def take(self, stream: StreamName) -> tuple[Came, ...]:
+        """What came of a stream since the last call, in the order of its topic."""
+        schema = self._streams.derived[stream]
+        return tuple(
+            Came(value, to_json(schema, value))
+            for record in self._new(self._streams.topics[stream])
+            for value in [self._value(record, schema)]
+        )
+
+    def take_letters(self) -> tuple[Came, ...]:
+        """What dead letters came since the last call."""
+        return letters(
+            (letter, *self._original(letter))
+            for lane in self._lanes
+            for letter in map(read, self._new(lane.fragment.names.dead_letters))
+        )
+
+    def close(self) -> None:
+        """End all queries."""
+        for lane in self._lanes:
+            lane.close()
+        self._lanes = []
+
+    def _run(self) -> None:
+        """Lanes stand in topological order, so each has all its input when its turn comes."""
+        self._hear()
+        for lane in self._lanes:
+            lane.run(self._told_ms)
+
+    def _hear(self) -> None:
+        topics = {i.topic for f in self._streams.plan.fragments for i in f.inputs}
+        ends = Ends(self._now_ms, {topic: self._broker.ends(topic) for topic in topics})
+        for lane in self._lanes:
+            lane.hear(ends)
+
+    def _new(self, topic: TopicName) -> Iterator[KafkaRecord]:
+        found = self._broker.since(topic, 0, self._taken.get(topic, 0))
+        self._taken[topic] = self._broker.ends(topic)[0]
+        yield from found
+
+    def _value(self, record: KafkaRecord, schema: AvroSchema) -> Any:
+        framed = split(record.value)
+        assert isinstance(framed, Framed)  # noqa: S101 - a lane wrote it
+        return decode(schema, schema, framed.body)
+
+    def _original(
+        self, letter: Letter
+    ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+        """The record of a dead letter, as decoded and as JSON; None where it is no record."""
+        framed = split(letter.record.value)
+        text = self._schemas.get(framed.schema_id) if isinstance(framed, Framed) else None
+        if text is None or not isinstance(framed, Framed):
+            return None, None
+        schema = parse(text)
+        try:
+            value = decode(schema, schema, framed.body)
+        except SchemaError:
+            return None, None
+        return value, to_json(schema, value)
+
+
+def _texts(test: Checked) -> Iterator[str]:
+    """All schemas that values can be written with."""
+    for name, schema in test.streams.schemas.items():
+        yield from (schema.text, *test.writers.get(name, ()))
+
+
+def _surroundings(fragment: Fragment, test: Checked, broker: Broker) -> Surroundings:
+    """What a registry and a broker would say."""
+    ids, output = test.schemas, fragment.output
+    return Surroundings(
+        writers={
+            i.name: tuple(
+                WriterSchema(ids.id_of(text), text)
+                for text in dict.fromkeys((_own(i.name, test), *test.writers.get(i.name, ())))
+            )
+            for i in fragment.inputs
+        },
+        missing=(),
+        partitions={topic: broker.partitions_of(topic) for topic in topics_of(fragment)},
+        value_id=ids.id_of(_own(output.name, test)),
+        key_id=None if output.key_schema_json is None else ids.id_of(output.key_schema_json),
+    )
+
+
+def _own(stream: StreamName, test: Checked) -> str:
+    return test.streams.schemas[stream].text

@@ -1,0 +1,52 @@
+"""Fixtures for pytest, which finds them when Medusa is installed.
+
+pytest reads this file in every run, so it imports nothing that a test has not asked for.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pipeline.testing.by_hand import TestedNetwork
+    from pipeline.testing.session import Queries
+
+
+@pytest.fixture(scope="session")
+def medusa_session() -> Iterator["Queries"]:
+    """A Spark session for all tests of a run; opened by the first that needs it."""
+    import os  # noqa: PLC0415
+
+    from pipeline.settings import SETTINGS, combine  # noqa: PLC0415
+    from pipeline.testing.session import open_tests  # noqa: PLC0415
+
+    said = {s.name: os.environ[s.environment] for s in SETTINGS if os.environ.get(s.environment)}
+    with open_tests(combine((("environment", said),))) as queries:
+        yield queries
+
+
+@pytest.fixture
+def medusa_network(
+    request: pytest.FixtureRequest, medusa_session: "Queries"
+) -> Iterator[Callable[..., "TestedNetwork"]]:
+    """Reads and starts a network: `medusa_network("../network.yaml")`, beside the test's file.
+
+    What it gives is a `TestedNetwork`; dead letters that the test did not look at fail it.
+    """
+    from pipeline.testing.by_hand import TestedNetwork  # noqa: PLC0415
+
+    networks: list[TestedNetwork] = []
+    with ExitStack() as undo:
+
+        def start(file: str = "../network.yaml", **options: Any) -> TestedNetwork:
+            path = request.path.parent / file
+            network = TestedNetwork(path, request.node.name, medusa_session, **options)
+            undo.callback(network.close)
+            networks.append(network)
+            return network
+
+        yield start
+        for network in networks:
+            network.expect_dead_letters([])

@@ -1,0 +1,51 @@
+"""A Spark session for tests: small, soon there, and fast at few records."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from brokers.embedded.fetch import ensure_jars
+from brokers.embedded.java import find_java
+from brokers.embedded.progress import Progress, silent
+from pipeline.ids import Incarnation
+from pipeline.settings import Settings
+from pipeline.spark.from_memory import MemoryQuery, open_memory_session
+from pipeline.spark.lowered import Lowered
+from pipeline.spark.session import Session, close_session
+from pipeline.testing.lane import RunningQuery, Write
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Starts queries in one session, each in a folder of its own."""
+
+    spark: Session
+    folder: Path
+    numbers: Iterator[int]
+
+    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> RunningQuery:
+        """The running query."""
+        folder = self.folder / f"query-{next(self.numbers)}"
+        return MemoryQuery(self.spark, lowered, incarnation, folder, write)
+
+
+@contextmanager
+def open_tests(settings: Settings, progress: Progress = silent) -> Iterator[Queries]:
+    """Open a session; fetches the jars if they are not there yet.
+
+    Raises:
+        EnvironmentProblem: Java is missing, or the session does not start.
+    """
+    java = find_java(os.environ)
+    ensure_jars(Path(settings.cache).expanduser(), lambda: java, progress)
+    with tempfile.TemporaryDirectory(prefix="medusa-test-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        spark = open_memory_session(settings, folder, java)
+        try:
+            yield Queries(spark, folder, count(1))
+        finally:
+            close_session(spark)
