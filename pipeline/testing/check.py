@@ -220,10 +220,10 @@ class Checker:
             used = own or schema
             value = records.encoded(line, used, self.schemas.id_of(used.text))
             key = records.key_of(line, field_name) if field_name is not None else None
-            if isinstance(key, Problem):
-                yield key
+            if isinstance(value, Problem):
+                yield value
             else:
-                yield value if isinstance(value, Problem) else (value, key)
+                yield key if isinstance(key, Problem) else (value, key)
 
     def _expect(self, written: ExpectWritten) -> Step | None:
         name = StreamName(written.stream.value)

@@ -244,7 +244,8 @@ class _Step:
         return WaitWritten(ms)
 
     def _settle(self) -> StepWritten | None:
-        self.report.add("settle stands alone: `- settle`", self.line)
+        if self.fields.text("settle") is not None:
+            self.report.add("settle stands alone: `- settle`", self.line)
         return None
 
     def _expect(self) -> StepWritten | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
 from brokers.embedded.progress import Progress, silent
+from pipeline.errors import MedusaError
 from pipeline.ids import Incarnation
 from pipeline.settings import Settings
 from pipeline.spark.from_memory import MemoryQuery, open_memory_session
@@ -44,8 +45,28 @@ def open_tests(settings: Settings, progress: Progress = silent) -> Iterator[Quer
     ensure_jars(Path(settings.cache).expanduser(), lambda: java, progress)
     with tempfile.TemporaryDirectory(prefix="medusa-test-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        spark = open_memory_session(settings, folder, java)
+        with _java_writes_into(folder / "java.log"):
+            spark = open_memory_session(settings, folder, java)
         try:
             yield Queries(spark, folder, count(1))
         finally:
             close_session(spark)
+
+
+@contextmanager
+def _java_writes_into(log: Path) -> Iterator[None]:
+    """Let a Java process that is started in the block write its stderr into a file.
+
+    What it says there is of use only if it does not start; then it is shown.
+    """
+    ours = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    except MedusaError:
+        os.write(ours, log.read_bytes())
+        raise
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)

@@ -27,7 +27,7 @@ from pipeline.examples.tolls import TOLLS
 )
 @with_session
 def command(session: Session, template: str, into: Path) -> None:
-    """Write a new project into this folder: settings, a network, its schemas, a producer.
+    """Write a new project into this folder: settings, a network, a test, a producer.
 
     TEMPLATE is one of `medusa example list`; the default is `tolls`, road tolls from car sightings.
     Nothing that exists is overwritten.
@@ -55,7 +55,8 @@ def command(session: Session, template: str, into: Path) -> None:
             [
                 f"Wrote {counted(len(files), 'file')}: {names(tuple(files), 12)}",
                 "Next:",
-                f"  {where}medusa up --detach",
+                f"  {where}medusa test",
+                "  medusa up --detach",
                 "  medusa deploy",
                 "  python producer.py --seconds 180",
                 f"  medusa tail {EXAMPLES[template].topic}",

@@ -1,0 +1,160 @@
+"""`medusa test` as a user calls it: the tolls project, tests that pass and tests that do not."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+ROOT = Path(__file__).parents[2]
+WITHIN_S = 280.0
+LATE = """
+network: ../network.yaml
+steps:
+  - send: sightings
+    key: car
+    file: cars.jsonl
+  - advance: 2026-01-01T00:01:00Z
+  - send: sightings
+    records:
+      - {car: b, kind: car, road: A1, segment: 1, speed: 10, location: x,
+         seen_at: "2026-01-01T00:00:30Z"}
+  - dead_letters:
+      - {stream: sightings, reason: late, record: {car: b}}
+  - settle
+  - expect: traffic
+    order: exact
+    records:
+      - {segment: 1, cars: 2}
+"""
+WRONG = """
+network: ../network.yaml
+steps:
+  - send: sightings
+    file: cars.jsonl
+  - settle
+  - expect: traffic
+    records:
+      - {segment: 1, cars: 3}
+      - {segment: 9}
+  - send: sightings
+    records:
+      - {car: b, kind: car, road: A1, segment: 1, speed: 10, location: x,
+         seen_at: "2026-01-01T00:00:30Z"}
+"""
+CARS = """
+{"car":"a","kind":"car","road":"A1","segment":1,"speed":20,"location":"x","seen_at":1767225610000}
+{"car":"c","kind":"car","road":"A1","segment":1,"speed":20,"location":"x","seen_at":1767225620000}
+"""
+SMALL = """
+network: small
+streams:
+  sightings:
+    {topic: cars, schema: schemas/sighting.avsc, event_time: seen_at, lateness: 1s}
+boxes:
+  traffic:
+    {aggregate: sightings, window: 1m, by: [segment], compute: {cars: count(DISTINCT car)}}
+"""
+IN_PYTHON = """
+from pipeline.builder import NetworkBuilder, boxes
+
+network = NetworkBuilder("small")
+sightings = network.stream(
+    "sightings", topic="cars", schema="schemas/sighting.avsc", event_time="seen_at"
+)
+moving = boxes.filter("moving", sightings, where="speed > 0")
+network.output(boxes.map("plates", moving, select=["car", "seen_at"]), topic="plates")
+"""
+WITH_PYTEST = """
+def test_moving(medusa_network):
+    network = medusa_network("../moving.py", looked_at=["moving"])
+    cars = [
+        {"car": c, "kind": "car", "road": "A1", "segment": 1, "speed": s, "location": "x",
+         "seen_at": "2026-01-01T00:00:10Z"}
+        for c, s in (("a", 1.5), ("b", 0.0))
+    ]
+    network.send("sightings", cars)
+    network.expect("moving", [{"car": "a", "speed": 1.5}])
+"""
+
+
+PAGE = (ROOT / "docs" / "reference" / "testing.md").read_text(encoding="utf-8")
+
+
+def example(language: str) -> str:
+    """The first example of the reference in a language."""
+    found = re.search(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    """Run a program in a folder, with this source tree."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+
+
+def medusa(folder: Path, *arguments: str) -> tuple[int, Any]:
+    """Run `medusa test`; the exit code, and what it says as data."""
+    called = run(folder, "pipeline.cli.main", "test", *arguments, "-o", "json")
+    assert called.stdout, called.stderr
+    return called.returncode, json.loads(called.stdout)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The tolls project with the examples of the reference, and a small network beside it."""
+    assert run(tmp_path, "pipeline.cli.main", "init", "tolls").returncode == 0
+    (tmp_path / "tests" / "page.yaml").write_text(example("yaml"), encoding="utf-8")
+    (tmp_path / "tests" / "test_page.py").write_text(example("python"), encoding="utf-8")
+    small = tmp_path / "small"
+    (small / "tests").mkdir(parents=True)
+    (small / "schemas").symlink_to(tmp_path / "schemas")
+    (small / "network.yaml").write_text(SMALL, encoding="utf-8")
+    (small / "moving.py").write_text(IN_PYTHON, encoding="utf-8")
+    for name, text in (("late", LATE), ("wrong", WRONG)):
+        (small / "tests" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (small / "tests" / "cars.jsonl").write_text(CARS.strip(), encoding="utf-8")
+    (small / "tests" / "test_moving.py").write_text(WITH_PYTEST, encoding="utf-8")
+    return tmp_path
+
+
+def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
+    """The project's, the reference's and one with a late record pass; what differs is told."""
+    code, said = medusa(project, "tests", "small/tests")
+    found = {test["name"]: test for test in said["tests"]}
+    assert {name: test["passed"] for name, test in found.items()} == {
+        "page": True,
+        "tolls": True,
+        "late": True,
+        "wrong": False,
+    }, textwrap.indent(json.dumps(said, indent=1), "  ")
+    assert (code, said["passed"], said["failed"]) == (1, 3, 1)
+    traffic, letters = found["wrong"]["failures"]
+    assert traffic["place"] == "small/tests/wrong.yaml:7"
+    assert [pair["fields"] for pair in traffic["different"]] == [["cars"]]
+    assert traffic["different"][0]["came"]["cars"] == 2
+    assert traffic["missing"][0]["expected"] == {"segment": 9}
+    assert letters["unexpected"][0]["reason"] == "late"
+
+
+def test_the_fixture_tests_a_network_in_python(project: Path) -> None:
+    """It is a plugin; the box that it looks at has no topic of its own."""
+    plugin = ("-p", "pipeline.testing.plugin", "-p", "no:cacheprovider")
+    tests = ("small/tests/test_moving.py", "tests/test_page.py")
+    called = run(project, "pytest", "-q", *plugin, *tests)
+    assert called.returncode == 0, called.stdout + called.stderr

@@ -1,0 +1,123 @@
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.testing.compare import Came, Differences, Expected, compare, equal, in_words
+
+VALUES = st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])})
+
+
+def expected(*records: Mapping[str, Any]) -> list[Expected]:
+    """Records, each in a line of its own."""
+    return [Expected(r, r, f"t.yaml:{line}") for line, r in enumerate(records, start=1)]
+
+
+def came(*records: Mapping[str, Any]) -> list[Came]:
+    """Records that came."""
+    return [Came(r, r) for r in records]
+
+
+def test_what_is_as_expected_has_no_differences() -> None:
+    """In any order, and with fields that nobody named."""
+    found = compare(expected({"a": 1}, {"a": 2}), came({"a": 2, "b": 0}, {"a": 1, "b": 0}))
+    assert not found
+    assert in_words(found) == ()
+
+
+def test_a_record_that_is_nearly_right_is_told_field_by_field() -> None:
+    """With both values, beside the record that came."""
+    found = compare(expected({"car": "x", "toll": 2}), came({"car": "x", "toll": 8}))
+    (pair,) = found.different
+    assert pair.fields == ("toll",)
+    assert not found.missing
+    assert not found.unexpected
+    assert in_words(found)[1] == "  toll: expected 2, came 8"
+
+
+def test_of_several_the_nearest_is_told() -> None:
+    """The one with most equal fields; the others are unexpected."""
+    rows = ({"a": 1, "b": 9, "c": 9}, {"a": 1, "b": 2, "c": 9})
+    found = compare(expected({"a": 1, "b": 2, "c": 3}), came(*rows))
+    assert found.different[0].came.value == rows[1]
+    assert [one.value for one in found.unexpected] == [rows[0]]
+
+
+def test_what_has_nothing_in_common_is_missing_and_unexpected() -> None:
+    """Such a pair would explain nothing."""
+    found = compare(expected({"a": 1}), came({"a": 2}))
+    assert len(found.missing) == len(found.unexpected) == 1
+    assert in_words(found) == ('t.yaml:1: missing {"a": 1}', 'unexpected {"a": 2}')
+
+
+def test_a_field_that_did_not_come_is_different() -> None:
+    """Null was expected, and there is no such field: that is not the same."""
+    found = compare(expected({"a": 1, "b": None}), came({"a": 1}))
+    assert in_words(found)[1] == "  b: expected null, came nothing"
+
+
+def test_what_is_expected_twice_comes_twice() -> None:
+    """Records are counted."""
+    assert compare(expected({"a": 1}, {"a": 1}), came({"a": 1})).missing
+    assert compare(expected({"a": 1}), came({"a": 1}, {"a": 1})).unexpected
+
+
+def test_a_record_that_fits_several_takes_none_from_another() -> None:
+    """The first one fits both, the second only one of them."""
+    wide, narrow = {"a": 1}, {"a": 1, "b": "x"}
+    rows = came({"a": 1, "b": "x"}, {"a": 1, "b": "y"})
+    assert not compare(expected(wide, narrow), rows)
+    assert not compare(expected(narrow, wide), rows)
+
+
+def test_order_counts_where_it_is_asked_for() -> None:
+    """The first record that comes before one expected before it is named."""
+    rows = came({"a": 2}, {"a": 1})
+    assert not compare(expected({"a": 1}, {"a": 2}), rows)
+    found = compare(expected({"a": 1}, {"a": 2}), rows, in_order=True)
+    assert found.early is not None
+    assert found.early.place == "t.yaml:2"
+    assert "came too early" in in_words(found)[0]
+
+
+def test_fractions_are_equal_but_for_the_last_digits() -> None:
+    """And not a number equals itself; other types never equal each other."""
+    assert equal(0.1 + 0.2, 0.3)
+    assert equal(math.nan, math.nan)
+    assert not equal(1.0, 1.001)
+    assert not equal(1, True)
+    assert not equal("1", 1)
+    assert equal({"a": [1.0, None]}, {"a": [1.0 + 1e-12, None]})
+    assert not equal({"a": 1}, {"a": 1, "b": 2})
+    assert not equal([1], [1, 2])
+
+
+def test_many_differences_are_told_in_part() -> None:
+    """A screen has an end."""
+    found = Differences(missing=tuple(expected(*({"a": n} for n in range(25)))))
+    lines = in_words(found)
+    assert len(lines) == 21
+    assert lines[-1] == "and 5 more like the last one"
+
+
+@given(st.lists(VALUES, max_size=8), st.randoms(use_true_random=False))
+def test_records_in_any_order_with_fields_left_out_are_found(
+    rows: list[dict[str, Any]], random: Any
+) -> None:
+    """Whatever is left out of what came, in whatever order it is expected."""
+    wanted = [{k: v for k, v in row.items() if random.random() < 0.6} for row in rows]
+    random.shuffle(wanted)
+    assert not compare(expected(*wanted), came(*rows))
+
+
+@given(st.lists(VALUES, max_size=6), st.lists(VALUES, max_size=6))
+def test_nothing_is_lost(wanted: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+    """Each record is paired, or told once."""
+    found = compare(expected(*wanted), came(*rows))
+    pairs = len(wanted) - len(found.missing) - len(found.different)
+    assert pairs == len(rows) - len(found.unexpected) - len(found.different)
+    left = [one.fields for one in found.missing] + [one.expected.fields for one in found.different]
+    over = [one.value for one in found.unexpected] + [one.came.value for one in found.different]
+    assert not any(row in over for row in left)

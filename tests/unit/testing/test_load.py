@@ -1,0 +1,223 @@
+import io
+from pathlib import Path
+
+import fastavro
+import pytest
+
+from pipeline.errors import DocumentError, InputError
+from pipeline.ids import StreamName
+from pipeline.testing.load import Loader, find_tests
+from pipeline.testing.run import run_steps
+from pipeline.testing.steps import ExpectLetters, Send
+from tests.unit.testing.twins import DOCUMENT, SCHEMA, Toys
+
+GOOD = """
+network: ../cars.yaml
+steps:
+  - send: sightings
+    records:
+      - {car: a, at: "2026-01-01T00:00:01Z"}
+      - {car: a, at: "2026-01-01T00:00:02Z", speed: 0}
+  - settle
+  - expect: moving
+    records: [{car: a, speed: 1.0}]
+  - expect: counts
+    records: [{n: 2, window_end: "2026-01-01T00:01:00Z"}]
+"""
+OLDER = {
+    "type": "record",
+    "name": "Sighting",
+    "fields": [
+        {"name": "car", "type": "string"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder for tests, beside a network."""
+    (tmp_path / "cars.yaml").write_text(DOCUMENT, encoding="utf-8")
+    (tmp_path / "sighting.avsc").write_text(SCHEMA, encoding="utf-8")
+    (tmp_path / "tests").mkdir()
+    return tmp_path / "tests"
+
+
+def write(folder: Path, text: str, name: str = "t.yaml") -> Path:
+    """A test in a file."""
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def no_default() -> Path:
+    """For tests that name their network."""
+    raise AssertionError
+
+
+def failures(path: Path) -> list[str]:
+    """Run a test; what it says."""
+    loaded = Loader(no_default).one(path)
+    return [str(failure) for failure in run_steps(loaded.test, Toys(), loaded.file)]
+
+
+def mistakes(path: Path) -> list[str]:
+    """What is wrong with a test: lines and messages."""
+    with pytest.raises(DocumentError) as caught:
+        Loader(no_default).all([path])
+    return [f"{Path(p.file).name}:{p.line}: {p.message}" for p in caught.value.problems]
+
+
+def test_a_test_that_finds_what_it_expects(folder: Path) -> None:
+    """Missing fields are sent with their defaults, and do not count where they are expected."""
+    assert failures(write(folder, GOOD)) == []
+
+
+def test_a_test_that_does_not(folder: Path) -> None:
+    """Each step is told, with the values that differ; the steps after it run."""
+    first, second = failures(write(folder, GOOD.replace("n: 2", "n: 3").replace("1.0", "1.5")))
+    assert ":9: moving: 1 record expected, 1 came\n" in first
+    assert "  speed: expected 1.5, came 1.0\n" in first
+    assert "  n: expected 3, came 2\n" in second
+
+
+def test_dead_letters_that_nobody_expects_fail_a_test(folder: Path) -> None:
+    """And those that somebody expects do not; of its record some fields are enough."""
+    late = (
+        GOOD
+        + '  - {send: sightings, records: [{car: late, at: "2026-01-01T00:00:03Z"}]}\n'
+        + "  - {expect: moving, records: []}\n"
+    )
+    (found,) = failures(write(folder, late))
+    assert "dead_letters: 0 records expected, 1 came" in found
+    assert '"record.car": "late"' in found
+    expected = "  - dead_letters: [{stream: sightings, reason: late, record: {car: late}}]\n"
+    assert failures(write(folder, late + expected)) == []
+    (found,) = failures(write(folder, late + expected.replace("late}}", "b}}")))
+    assert 'record.car: expected "b", came "late"' in found
+
+
+def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
+    """Of the test, and of the files that it names; with the field."""
+    write(folder, '{"car": "a"}\n\n{"car": 1, "at": 0}\n{"car": "b", "at": }\n', "cars.jsonl")
+    path = write(
+        folder,
+        "network: ../cars.yaml\n"
+        "steps:\n"
+        "  - send: sightings\n"
+        "    key: colour\n"
+        "    records:\n"
+        "      - car: a\n"
+        "        at: noon\n"
+        "      - {car: a, at: 0}\n"
+        "  - {send: sightings, file: cars.jsonl}\n"
+        "  - {send: sightings, file: none.jsonl}\n"
+        "  - {expect: counts, records: [{m: 1}, 7]}\n"
+        "  - dead_letters: [{why: late}, {reason: tired}, {record: {}}, 7]\n",
+    )
+    found = mistakes(path)
+    assert found[0].startswith('t.yaml:7: at: "noon" is not a value of')
+    assert found[1] == "t.yaml:8: colour: the key is missing or null"
+    assert found[2].startswith("cars.jsonl:1: at: the field is missing")
+    assert found[3].startswith("cars.jsonl:3: car: 1 is not")
+    assert found[4] == "cars.jsonl:4: not JSON: Expecting value (column 20)"
+    assert found[5].startswith("t.yaml:10: the file cannot be read")
+    assert found[6].startswith("t.yaml:11: m: cars.counts has no such field")
+    assert found[7] == "t.yaml:11: a record is a mapping from fields to values"
+    assert found[8].startswith("t.yaml:12: why: a dead letter has none")
+    assert found[9].startswith("t.yaml:12: reason: there is no such reason")
+    assert found[10].startswith("t.yaml:12: record: its stream has to be named")
+    assert found[11] == "t.yaml:12: a dead letter is a mapping"
+
+
+def test_streams_that_do_not_exist_are_told_with_those_that_do(folder: Path) -> None:
+    """What a box writes is not sent, what comes from outside is not expected."""
+    path = write(
+        folder,
+        "network: ../cars.yaml\n"
+        "steps:\n"
+        "  - {send: sighting, records: []}\n"
+        "  - {send: counts, records: []}\n"
+        "  - {expect: sightings, records: []}\n"
+        "  - {expect: count, records: []}\n",
+    )
+    assert mistakes(path) == [
+        "t.yaml:3: send: sighting: there is no such stream",
+        "t.yaml:4: send: counts: a box writes it",
+        "t.yaml:5: expect: sightings: it comes from outside",
+        "t.yaml:6: expect: count: there is no such box",
+    ]
+
+
+def test_avro_files_bring_their_schema(folder: Path) -> None:
+    """It may be an older one; its records are sent with it."""
+    out = io.BytesIO()
+    fastavro.writer(out, OLDER, [{"car": "a", "at": 1767225601000}])
+    (folder / "cars.avro").write_bytes(out.getvalue())
+    text = GOOD[: GOOD.index("    records:")] + "    file: cars.avro\n  - settle\n"
+    path = write(folder, text + "  - {expect: counts, records: [{car: a, n: 1}]}\n")
+    (send, *_) = Loader(no_default).one(path).test.steps
+    assert isinstance(send, Send)
+    assert len(send.records) == 1
+    (folder / "cars.avro").write_bytes(out.getvalue()[:-20])
+    assert mistakes(path)[0].startswith("cars.avro:0: this is no Avro file")
+
+
+def test_records_go_to_the_partition_that_is_named(folder: Path) -> None:
+    """Their stream then has as many."""
+    path = write(
+        folder,
+        "network: ../cars.yaml\nsteps: [{send: sightings, partition: 2, key: car, "
+        "timestamp: 2026-01-01, records: [{car: a, at: 0}]}]\n",
+    )
+    test = Loader(no_default).one(path).test
+    (send,) = test.steps
+    assert isinstance(send, Send)
+    assert (send.records[0].partition, send.records[0].key) == (2, b"a")
+    assert send.records[0].timestamp_ms == 1767225600000
+    assert test.partitions == {test.streams.topics[StreamName("sightings")]: 3}
+
+
+def test_a_test_that_names_no_network_is_about_the_projects(folder: Path) -> None:
+    """Which is read once for all tests."""
+    asked = []
+
+    def default() -> Path:
+        asked.append(1)
+        return folder.parent / "cars.yaml"
+
+    path = write(folder, GOOD.replace("network: ../cars.yaml", ""))
+    loader = Loader(default)
+    first, second = loader.all([path, path])
+    assert first.name == "t"
+    assert first.test.streams.plan == second.test.streams.plan
+    assert len(loader._documents) == 1
+
+
+def test_schemas_of_a_registry_are_named_by_file(folder: Path) -> None:
+    """Without a file for it, the test says what is missing."""
+    document = DOCUMENT.replace("schema: sighting.avsc", "subject: cars-value")
+    write(folder.parent, document, "cars.yaml")
+    path = write(folder, GOOD)
+    with pytest.raises(InputError, match="subject cars-value; a test has none"):
+        Loader(no_default).one(path)
+    write(folder, "schemas: {cars-value: ../sighting.avsc}\n" + GOOD)
+    assert failures(path) == []
+
+
+def test_tests_are_found_in_folders(folder: Path) -> None:
+    """Sorted, each once; none at all is a mistake."""
+    with pytest.raises(InputError, match="there is no test"):
+        find_tests((), folder)
+    b, a = write(folder, GOOD, "b.yaml"), write(folder, GOOD, "a.yaml")
+    assert find_tests((), folder) == (a, b)
+    assert find_tests((b, folder), Path()) == (b, a)
+    with pytest.raises(InputError, match="there is no such test"):
+        find_tests((folder / "c.yaml",), folder)
+
+
+def test_looking_at_nothing_changes_nothing(folder: Path) -> None:
+    """The step for letters at the end is the only one that is added."""
+    path = write(folder, "network: ../cars.yaml\nsteps: [{dead_letters: []}]\n")
+    test = Loader(no_default).one(path).test
+    assert test.steps == (ExpectLetters((), f"{path}:2"),)
+    assert failures(path) == []
