@@ -59,10 +59,10 @@ class Project:
         if yaml.is_file() and python.is_file():
             raise InputError(
                 f"there is {DOCUMENT_FILE}, and there is {PYTHON_FILE}",
-                place=str(_relative(self.folder)),
+                place=str(seen_from_here(self.folder)),
                 hint="say which one with -f FILE.",
             )
-        return _relative(python if python.is_file() else yaml)
+        return seen_from_here(python if python.is_file() else yaml)
 
     def source(self, setting: str) -> str:
         """Where the value of a setting came from."""
@@ -220,7 +220,7 @@ def _checkpoints(text: str, data: Path, base: Path) -> str:
     return text if "://" in text else str(_absolute(text, base))
 
 
-def _relative(path: Path) -> Path:
+def seen_from_here(path: Path) -> Path:
     """The path as seen from the current folder, if it lies below it: shorter in messages."""
     here = Path(os.getcwd())  # noqa: PTH109 - as the user's shell names it
     return path.relative_to(here) if path.is_relative_to(here) else path

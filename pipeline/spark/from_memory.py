@@ -38,7 +38,6 @@ _RECORDS: Final = (
 _HEADERS: Final = (
     "transform(r.headers, h -> named_struct('key', h.key, 'value', unbase64(h.value)))"
 )
-_STREAM: Final = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
 
 _FAST: Final = {
     "spark.sql.shuffle.partitions": "1",
@@ -72,6 +71,58 @@ def open_memory_session(settings: Settings, scratch: Path, java: Java) -> SparkS
     return spark
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A fragment as a DataFrame over a stream of its own, which is empty between two queries."""
+
+    lowered: Lowered
+    incarnation: Incarnation
+    stream: Any
+    rows: DataFrame
+
+
+class MemoryQueries:
+    """Starts memory queries, each with a folder of its own.
+
+    Spark takes longer to analyse a fragment than to run some batches of it, so what it made of one
+    is kept, and used by the next query of that fragment after this one has ended.
+    """
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._started = 0
+        self._free: list[_Source] = []
+
+    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> "MemoryQuery":
+        """Start the query of a fragment.
+
+        Args:
+            lowered: the fragment.
+            incarnation: whose advances it heeds.
+            write: called for each batch, in a thread of its own, while `drain` waits.
+        """
+        wanted = (lowered, incarnation)
+        free = (one for one in self._free if (one.lowered, one.incarnation) == wanted)
+        source = next(free, None)
+        if source is None:
+            source = self._source(lowered, incarnation)
+        else:
+            self._free.remove(source)
+        self._started += 1
+        folder = self._folder / f"query-{self._started}"
+        return MemoryQuery(self._spark, source, folder, write, self._give_back)
+
+    def _source(self, lowered: Lowered, incarnation: Incarnation) -> _Source:
+        stream = _new_stream(self._spark)
+        texts = DataFrame(stream.toDF(), self._spark)
+        return _Source(lowered, incarnation, stream, emit(lowered, _Told(texts), incarnation))
+
+    def _give_back(self, source: _Source) -> None:
+        source.stream.reset()
+        self._free.append(source)
+
+
 class MemoryQuery:
     """The running query of one fragment; it reads what `add` hands over, and only that.
 
@@ -81,43 +132,32 @@ class MemoryQuery:
     def __init__(
         self,
         spark: SparkSession,
-        lowered: Lowered,
-        incarnation: Incarnation,
+        source: _Source,
         folder: Path,
         write: Write,
+        give_back: Callable[[_Source], None],
     ) -> None:
-        """Start it.
-
-        Args:
-            spark: the session.
-            lowered: the fragment.
-            incarnation: whose advances it heeds.
-            folder: for its checkpoint.
-            write: called for each batch, in a thread of its own, while `drain` waits.
-        """
+        """Start it; `give_back` hears when it has ended."""
         self._spark = spark
+        self._source = source
         self._write = write
+        self._give_back = give_back
         self._records: list[KafkaRecord] = []
         self._ends: list[Positions] = []
         self._raised: MedusaError | None = None
-        self._inspector = Inspector(lowered, self._again)
-        self._stream = _new_stream(spark)
-        texts = DataFrame(self._stream.toDF(), spark)
-        rows = emit(lowered, _Told(texts), incarnation)
-        writer = rows.writeStream.outputMode("append").foreachBatch(self._batch)
-        query = writer.option("checkpointLocation", folder.as_uri()).start()
-        self._query = query
-        self._engine = _MemoryEngine(query, lowered, self._ends)
+        self._inspector = Inspector(source.lowered, self._again)
+        writer = source.rows.writeStream.outputMode("append").foreachBatch(self._batch)
+        self._query = writer.option("checkpointLocation", folder.as_uri()).start()
+        self._engine = _MemoryEngine(self._query, source.lowered, self._ends)
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """Hand records over; `ends` are the positions of all partitions behind them."""
         self._records.extend(records)
         self._ends.append(ends)
-        gateway = self._spark.sparkContext._gateway  # noqa: SLF001 - PySpark keeps it
-        assert gateway is not None  # noqa: S101 - there is one as long as the session is open
-        texts = gateway.jvm.java.util.ArrayList()
+        jvm = _gateway(self._spark).jvm
+        texts = jvm.java.util.ArrayList()
         texts.add(_told(records))
-        self._stream.addData(gateway.jvm.org.apache.spark.api.python.PythonUtils.toSeq(texts))
+        self._source.stream.addData(jvm.org.apache.spark.api.python.PythonUtils.toSeq(texts))
 
     def drain(self) -> None:
         """Wait until all that was handed over is computed and written.
@@ -133,6 +173,7 @@ class MemoryQuery:
     def close(self) -> None:
         """Stop it."""
         self._query.stop()
+        self._give_back(self._source)
 
     def _batch(self, rows: DataFrame, batch: int) -> None:
         try:
@@ -209,10 +250,12 @@ def _base64(content: bytes | None) -> str | None:
 
 
 def _new_stream(spark: SparkSession) -> Any:
-    """A stream of texts, empty. Spark's constructor wants what Scala fills in by itself."""
-    gateway = spark.sparkContext._gateway  # noqa: SLF001 - PySpark keeps it
-    assert gateway is not None  # noqa: S101 - there is one as long as the session is open
-    jvm = gateway.jvm
+    """A stream of texts, empty."""
+    jvm = _gateway(spark).jvm
+    memory = jvm.org.apache.spark.sql.execution.streaming.runtime.MemoryStream
     texts = jvm.org.apache.spark.sql.Encoders.STRING()
-    made = jvm.java.lang.Class.forName(f"{_STREAM}$").getField("MODULE$").get(None)
-    return made.apply(texts, spark._jsparkSession)  # noqa: SLF001 - PySpark keeps it
+    return memory.apply(texts, spark._jsparkSession)  # noqa: SLF001 - PySpark keeps it
+
+
+def _gateway(spark: SparkSession) -> Any:
+    return spark.sparkContext._gateway  # noqa: SLF001 - PySpark keeps it

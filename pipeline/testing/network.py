@@ -23,10 +23,10 @@ from schemas.avro import AvroSchema, parse
 from schemas.codec import decode, to_json
 from schemas.wire import Framed, split
 
-_FIRST_STEP_MS: Final = UNITS_MS["m"]
-_STEPS: Final = 10
-_FASTER: Final = 8
-"""`settle` goes on by a minute, then by eight times as much each time: ten steps are centuries."""
+_FIRST_STEP_MS: Final = 10 * UNITS_MS["m"]
+_STEPS: Final = 9
+_FASTER: Final = 10
+"""`settle` goes on by ten minutes, then ten times as far each time: nine steps are millennia."""
 
 
 class NetworkUnderTest:

@@ -11,11 +11,11 @@ import pytest
 
 if TYPE_CHECKING:
     from pipeline.testing.by_hand import TestedNetwork
-    from pipeline.testing.session import Queries
+    from pipeline.testing.lane import StartQuery
 
 
 @pytest.fixture(scope="session")
-def medusa_session() -> Iterator["Queries"]:
+def medusa_session() -> Iterator["StartQuery"]:
     """A Spark session for all tests of a run; opened by the first that needs it."""
     import os  # noqa: PLC0415
 
@@ -29,7 +29,7 @@ def medusa_session() -> Iterator["Queries"]:
 
 @pytest.fixture
 def medusa_network(
-    request: pytest.FixtureRequest, medusa_session: "Queries"
+    request: pytest.FixtureRequest, medusa_session: "StartQuery"
 ) -> Iterator[Callable[..., "TestedNetwork"]]:
     """Reads and starts a network: `medusa_network("../network.yaml")`, beside the test's file.
 

@@ -4,38 +4,19 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
 from brokers.embedded.progress import Progress, silent
 from pipeline.errors import MedusaError
-from pipeline.ids import Incarnation
 from pipeline.settings import Settings
-from pipeline.spark.from_memory import MemoryQuery, open_memory_session
-from pipeline.spark.lowered import Lowered
-from pipeline.spark.session import Session, close_session
-from pipeline.testing.lane import RunningQuery, Write
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """Starts queries in one session, each in a folder of its own."""
-
-    spark: Session
-    folder: Path
-    numbers: Iterator[int]
-
-    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> RunningQuery:
-        """The running query."""
-        folder = self.folder / f"query-{next(self.numbers)}"
-        return MemoryQuery(self.spark, lowered, incarnation, folder, write)
+from pipeline.spark.from_memory import MemoryQueries, open_memory_session
+from pipeline.spark.session import close_session
 
 
 @contextmanager
-def open_tests(settings: Settings, progress: Progress = silent) -> Iterator[Queries]:
+def open_tests(settings: Settings, progress: Progress = silent) -> Iterator[MemoryQueries]:
     """Open a session; fetches the jars if they are not there yet.
 
     Raises:
@@ -48,7 +29,7 @@ def open_tests(settings: Settings, progress: Progress = silent) -> Iterator[Quer
         with _java_writes_into(folder / "java.log"):
             spark = open_memory_session(settings, folder, java)
         try:
-            yield Queries(spark, folder, count(1))
+            yield MemoryQueries(spark, folder)
         finally:
             close_session(spark)
 

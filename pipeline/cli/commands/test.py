@@ -7,14 +7,15 @@ import click
 
 from pipeline.cli.options import document_option, with_session
 from pipeline.cli.progress import StepPrinter
+from pipeline.cli.project import seen_from_here
 from pipeline.cli.session import Session
 from pipeline.counting import counted
 from pipeline.errors import ExitCode, MedusaError
 
 if TYPE_CHECKING:
+    from pipeline.testing.lane import StartQuery
     from pipeline.testing.load import Loaded
     from pipeline.testing.run import Failure
-    from pipeline.testing.session import Queries
 
 
 @click.command("test")
@@ -36,7 +37,7 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
     from pipeline.testing.load import FOLDER, Loader, find_tests  # noqa: PLC0415
 
     loaded = Loader(lambda: session.project.document(file)).all(
-        find_tests(tests, session.project.folder / FOLDER)
+        find_tests(tests, seen_from_here(session.project.folder / FOLDER))
     )
     from pipeline.testing.session import open_tests  # noqa: PLC0415
 
@@ -53,7 +54,7 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-def _run(loaded: "Loaded", queries: "Queries", session: Session) -> dict[str, Any]:
+def _run(loaded: "Loaded", queries: "StartQuery", session: Session) -> dict[str, Any]:
     """Run one test and tell of it; what is to be said of it in the end."""
     from pipeline.testing.run import run_steps  # noqa: PLC0415
 

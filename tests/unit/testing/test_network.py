@@ -1,12 +1,13 @@
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
-from pipeline.ids import Millis, StreamName
+from pipeline.ids import Incarnation, Millis, StreamName
+from pipeline.spark.lowered import Lowered
 from pipeline.testing.check import UNDATED, Checked, streams_of
 from pipeline.testing.document import time_of
+from pipeline.testing.lane import RunningQuery, Write
 from pipeline.testing.network import NetworkUnderTest
 from pipeline.testing.records import Schemas
 from pipeline.testing.steps import Sent
@@ -162,10 +163,12 @@ def test_all_queries_end_with_the_test(bench: Bench) -> None:
     assert all(toy.closed for toy in bench.toys.started)
 
     class Broken(Toys):
-        def __call__(self, *arguments: Any) -> Any:
+        def __call__(
+            self, lowered: Lowered, incarnation: Incarnation, write: Write
+        ) -> RunningQuery:
             if self.started:
                 raise RetryError("no more")
-            return super().__call__(*arguments)
+            return super().__call__(lowered, incarnation, write)
 
     toys = Broken()
     checked = Checked(bench.streams, bench.schemas, {}, {}, ())
