@@ -19,6 +19,7 @@ from pipeline.settings import SETTINGS, Settings, combine, problem_with
 PROJECT_FILE = "medusa.yaml"
 DOCUMENT_FILE = "network.yaml"
 PYTHON_FILE = "network.py"
+TESTS_FOLDER = "tests"
 FLAG = "flag"
 """Where a value came from that was given on the command line."""
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pipeline.dead_letters.letter import Letter
-from pipeline.spark.hidden import Reason
 from pipeline.testing.compare import Came
 
 RECORD: Final = "record"
@@ -20,11 +19,10 @@ def letters(
     """Dead letters, each with its record as decoded and as JSON; None: that cannot be had."""
     kept: dict[object, Came] = {}
     for letter, value, shown in found:
-        failed = letter.reason == Reason.EVALUATION_FAILED.value
         said: dict[str, Any] = {"reason": letter.reason}
         if letter.input:  # a result that could not be computed comes from no one stream
             said = {"stream": letter.input, **said}
-        if failed:  # other reasons are not a box's
+        if letter.field:  # what no box refused was refused by the fragment, which is no matter here
             said |= {"box": letter.box, "field": letter.field}
         said["message"] = letter.message
         flat = {f"{RECORD}.{name}": part for name, part in (value or {}).items()}

@@ -11,8 +11,6 @@ from pipeline.testing import document
 from pipeline.testing.check import Checked, check
 from pipeline.testing.document import TestWritten
 
-FOLDER: Final = "tests"
-"""Where the tests of a project are."""
 PATTERN: Final = "*.yaml"
 
 
@@ -123,7 +121,7 @@ def find_tests(paths: Iterable[Path], folder: Path) -> tuple[Path, ...]:
         raise InputError(
             "there is no test",
             place=str(folder),
-            hint=f"tests are {FOLDER}/{PATTERN} beside the network; name others as arguments.",
+            hint=f"tests are files {PATTERN} there; name others as arguments.",
         )
     return found
 

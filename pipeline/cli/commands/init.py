@@ -8,7 +8,7 @@ import click
 
 from pipeline.cli.options import with_session
 from pipeline.cli.output import names
-from pipeline.cli.project import PROJECT_FILE
+from pipeline.cli.project import PROJECT_FILE, TESTS_FOLDER
 from pipeline.cli.session import Session
 from pipeline.counting import counted
 from pipeline.errors import EnvironmentProblem, RefusedError
@@ -27,7 +27,7 @@ from pipeline.examples.tolls import TOLLS
 )
 @with_session
 def command(session: Session, template: str, into: Path) -> None:
-    """Write a new project into this folder: settings, a network, a test, a producer.
+    """Write a new project into this folder: settings, a network, tests, a producer.
 
     TEMPLATE is one of `medusa example list`; the default is `tolls`, road tolls from car sightings.
     Nothing that exists is overwritten.
@@ -49,15 +49,16 @@ def command(session: Session, template: str, into: Path) -> None:
     for name, content in files.items():
         _write(into / name, content)
     where = "" if into == Path() else f"cd {into} && "
+    tested = any(Path(name).parts[0] == TESTS_FOLDER for name in files)
+    first, *then = [*(("medusa test",) if tested else ()), "medusa up --detach", "medusa deploy"]
     session.printer.show(
         {"template": template, "folder": str(into.resolve()), "files": list(files)},
         "\n".join(
             [
                 f"Wrote {counted(len(files), 'file')}: {names(tuple(files), 12)}",
                 "Next:",
-                f"  {where}medusa test",
-                "  medusa up --detach",
-                "  medusa deploy",
+                f"  {where}{first}",
+                *(f"  {command}" for command in then),
                 "  python producer.py --seconds 180",
                 f"  medusa tail {EXAMPLES[template].topic}",
             ]
