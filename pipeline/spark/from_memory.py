@@ -7,6 +7,7 @@ gateway; a change of it ends here.
 
 import base64
 import json
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from brokers.embedded.java import Java
 from brokers.records import KafkaRecord
-from pipeline.errors import MedusaError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Incarnation
 from pipeline.lanes.positions import Positions
 from pipeline.settings import Settings
@@ -49,6 +50,7 @@ _FAST: Final = {
         "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
     ),
 }
+DRAIN_WITHIN_S: Final = 300.0
 _JAVA: Final = "-XX:TieredStopAtLevel=1"
 """Java compiles once and quickly: a test is over before more of it would help."""
 
@@ -164,11 +166,26 @@ class MemoryQuery:
 
         Raises:
             MedusaError: what `write` raised, or what Spark said in our words.
+            RetryError: it took too long; the query has ended.
         """
+        overdue = threading.Event()
+
+        def give_up() -> None:
+            overdue.set()
+            self._query.stop()
+
+        timer = threading.Timer(DRAIN_WITHIN_S, give_up)
+        timer.daemon = True
+        timer.start()
         try:
             self._query.processAllAvailable()
         except (PySparkException, Py4JJavaError) as error:
-            raise self._raised or from_spark(error, None) from error
+            if not overdue.is_set():
+                raise self._raised or from_spark(error, None) from error
+        finally:
+            timer.cancel()
+        if overdue.is_set():
+            raise RetryError(f"a batch was not done after {DRAIN_WITHIN_S:.0f} s")
 
     def close(self) -> None:
         """Stop it."""

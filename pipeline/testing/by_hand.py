@@ -1,6 +1,6 @@
 """The steps of a test as calls: what the pytest fixture gives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from uuid import UUID
 from pipeline import durations
 from pipeline.errors import UsageError
 from pipeline.ids import StreamName
+from pipeline.nearest import nearest_first
 from pipeline.network.fields import Text
 from pipeline.testing.check import Checked, Checker, streams_of
 from pipeline.testing.document import (
@@ -60,11 +61,15 @@ class TestedNetwork:
         Raises:
             DocumentError: every mistake in the document.
             InputError: a file cannot be read.
+            UsageError: a stream or box that is named does not exist.
         """
         network = read_network(file, dict(schemas or {}), test).network
-        streams = streams_of(network, tuple(StreamName(name) for name in looked_at))
-        topics = streams.topics
-        counts = {topics[StreamName(name)]: count for name, count in (partitions or {}).items()}
+        boxes = [box.name for box in network.boxes]
+        streams = streams_of(network, [_known(name, boxes) for name in looked_at])
+        counts = {
+            streams.topics[_known(name, streams.external)]: count
+            for name, count in (partitions or {}).items()
+        }
         self._checker = Checker(
             test, network, streams, lambda name: (file.parent / name).read_bytes()
         )
@@ -110,8 +115,13 @@ class TestedNetwork:
         self._do(SettleWritten())
 
     def take(self, stream: str) -> list[JsonRecord]:
-        """What came of a stream since the last look, as JSON, in the order of its topic."""
-        return [came.shown for came in self._network.take(StreamName(stream))]
+        """What came of a stream since the last look, as JSON, in the order of its topic.
+
+        Raises:
+            UsageError: there is none of that name.
+        """
+        found = self._network.take(_known(stream, self._checker.streams.derived))
+        return [came.shown for came in found]
 
     def take_dead_letters(self) -> list[JsonRecord]:
         """The dead letters that came since the last look."""
@@ -145,6 +155,19 @@ class TestedNetwork:
         ]
         if failures:
             raise AssertionError("\n".join(str(failure) for failure in failures))
+
+
+def _known(name: str, names: Iterable[str]) -> StreamName:
+    """A name, if it is one of some.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    known = tuple(names)
+    if name not in known:
+        there = ", ".join(nearest_first(name, known))
+        raise UsageError(f"there is no {name}", hint=f"there is: {there}.")
+    return StreamName(name)
 
 
 def _records(given: Sequence[JsonRecord]) -> Records:

@@ -28,7 +28,7 @@ from pipeline.testing.broker import Broker, Nothing, Plain, Transaction
 INCARNATION: Final = Incarnation("test")
 _EPOCH: Final = Epoch(1)
 _NOW: Final = Millis(0)
-_TURNS_MAX: Final = 100_000
+_TURNS_MAX: Final = 1_000
 """More turns at one moment would be a lane that drives itself."""
 
 Write = Callable[[BatchRows, int, BatchEngine, SecondLook], None]

@@ -76,6 +76,19 @@ def test_mistakes_name_the_test(cars: TestedNetwork) -> None:
         cars.send("sightings", [{"car": object(), "at": 0}])
 
 
+def test_names_that_do_not_exist_are_told_with_those_that_do(
+    file: Path, cars: TestedNetwork
+) -> None:
+    """Wherever a stream or a box is named."""
+    with pytest.raises(UsageError, match="there is no busi") as caught:
+        cars.take("busi")
+    assert caught.value.hint.startswith("there is: busy")
+    with pytest.raises(UsageError, match="there is no count"):
+        TestedNetwork(file, "t", Toys(), looked_at=["count"])
+    with pytest.raises(UsageError, match="there is no moving"):
+        TestedNetwork(file, "t", Toys(), partitions={"moving": 2})
+
+
 def test_several_partitions_are_told_at_the_start(file: Path) -> None:
     """They hold event time back until they have records, as in Kafka."""
     cars = TestedNetwork(file, "t", Toys(), looked_at=["counts"], partitions={"sightings": 2})
