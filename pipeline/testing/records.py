@@ -15,6 +15,7 @@ from schemas.codec import encode, fields_from_json, from_json, read_container
 from schemas.wire import join
 
 AVRO_FILE: Final = ".avro"
+_TAILED: Final = frozenset({"topic", "partition", "offset", "timestamp", "key", "value"})
 
 
 class Schemas:
@@ -46,7 +47,10 @@ class Line:
 
 
 def json_lines(content: bytes, file: str) -> Iterator[Line | Problem]:
-    """The records of a file with one JSON object a line; blank lines are left out."""
+    """The records of a file with one JSON object a line; blank lines are left out.
+
+    Of what `medusa tail -o json` has printed, the values are taken.
+    """
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
@@ -57,7 +61,8 @@ def json_lines(content: bytes, file: str) -> Iterator[Line | Problem]:
         except (UnicodeDecodeError, RecursionError, ValueError) as error:
             yield Problem(f"not JSON: {type(error).__name__}", file, number)
         else:
-            yield Line(Written(value, number), file)
+            tailed = isinstance(value, dict) and value.keys() >= _TAILED
+            yield Line(Written(value["value"] if tailed else value, number), file)
 
 
 def encoded(line: Line, schema: AvroSchema, schema_id: SchemaId) -> bytes | Problem:

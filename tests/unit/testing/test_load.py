@@ -148,6 +148,16 @@ def test_streams_that_do_not_exist_are_told_with_those_that_do(folder: Path) -> 
     ]
 
 
+def test_what_tail_prints_can_be_sent_and_expected(folder: Path) -> None:
+    """Records of production become a test: of each line the value counts."""
+    around = '{{"topic": "t", "partition": 1, "offset": 7, "timestamp": null, "key": null, {}}}'
+    values = ('"value": {"car": "a", "at": 1767225601000}', '"value": {"car": "a", "n": 1}')
+    for name, value in zip(("sent.jsonl", "counted.jsonl"), values, strict=True):
+        write(folder, around.format(value), name)
+    steps = "[{send: sightings, file: sent.jsonl}, settle, {expect: counts, file: counted.jsonl}]"
+    assert failures(write(folder, f"network: ../cars.yaml\nsteps: {steps}\n")) == []
+
+
 def test_avro_files_bring_their_schema(folder: Path) -> None:
     """It may be an older one; its records are sent with it."""
     out = io.BytesIO()
