@@ -50,7 +50,7 @@ def command(session: Session, template: str, into: Path) -> None:
         _write(into / name, content)
     where = "" if into == Path() else f"cd {into} && "
     tested = any(Path(name).parts[0] == TESTS_FOLDER for name in files)
-    first, *then = [*(("medusa test",) if tested else ()), "medusa up --detach", "medusa deploy"]
+    first, *then = ["medusa test"] * tested + ["medusa up --detach", "medusa deploy"]
     session.printer.show(
         {"template": template, "folder": str(into.resolve()), "files": list(files)},
         "\n".join(
