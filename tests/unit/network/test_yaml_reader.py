@@ -20,7 +20,9 @@ def test_scalars_stay_as_written_and_know_their_line() -> None:
     values = [v for _, v in tree.entries]
     assert values[0] == YamlScalar("yes", 1)
     assert values[1] == YamlScalar("1.0", 2)
-    assert [v.null for v in values if isinstance(v, YamlScalar)] == [False, False, True, False]
+    scalars = [v for v in values if isinstance(v, YamlScalar)]
+    assert [v.null for v in scalars] == [False, False, True, False]
+    assert [v.quoted for v in scalars] == [False, False, False, True]
 
 
 def test_a_repeated_key_is_reported_with_both_lines() -> None:

@@ -1,3 +1,4 @@
+import io
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -5,13 +6,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
-from schemas.codec import decode, encode
+from schemas.codec import decode, encode, read_container
 from schemas.types import (
     ArrayType,
     AvroType,
@@ -174,3 +176,16 @@ def test_invalid_decimals_are_plain_bytes() -> None:
     """A decimal without precision is read as the type below it."""
     schema = parse('{"type":"bytes","logicalType":"decimal"}')
     assert decode(schema, schema, encode(schema, b"ab")) == b"ab"
+
+
+def test_files_of_other_tools_bring_schema_and_values() -> None:
+    """A file that was cut, or is no Avro, is told as such."""
+    out = io.BytesIO()
+    row = {"car": 7, "seen_at": datetime(2026, 1, 1, tzinfo=UTC)}
+    fastavro.writer(out, json.loads(SIGHTING.text), [row, row])
+    schema, rows = read_container(out.getvalue())
+    assert schema == SIGHTING
+    assert rows == (row, row)
+    for broken in (b"", b"Obj", out.getvalue()[:-3]):
+        with pytest.raises(SchemaError, match="no Avro file"):
+            read_container(broken)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
-from schemas.codec import decode, encode, from_json, to_json
+from schemas.codec import decode, encode, fields_from_json, from_json, to_json
 from tests.unit.schemas.strategies import calm, schemas, values
 
 
@@ -185,6 +185,22 @@ def test_mistakes_in_records_are_named_with_their_path(
         from_json(CAR, value)
     assert caught.value.place == place
     assert message in caught.value.message
+
+
+def test_some_fields_of_a_record_stay_some() -> None:
+    """Those that are missing get no default; what is wrong is told as in a whole record."""
+    schema = parse(
+        """{"type":"record","name":"R","fields":[
+            {"name":"a","type":"int"},{"name":"b","type":"int","default":1}]}"""
+    )
+    assert fields_from_json(schema, {"a": 2}) == {"a": 2}
+    assert fields_from_json(schema, {}) == {}
+    for value, place in (({"a": "x"}, "/a"), ({"c": 1}, "/c")):
+        with pytest.raises(SchemaError) as caught:
+            fields_from_json(schema, value)
+        assert caught.value.place == place
+    with pytest.raises(SchemaError, match="has no fields"):
+        fields_from_json(parse('"int"'), {})
 
 
 def test_unions_of_records_keep_their_branch() -> None:
