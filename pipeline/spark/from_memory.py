@@ -40,6 +40,16 @@ _HEADERS: Final = (
     "transform(r.headers, h -> named_struct('key', h.key, 'value', unbase64(h.value)))"
 )
 
+_FAST: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    # Compiling code for each plan costs seconds and pays off after a hundred thousand rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Nobody goes on from the state of a test: no RocksDB, of which each join opens eight.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    ),
+}
 DRAIN_WITHIN_S: Final = 300.0
 _JAVA: Final = "-XX:TieredStopAtLevel=1"
 """Java compiles once and quickly: a test is over before more of it would help."""
@@ -51,8 +61,6 @@ Write = Callable[[DataFrame, int, Engine, Inspector], None]
 def open_memory_session(settings: Settings, scratch: Path, java: Java) -> SparkSession:
     """A session for memory queries, on this machine whatever master the settings name.
 
-    It computes as a node's does, down to the generated code and where state is kept.
-
     Raises:
         EnvironmentProblem: a jar is missing, or it does not start.
     """
@@ -60,7 +68,8 @@ def open_memory_session(settings: Settings, scratch: Path, java: Java) -> SparkS
     options = f"{wanted.java_options} {_JAVA}"
     spark = open_session(replace(wanted, master="local[2]", java_options=options))
     spark.sparkContext.setLogLevel("OFF")  # what fails is told by what it raises
-    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    for name, value in _FAST.items():
+        spark.conf.set(name, value)
     return spark
 
 
