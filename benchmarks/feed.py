@@ -1,7 +1,8 @@
 """Feeds a topic with readings, in a process of its own so that it disturbs the reader little.
 
 `steady`: so many a second, each with the time at which it is sent; `bulk`: a pool of encoded
-bodies, as fast as the broker takes them. Prints one JSON object when it is done.
+bodies, as fast as the broker takes them; `rising`: as fast, but each later than the last, so many a
+second of event time. Prints one JSON object when it is done.
 """
 
 import argparse
@@ -95,21 +96,41 @@ def bulk(values: argparse.Namespace) -> dict[str, int]:
     return {"sent": sent}
 
 
+def rising(values: argparse.Namespace) -> dict[str, int]:
+    """Send `records` readings, `rate` in each second of event time, to all partitions in turn."""
+    kafka = producer(values.bootstrap_servers, 20)
+    readings = Readings(values.schema_id, values.seed)
+    first_ms = time.time_ns() // 1_000_000 - int(values.records / values.rate * 1_000)
+    for n in range(values.records):
+        at_ms = first_ms + int(n / values.rate * 1_000)
+        key, body = readings.make(at_ms)
+        while len(kafka) > QUEUE_MAX // 2:
+            kafka.poll(0.05)
+        kafka.produce(values.topic, body, key, n % values.partitions, timestamp=at_ms)
+        kafka.poll(0)
+    if left := kafka.flush(FLUSH_SECONDS):
+        raise SystemExit(f"{left} readings got no answer in {FLUSH_SECONDS} s")
+    return {"sent": values.records}
+
+
+FEEDS = {"steady": steady, "bulk": bulk, "rising": rising}
+
+
 def main(arguments: list[str]) -> int:
     """Run one feed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=("steady", "bulk"))
+    parser.add_argument("kind", choices=tuple(FEEDS))
     parser.add_argument("--bootstrap-servers", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--schema-id", type=int, required=True)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rate", type=float, default=1_000.0, help="steady: readings a second")
+    parser.add_argument("--rate", type=float, default=1_000.0, help="a second; not for bulk")
     parser.add_argument("--warm-up", type=float, default=10.0, help="steady: seconds before")
     parser.add_argument("--seconds", type=float, default=30.0, help="steady: seconds measured")
-    parser.add_argument("--records", type=int, default=1_000_000, help="bulk: how many")
+    parser.add_argument("--records", type=int, default=1_000_000, help="how many, but for steady")
     values = parser.parse_args(arguments)
-    done = steady(values) if values.kind == "steady" else bulk(values)
+    done = FEEDS[values.kind](values)
     sys.stdout.write(json.dumps(done) + "\n")
     return 0
 

@@ -24,7 +24,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from benchmarks.conversion import convert
-from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON
+from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON, SWING_JSON
 
 STREAMING = "org.apache.spark.sql.execution.streaming"
 BARE_FILES = "hadoop-bare-naked-local-fs"
@@ -185,16 +185,54 @@ def windowed(rows: DataFrame) -> DataFrame:
     )
 
 
-JOBS: Mapping[str, Callable[[DataFrame], DataFrame]] = {
-    "stateless": stateless,
-    "python": python,
-    "window": windowed,
-}
+def outer_joined(rows: DataFrame) -> DataFrame:
+    """Warm readings with the cold ones of their sensor near them, if there are any."""
+    late = rows.withWatermark("at", "10 seconds")
+    pairs = (
+        late.where("celsius >= 10")
+        .alias("l")
+        .join(
+            late.where("celsius < 10").alias("r"),
+            F.expr(
+                "l.sensor = r.sensor AND l.at >= r.at - INTERVAL 10 SECONDS "
+                "AND l.at <= r.at + INTERVAL 10 SECONDS"
+            ),
+            "left",
+        )
+    )
+    named = pairs.select("l.sensor", "l.celsius", F.col("r.celsius").alias("other"), "l.at")
+    return named.select(
+        F.col("sensor").cast("binary").alias("key"),
+        encoded(("sensor", "celsius", "other", "at"), SWING_JSON).alias("value"),
+        F.unix_millis("at").alias("timestamp_ms"),
+        F.lit(-1).alias("partition"),
+    )
+
+
+def deduplicated(rows: DataFrame) -> DataFrame:
+    """Readings without those of the same sensor that came before, as the watermark tells."""
+    once = rows.withWatermark("at", "10 seconds").dropDuplicatesWithinWatermark(["sensor"])
+    columns = ("sensor", "site", "note", "celsius", "humidity", "count", "at")
+    return once.select(
+        "key",
+        encoded(columns, READING_JSON).alias("value"),
+        F.unix_millis("at").alias("timestamp_ms"),
+        "partition",
+    )
 
 
 def encoded(columns: tuple[str, ...], schema_json: str) -> Column:
     """Five bytes in front, then the Avro body."""
     return F.concat(F.lit(PREFIX), to_avro(F.struct(*columns), schema_json))
+
+
+JOBS: Mapping[str, Callable[[DataFrame], DataFrame]] = {
+    "stateless": stateless,
+    "python": python,
+    "window": windowed,
+    "outer_join": outer_joined,
+    "deduplicate": deduplicated,
+}
 
 
 def own_sink(job: DataFrame, options: Options) -> DataStreamWriter:

@@ -36,6 +36,18 @@ AVERAGE_JSON = json.dumps(
         ],
     }
 )
+SWING_JSON = json.dumps(
+    {
+        "type": "record",
+        "name": "Swing",
+        "fields": [
+            {"name": "sensor", "type": "string"},
+            {"name": "celsius", "type": "double"},
+            {"name": "other", "type": ["null", "double"]},
+            {"name": "at", "type": _INSTANT},
+        ],
+    }
+)
 SITES = tuple(f"site-{n:02d}" for n in range(8))
 
 

@@ -102,7 +102,8 @@ def batch_finished(
 ) -> LaneTime:
     """Take in what a finished batch read and which watermark was in force in it."""
     moved = {p for p, end in marker.end.items() if end > time.positions.get(p, 0)}
-    release = releases.took_effect(time.profile.shape, time.release, marker, rows_out)
+    offsets = sum(marker.end[p] - time.positions.get(p, marker.end[p]) for p in moved)
+    release = releases.took_effect(time.profile.shape, time.release, marker, rows_out, offsets)
     time = replace(time, positions=marker.end, progress=marker.progress, release=release)
     return _settle(_heard_from(time, moved, now_ms))
 

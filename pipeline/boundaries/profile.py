@@ -6,7 +6,8 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import FragmentName, StreamName, TopicName
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.deduplicate import Deduplicate
+from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, ExternalStream, Silence
@@ -62,13 +63,17 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """An inner join within a time bound.
+    """A join within a time bound.
 
-    `span_ms` is how far before the watermark a kept row may still find a partner: the larger of
-    the two directions, never negative.
+    Args:
+        span_ms: how far before the watermark a row may lie that still counts: one that waits for
+            partners, or one that was the partner of a row that waits. Never negative.
+        behind_ms: how far behind the watermark the output is complete: rows without a partner may
+            be waiting there. 0 if the join has none.
     """
 
     span_ms: int
+    behind_ms: int = 0
 
 
 Shape = Stateless | Windowed | Sessions | Joined
@@ -116,7 +121,27 @@ def _shape(box: Box | None) -> Shape:
         case Aggregate(window=window):
             return Sessions(window) if isinstance(window, SessionWindow) else Windowed(window)
         case Join():
-            return Joined(max(0, -box.bound.lower_ms, box.bound.upper_ms))
+            return _joined(box)
+        case Deduplicate():  # of rows from t - within to t, as of a left join with them
+            return Joined(box.within_ms, behind_ms=1)
         case _:
             message = f"there is no rule for how event time moves through a box of kind {box.kind}"
             raise BrokenInvariantError(message, place=f"box {box.name}")
+
+
+def _joined(box: Join) -> Joined:
+    """A left row at t waits for right ones up to t - lower, a right one for left up to t + upper.
+
+    So a watermark of w has let go the left rows below w + lower, and the right ones below w -
+    upper. One that is still there has had its partners from upper - lower before itself on.
+    """
+    lower, upper = box.bound.lower_ms, box.bound.upper_ms
+    left, right = 1 - lower, 1 + upper
+    match box.how:
+        case How.INNER:
+            return Joined(max(0, -lower, upper))
+        case How.LEFT:
+            behind = max(0, left)
+        case How.FULL:
+            behind = max(0, left, right)
+    return Joined(max(0, -lower, upper, upper - lower), behind)

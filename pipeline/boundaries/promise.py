@@ -55,17 +55,20 @@ def promise(
         case Windowed(window):
             closed = _in_force(eviction_ms)
             found = None if closed is None else Millis(next_end(window, closed) - 1)
-        case Sessions() | Joined():
+        case Sessions():
             found = _in_force(eviction_ms)
+        case Joined(_, behind_ms):
+            passed = _in_force(eviction_ms)
+            found = None if passed is None else Millis(passed - behind_ms)
     if found is None or previous_ms is None:
         return previous_ms if found is None else found
     return max(found, previous_ms)
 
 
 def kept_from(shape: Shape, eviction_ms: Millis | None) -> Millis | None:
-    """The event time at or above which rows may still be held by a stateful lane.
+    """The event time at or above which rows may still count in what a stateful lane holds.
 
-    None: no watermark was in force yet, so every row is held. A stateless lane holds nothing; ask
+    None: no watermark was in force yet, so every row counts. A stateless lane holds nothing; ask
     only for the others.
     """
     in_force = _in_force(eviction_ms)
@@ -76,7 +79,7 @@ def kept_from(shape: Shape, eviction_ms: Millis | None) -> Millis | None:
             return Millis(next_end(window, in_force) - window.size_ms)
         case Sessions(window):
             return oldest_record(window, in_force)
-        case Joined(span_ms):
+        case Joined(span_ms, _):
             return Millis(in_force - span_ms)
         case Stateless():
             return None

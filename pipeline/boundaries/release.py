@@ -19,7 +19,8 @@ STEP_SPANS = 64
 """A lane's first step, in windows or join spans: many enough that a lane which catches up soon runs
 at full speed, few enough that 64 windows of many groups still fit one batch."""
 JOIN_STEP_MIN_MS = 1_000
-"""A join over an instant needs a first step too."""
+"""A join over an instant needs a first step too, and one that lets go rows without a partner never
+lets go so little that it could not keep up."""
 STEP_MAX_MS = 3_650 * 24 * 3_600_000
 """Doubling ends at ten years: more is no limit any more."""
 STEP_ROWS = 10_000
@@ -62,11 +63,21 @@ def begin(shape: Shape, marker: CommitMarker) -> Release:
     return Release(in_force, in_force, None, _first_step_ms(shape))
 
 
-def took_effect(shape: Shape, release: Release, marker: CommitMarker, rows_out: int) -> Release:
+def took_effect(
+    shape: Shape, release: Release, marker: CommitMarker, rows_out: int, offsets: int = 0
+) -> Release:
     """Read from a finished batch's marker which advance is in force, and adapt the step.
 
     A step that was used in full and emitted few rows doubles; one that emitted too many halves. An
     advance that was not cut says nothing about how large a step may be.
+
+    Args:
+        shape: what the lane computes.
+        release: what it was told.
+        marker: the batch's.
+        rows_out: how many results the batch emitted.
+        offsets: how far it read. A join emits about as many pairs as it read rows; what goes
+            beyond that was let go by the step.
     """
     now = advance_in_force(shape, marker)
     before = release.in_force_ms
@@ -74,9 +85,10 @@ def took_effect(shape: Shape, release: Release, marker: CommitMarker, rows_out: 
         return release
     released = now if release.released_ms is None else max(now, release.released_ms)
     step_ms, cut = release.step_ms, release.cut
-    if rows_out > STEP_ROWS:
+    emitted = rows_out - offsets if isinstance(shape, Joined) else rows_out
+    if emitted > STEP_ROWS:
         step_ms = max(_least_step_ms(shape), step_ms // 2)
-    elif cut and now >= released and rows_out < STEP_ROWS:
+    elif cut and now >= released and emitted < STEP_ROWS:
         step_ms = min(STEP_MAX_MS, step_ms * 2)
     return replace(
         release,
@@ -161,8 +173,10 @@ def _first_step_ms(shape: Shape) -> int:
             return STEP_SPANS * window.slide_ms
         case Sessions(window):
             return STEP_SPANS * window.gap_ms
-        case Joined(span_ms):
+        case Joined(span_ms, 0):
             return max(JOIN_STEP_MIN_MS, STEP_SPANS * span_ms)
+        case Joined(span_ms, _):  # at most the rows that its state holds anyway
+            return max(JOIN_STEP_MIN_MS, span_ms)
         case Stateless():
             return STEP_MAX_MS
 
@@ -170,13 +184,16 @@ def _first_step_ms(shape: Shape) -> int:
 def _least_step_ms(shape: Shape) -> int:
     """A window's step closes at least one, and that of sessions spans at least a gap.
 
-    A join's never shrinks below its first: what a join emits in a batch comes from the rows it
-    read, not from the step, and a smaller one would only make state pile up in a catch-up.
+    That of a join of pairs alone never shrinks below its first: what it emits in a batch comes from
+    the rows it read, not from the step, and a smaller one would only make state pile up in a
+    catch-up.
     """
     match shape:
         case Windowed(window):
             return window.slide_ms
         case Sessions(window):
             return window.gap_ms
+        case Joined(_, behind_ms) if behind_ms > 0:
+            return JOIN_STEP_MIN_MS
         case Joined() | Stateless():
             return _first_step_ms(shape)

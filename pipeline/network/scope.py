@@ -20,23 +20,26 @@ class Source:
     Args:
         unreadable: fields of its schema that are no columns → the reason.
         hidden: columns that exist but cannot be used here → the reason and what to do.
+        optional: whether a row may lack this side of a join, so that all of its columns are null.
     """
 
     columns: Columns
     side: str = ""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     hidden: Mapping[str, str] = field(default_factory=dict)
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The names that can be used.
 
-    `equal`: lower-case names that mean the same on both sides of a join, so that they need no side.
+    `shared`: lower-case names that mean the same on both sides of a join, so that they need no
+    side → what they mean.
     """
 
     sources: tuple[Source, ...]
-    equal: frozenset[str] = frozenset()
+    shared: Mapping[str, Term] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
         """Every name that can be written, in order; with its side where it needs one."""
@@ -45,7 +48,7 @@ class Scope:
         for source in self.sources:
             for column in source.columns:
                 lower = column.name.lower()
-                alone = counted.count(lower) == 1 or lower in self.equal
+                alone = counted.count(lower) == 1 or lower in self.shared
                 name = column.name if alone else f"{source.side}.{column.name}"
                 if name not in found:
                     found.append(name)
@@ -70,7 +73,9 @@ class Scope:
     def _column(self, sources: Sequence[Source], name: str, parts: Sequence[str]) -> Term:
         lower = name.lower()
         found = [(s, c) for s in sources for c in s.columns if c.name.lower() == lower]
-        if len(found) > 1 and lower not in self.equal:
+        if len(found) > 1:
+            if lower in self.shared:
+                return self.shared[lower]
             raise FaultError(
                 f"{name} is on both sides of the join",
                 choices=tuple(f"{source.side}.{column.name}" for source, column in found),
@@ -105,7 +110,7 @@ def _term(source: Source, column: Column) -> Term:
     return Term(
         sql=sql_text.column(ref),
         type=column.type,
-        nullable=column.nullable,
+        nullable=column.nullable or source.optional,
         columns=frozenset((ref,)),
         plain=ref,
         millis=column.millis,

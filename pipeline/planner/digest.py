@@ -15,6 +15,8 @@ from enum import Enum
 from types import MappingProxyType
 
 from pipeline.errors import BrokenInvariantError
+from pipeline.network.boxes.deduplicate import Deduplicate
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.python import Python
 from pipeline.network.model import Box, Expression, ExternalStream, Silence
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
@@ -52,8 +54,8 @@ def state_digest(fragment: Fragment) -> str:
         "boxes": [_canonical(_without_patience(box)) for box in fragment.boxes],
     }
     stateful = fragment.stateful_box
-    if fragment.output.corrections and stateful is not None and len(stateful.inputs) > 1:
-        plain["ids"] = True  # rows that wait for a partner keep theirs
+    if fragment.output.corrections and isinstance(stateful, Join | Deduplicate):
+        plain["ids"] = True  # rows that wait keep theirs
     return _hash(plain)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pipeline import durations
 from pipeline.counting import counted
 from pipeline.network.model import Box, ExternalStream, Silence
-from pipeline.planner.boxes.catalogue import facts, keeps, order, waits
+from pipeline.planner.boxes.catalogue import facts, hands_on, keeps, order, waits
 from pipeline.planner.describe import start_text
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
 
@@ -95,8 +95,8 @@ def _output(fragment: Fragment) -> Iterator[str]:
     if output.event_time_column is None:
         yield f"      event time: {_event_time(fragment)}, as Kafka timestamp"
     if not output.key:
-        kept = fragment.stateful_box is None
-        yield f"      key: {'as in the input' if kept else 'none'}"
+        box = fragment.stateful_box
+        yield f"      key: {'as in the input' if box is None or hands_on(box) else 'none'}"
 
 
 def _marks(column: str, output: DerivedStream) -> str:
@@ -107,7 +107,7 @@ def _marks(column: str, output: DerivedStream) -> str:
 
 def _event_time(fragment: Fragment) -> str:
     box = fragment.stateful_box
-    if box is None:
+    if box is None or hands_on(box):
         return "that of the input"
     return "the later of the two rows'" if len(box.inputs) > 1 else "the end of the window"
 

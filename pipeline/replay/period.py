@@ -86,9 +86,10 @@ def period(
                 asked, boundary_ms = _between_cuts(window, asked, boundary_ms)
             until = _complete(asked.from_ms, asked.until_ms, boundary_ms, place)
             return Period(asked.from_ms, until, oldest_record(window, asked.from_ms), until)
-        case Joined(span_ms):
+        case Joined(span_ms, behind_ms):
             until = _complete(asked.from_ms, asked.until_ms, boundary_ms, place)
-            return Period(asked.from_ms, until, Millis(asked.from_ms - span_ms), until)
+            last = Millis(until + behind_ms)  # where the last row without a partner may have one
+            return Period(asked.from_ms, until, Millis(asked.from_ms - span_ms), last)
 
 
 def reach_ms(shape: Shape) -> int:
@@ -100,7 +101,7 @@ def reach_ms(shape: Shape) -> int:
             return window.size_ms
         case Sessions(window):
             return window.gap_ms + window.longest_ms
-        case Joined(span_ms):
+        case Joined(span_ms, _):
             return span_ms
 
 

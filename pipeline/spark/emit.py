@@ -7,14 +7,17 @@ optimiser pushes no filter below that node, where it would remove the advances.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from pipeline.ids import Incarnation, SchemaId, StreamName
+from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden, places, result_ids, sessions
+from pipeline.spark.emitting.deduplicated import deduplicated
+from pipeline.spark.emitting.joined import joined
 from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
@@ -22,6 +25,7 @@ from pipeline.spark.lowered import (
     DECODED_MARK,
     Call,
     Check,
+    DeduplicateCore,
     Explode,
     JoinCore,
     Keep,
@@ -51,31 +55,47 @@ def emit(
     reader: Reader,
     incarnation: Incarnation,
     left_out: tuple[LeftOut, ...] = (),
+    settled_ms: Millis | None = None,
 ) -> DataFrame:
     """The whole query: rows of (key, value, timestamp_ms, partition, reason), and id if it has ids.
 
     `left_out` are records that count in no result of a stateful fragment; a rebuild names them.
+    `settled_ms` is what the lane had promised before the query began.
     `reason` is null in a result; else the row is a result that could not be computed and `value`
     holds what it would have been computed from, as JSON.
     """
     raw = {source.input: reader(source) for source in lowered.sources}
-    core, ports = lowered.core, dict[str, DataFrame]()
-    for path in lowered.paths:
-        if core is None:
-            rows = _passed(raw[path.source], lowered, path, incarnation)
-        else:
-            kept = _without(raw[path.source], path.source, path.name, left_out)
-            rows = _port(kept, lowered, path, incarnation)
-        ports[path.port] = ports[path.port].unionByName(rows) if path.port in ports else rows
+    core = lowered.core
     if core is None:
-        return _encoded(ports["only"], lowered, passed=True)
-    if isinstance(core, SessionCore):
-        ports["only"] = sessions.in_time(ports["only"], raw[lowered.leaves[-1]])
-    if isinstance(core, WindowCore | SessionCore):
-        results = _windowed(ports["only"], core, ids=lowered.ids)
-    else:
-        results = _joined(ports["left"], ports["right"], core, ids=lowered.ids)
-    return _encoded(_after(results, lowered), lowered, passed=False)
+        ports = _ports(lowered, lambda p: _passed(raw[p.source], lowered, p, incarnation))
+        return _encoded(ports["only"], lowered)
+
+    def port(path: Path, *, observed: bool = True) -> DataFrame:
+        kept = _without(raw[path.source], path.source, path.name, left_out)
+        return _port(kept, lowered, path, incarnation, observed=observed)
+
+    ports = _ports(lowered, port)
+    match core:
+        case SessionCore():
+            in_time = sessions.in_time(ports["only"], raw[lowered.leaves[-1]])
+            results = _windowed(in_time, core, ids=lowered.ids)
+        case WindowCore():
+            results = _windowed(ports["only"], core, ids=lowered.ids)
+        case JoinCore():
+            results = joined(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
+        case DeduplicateCore():
+            seen = _ports(lowered, partial(port, observed=False))
+            results = deduplicated(ports["only"], seen["only"], core, settled_ms)
+    return _encoded(_after(results, lowered), lowered)
+
+
+def _ports(lowered: Lowered, rows_of: Callable[[Path], DataFrame]) -> dict[str, DataFrame]:
+    """The rows of each port, brought together from its paths."""
+    ports: dict[str, DataFrame] = {}
+    for path in lowered.paths:
+        rows = rows_of(path)
+        ports[path.port] = ports[path.port].unionByName(rows) if path.port in ports else rows
+    return ports
 
 
 def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
@@ -285,7 +305,7 @@ def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnati
     rows = _judged(raw, source, path, incarnation)
     rows = _observed(rows, source) if path.first else rows
     rows, told = places.told(rows, lowered, path)
-    carried = (*hidden.PASSED, *told)
+    carried = (*_passed_columns(lowered), *told)
     return _good(_walked(rows, path, carried))
 
 
@@ -294,16 +314,24 @@ def _good(rows: DataFrame) -> DataFrame:
     return rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
 
 
-def _port(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
+def _port(
+    raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation, *, observed: bool
+) -> DataFrame:
     """One port of the stateful box: good rows only, under boundary-driven event time."""
     source = lowered.source(path.source)
     rows = _judged(raw, source, path, incarnation)
-    rows = _observed(rows, source) if path.first else rows
+    rows = _observed(rows, source) if path.first and observed else rows
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
-    rows, carried = places.told(rows, lowered, path)
+    rows, told = places.told(rows, lowered, path)
+    carried = (*told, *_passed_columns(lowered))
     told_apart = _told_apart(carried, path)
     rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms, told_apart)
-    return _good(_walked(rows, path, carried))
+    return _good(_walked(rows, path, carried, observed=observed))
+
+
+def _passed_columns(lowered: Lowered) -> tuple[str, ...]:
+    """What of a record is needed to place a result that has its key."""
+    return hidden.PASSED if lowered.keeps_key else ()
 
 
 def _boundary_driven(
@@ -365,14 +393,16 @@ def _told_apart(carried: tuple[str, ...], path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*carried, *hidden.PLACE))) if path.calls else carried
 
 
-def _walked(rows: DataFrame, path: Path, carried: tuple[str, ...]) -> DataFrame:
+def _walked(
+    rows: DataFrame, path: Path, carried: tuple[str, ...], *, observed: bool = True
+) -> DataFrame:
     """The rows behind the steps of a path; counts what failed in them, if anything can.
 
     That is while a record is one row, which comes before it can be several.
     """
     told_apart = _told_apart(carried, path)
     rows = _with_steps(rows, path.as_records, told_apart)
-    if path.calls or any(step.checks for step in path.steps):
+    if observed and (path.calls or any(step.checks for step in path.steps)):
         failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
         which = [checksums().alias("failed")] if path.calls else []
         counted = F.count(F.when(failed, 1)).alias("bad")
@@ -406,33 +436,11 @@ def _windowed(rows: DataFrame, core: WindowCore | SessionCore, *, ids: bool) -> 
     )
 
 
-def _joined(left: DataFrame, right: DataFrame, core: JoinCore, *, ids: bool) -> DataFrame:
-    left, right = left.alias("left"), right.alias("right")
-    left_time, right_time = (f"{side}.{hidden.EVENT_TIME}" for side in ("left", "right"))
-    equal = [f"left.{quoted(a)} = right.{quoted(b)}" for a, b in core.on]
-    bounds = [
-        f"{left_time} >= {right_time} + {_interval(core.lower_ms)}",
-        f"{left_time} <= {right_time} + {_interval(core.upper_ms)}",
-    ]
-    pairs = left.join(right, F.expr(" AND ".join([*equal, *bounds])))
-    later = F.greatest(F.col(left_time), F.col(right_time))
-    return pairs.select(
-        F.struct("left.*").alias("left"),
-        F.struct("right.*").alias("right"),
-        later.alias(hidden.EVENT_TIME),
-        F.lit(None).cast("string").alias(hidden.REASON),
-        *([result_ids.of_pair().alias(hidden.ID)] if ids else []),
-    )
-
-
-def _interval(ms: int) -> str:
-    return f"make_dt_interval(0, 0, 0, CAST({ms / 1000} AS DECIMAL(18,6)))"
-
-
 def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """Steps on results. A result that fails is kept as JSON of what it was computed from."""
     rows = rows.withColumn(hidden.FAILED_ON, F.lit(None).cast("string"))
-    carried = (hidden.FAILED_ON, *((hidden.ID,) if lowered.ids else ()))
+    ids = (hidden.ID,) if lowered.ids else ()
+    carried = (hidden.FAILED_ON, *_passed_columns(lowered), *ids)
     for step in lowered.after:
         failed = any_failed(step)
         if failed is not None:
@@ -443,18 +451,18 @@ def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     return rows
 
 
-def _encoded(rows: DataFrame, lowered: Lowered, *, passed: bool) -> DataFrame:
+def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """The rows as Kafka records."""
     encoding = lowered.encoding
     value = _wire(encoding.value_id, encoding.value_columns, encoding.value_json)
     if encoding.key_json is not None and encoding.key_id is not None:
         key = _wire(encoding.key_id, encoding.key_columns, encoding.key_json)
     else:
-        key = F.col(hidden.KEY) if passed else F.lit(None).cast("binary")
-    place = passed and encoding.key_json is None
+        key = F.col(hidden.KEY) if lowered.keeps_key else F.lit(None).cast("binary")
+    place = lowered.keeps_key and encoding.key_json is None
     partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
     reason = F.col(hidden.REASON)
-    if not passed:
+    if lowered.core is not None:
         told = F.col(hidden.FAILED_ON).cast("binary")
         value = F.when(reason.isNull(), value).otherwise(told)
         key = F.when(reason.isNull(), key)

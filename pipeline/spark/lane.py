@@ -379,7 +379,8 @@ class StableLane:
 
             begin = sink.marker.end
             reader = self._reader(begin, self._at_once(begin))
-            rows = emit(lowered, reader, sink.marker.incarnation)
+            incarnation, settled_ms = sink.marker.incarnation, sink.marker.boundary_ms
+            rows = emit(lowered, reader, incarnation, settled_ms=settled_ms)
             name = f"{self._label}.{self._settings.epoch}"
             self._runner.run(Query(name, rows, lowered, folder, write, watch=watch))
 

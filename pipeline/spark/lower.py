@@ -66,7 +66,7 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
 def _paths(fragment: Fragment, before: tuple[Step, ...]) -> tuple[Path, ...]:
     """A path for each way, with the steps that run on every row `before` the core."""
     seen: set[StreamName] = set()
-    paths = []
+    paths: list[Path] = []
     for way in fragment.ways:
         steps = tuple(step for box in way.boxes for step in lower_stateless(box))
         first = way.source not in seen

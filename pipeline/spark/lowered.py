@@ -15,6 +15,7 @@ from enum import Enum
 
 from pipeline.ids import BoxName, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
+from pipeline.network.boxes.join import How
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Origin, StartAt
@@ -237,16 +238,30 @@ class SessionCore(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class JoinCore:
-    """Pair rows with equal `on` columns whose event times (left - right) lie within the bounds."""
+    """Pair rows with equal `on` columns whose event times (left - right) lie within the bounds.
+
+    `how` says which rows without a partner there are as well; their event time is their own.
+    """
 
     on: tuple[tuple[str, str], ...]
     lower_ms: int
     upper_ms: int
+    how: How = How.INNER
 
     watermark_lead_ms = 0
 
 
-Core = WindowCore | SessionCore | JoinCore
+@dataclass(frozen=True, slots=True)
+class DeduplicateCore:
+    """Keep the rows without an earlier one that is equal `by` columns and within the bound."""
+
+    by: tuple[str, ...]
+    within_ms: int
+
+    watermark_lead_ms = 0
+
+
+Core = WindowCore | SessionCore | JoinCore | DeduplicateCore
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +293,11 @@ class Lowered:
     ids: bool = False
     """Whether each result carries an id."""
 
+    @property
+    def keeps_key(self) -> bool:
+        """Whether a result is a row of an input, so that it can have that record's key bytes."""
+        return self.core is None or isinstance(self.core, DeduplicateCore)
+
     def source(self, name: StreamName) -> Source:
         """The source of an input."""
         return next(source for source in self.sources if source.input == name)
@@ -286,7 +306,13 @@ class Lowered:
     def leaves(self) -> tuple[StreamName, ...]:
         """The source of each leaf of Spark's plan, in the order in which it notes their offsets."""
         paths = tuple(path.source for path in self.paths)
-        return (*paths, paths[0]) if isinstance(self.core, SessionCore) else paths
+        match self.core:
+            case SessionCore():
+                return (*paths, paths[0])
+            case DeduplicateCore():
+                return paths * 2
+            case _:
+                return paths
 
     def twin(self, path: Path) -> str:
         """The name of a path, if another one leads from the same source to the same port."""

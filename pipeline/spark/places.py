@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
 from pipeline.spark import hidden
-from pipeline.spark.lowered import Grouping, Lowered, Path, Source, TopicRole
+from pipeline.spark.lowered import DeduplicateCore, Grouping, Lowered, Path, Source, TopicRole
 
 _OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
 _ELEMENTS = "elements"
@@ -21,7 +21,7 @@ def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tupl
     found = dict[str, Column]()
     if lowered.ids and not isinstance(core, Grouping):
         found[hidden.ID] = record_id(source, lowered.twin(path))
-    if isinstance(core, Grouping) and core.positions:
+    if isinstance(core, DeduplicateCore) or (isinstance(core, Grouping) and core.positions):
         found[hidden.POSITION] = position(source, path)
     return (rows.withColumns(found) if found else rows), tuple(found)
 

@@ -1,8 +1,8 @@
 """The ids of results, as columns: what a correction is matched by.
 
 A result is told apart by what it was made of: the one record, the two records of a pair, or the
-window and the group. So whoever computes it again, from the same input, gives it the same id. For
-the id of one record see `places.py`.
+window and the group; of a row without a partner, the row and nothing. So whoever computes it again,
+from the same input, gives it the same id. For the id of one record see `places.py`.
 """
 
 from pyspark.sql import Column
@@ -14,8 +14,9 @@ from pipeline.spark.sql import quoted
 
 
 def of_pair() -> Column:
-    """The ids of both rows of a join."""
-    return F.concat_ws("+", f"left.{hidden.ID}", f"right.{hidden.ID}")
+    """The ids of both rows of a join; nothing stands for a side that is missing."""
+    ids = [F.coalesce(f"{side}.{hidden.ID}", F.lit("")) for side in ("left", "right")]
+    return F.concat_ws("+", *ids)
 
 
 def of_window(core: WindowCore | SessionCore) -> Column:

@@ -1,6 +1,7 @@
 """The kinds of boxes, one file and one function each; a new kind is one more and a line here."""
 
 from pipeline.builder.boxes.aggregate import aggregate
+from pipeline.builder.boxes.deduplicate import deduplicate
 from pipeline.builder.boxes.filter import filter  # noqa: A004 - a kind, not the built-in
 from pipeline.builder.boxes.flat_map import flat_map
 from pipeline.builder.boxes.join import join
@@ -11,6 +12,7 @@ from pipeline.builder.boxes.union import union
 
 __all__ = [
     "aggregate",
+    "deduplicate",
     "filter",
     "flat_map",
     "join",

@@ -251,6 +251,23 @@ def columns_of(computed: Sequence[Computed]) -> Columns:
     )
 
 
+def input_column(
+    facts: StreamFacts, name: Text, key: str, report: Report, box: BoxName
+) -> Column | None:
+    """The column of an input that is named under `key`; None: there is none (reported)."""
+    for column in facts.columns:
+        if column.name.lower() == name.value.lower():
+            return column
+    report.add(
+        f"{key} names {name.value}, which is no column of {facts.name}",
+        name.line,
+        box=box,
+        column=name.value,
+        choices=nearest_first(name.value, tuple(c.name for c in facts.columns)),
+    )
+    return None
+
+
 def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:
     """The first output column that is just one of some input columns."""
     return next((c.name for c in computed if c.expression.plain in wanted), None)

@@ -1,10 +1,16 @@
-"""join: pairs of rows of two streams with equal keys whose event times lie close together."""
+"""join: pairs of rows of two streams with equal keys whose event times lie close together.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A left join has the rows of its left side without a partner, too, and a full join those of both.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
+from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
@@ -12,8 +18,8 @@ from pipeline.network.boxes.common import (
     StreamFacts,
     columns_of,
     compute,
+    input_column,
     key_or,
-    passed_on,
     read_entries,
     read_header,
     refuse_unreadable,
@@ -21,12 +27,25 @@ from pipeline.network.boxes.common import (
 from pipeline.network.boxes.time_bound import Limits, limits_of, read_within
 from pipeline.network.coercion import is_integral, is_orderable
 from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.logic import first_given
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.scope import Scope, Source
-from pipeline.network.sql_text import quoted
-from pipeline.network.term import FaultError
-from pipeline.network.types import Column, Columns
+from pipeline.network.term import FaultError, Term
+from pipeline.network.types import Columns
 from pipeline.network.yaml_reader import YamlMap
+
+Pair = tuple[str, str]
+"""A column of the left side and one of the right."""
+
+
+class How(Enum):
+    """Which rows without a partner a join has as well."""
+
+    INNER = "inner"
+    """None."""
+    LEFT = "left"
+    FULL = "full"
+    """Those of both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +58,24 @@ class TimeBound:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """`{join: {left: A, right: B, on: [COLUMN, …], within: BOUND}, select: {…}}`, inner.
+    """`{join: {left: A, right: B, on: [COLUMN, …], within: BOUND, how: HOW}, select: {…}}`.
 
     `on` holds pairs (left column, right column) compared with `=`; a null key matches nothing.
-    `select` expressions read `left`.`x` and `right`.`x`. The event time of a pair is the later of
-    the two; the key is the left `on` columns, as far as they are selected, unless declared.
+    `select` expressions read `left`.`x` and `right`.`x`, which are null where that side is missing.
+    The event time of a pair is the later of the two, that of a row without a partner its own; the
+    key is what equals the `on` columns, as far as it is selected, unless declared.
     """
 
     name: BoxName
     left: StreamName
     right: StreamName
-    on: tuple[tuple[str, str], ...]
+    on: tuple[Pair, ...]
     bound: TimeBound
     select: tuple[Computed, ...]
     columns: Columns
     event_time_column: str | None
     key: tuple[str, ...] = ()
+    how: How = How.INNER
 
     kind = "join"
     stateful = True
@@ -74,6 +95,7 @@ class JoinDraft(Headed):
     on: tuple[tuple[Text, Text], ...]
     within: Limits | Text | None
     select: tuple[Entry, ...] | None
+    how: How
     broken: bool
 
     @property
@@ -95,17 +117,19 @@ class JoinDraft(Headed):
         sound = left.sound and right.sound
         bound = self._bound(left, right, on, report) if sound else None
         sides = (
-            Source(left.columns, "left", left.unreadable),
-            Source(right.columns, "right", right.unreadable),
+            Source(left.columns, "left", left.unreadable, optional=self.how is How.FULL),
+            Source(right.columns, "right", right.unreadable, optional=self.how is not How.INNER),
         )
-        equal = frozenset(a.lower() for a, b in on or () if a.lower() == b.lower())
+        matched = {pair: _matched(pair, sides, self.how) for pair in on or ()}
         entries = self.select or self._all_columns(left, right, on, report)
-        scope = Scope(sides, equal)
+        scope = Scope(sides, {a.lower(): matched[a, b] for a, b in on or () if _same_name(a, b)})
         select = compute(entries, scope, report, self.name, "select") if entries else None
         if on is None or bound is None or not select or self.broken:
             return None
+        select = tuple(_one_side_is_there(computed, matched) for computed in select)
         columns = columns_of(select)
-        key = key_or(self.header, columns, report, _default_key(select, on))
+        times = (left.event_time_column, right.event_time_column)
+        key = key_or(self.header, columns, report, _default_key(select, matched, self.how))
         if key is None:
             return None
         return Join(
@@ -116,8 +140,9 @@ class JoinDraft(Headed):
             bound=bound,
             select=select,
             columns=columns,
-            event_time_column=_event_time(select, bound, left, right),
+            event_time_column=_event_time(select, bound, times, matched, self.how),
             key=key,
+            how=self.how,
         )
 
     def _pairs(
@@ -125,7 +150,8 @@ class JoinDraft(Headed):
     ) -> tuple[tuple[str, str], ...] | None:
         pairs: list[tuple[str, str]] = []
         for one, other in self.on:
-            a, b = self._on_column(left, one, report), self._on_column(right, other, report)
+            a = input_column(left, one, "on", report, self.name)
+            b = input_column(right, other, "on", report, self.name)
             if a is None or b is None:
                 continue
             if a.type != b.type and not (is_integral(a.type) and is_integral(b.type)):
@@ -143,19 +169,6 @@ class JoinDraft(Headed):
             else:
                 pairs.append((a.name, b.name))
         return tuple(pairs) if pairs and len(pairs) == len(self.on) else None
-
-    def _on_column(self, facts: StreamFacts, name: Text, report: Report) -> Column | None:
-        for column in facts.columns:
-            if column.name.lower() == name.value.lower():
-                return column
-        report.add(
-            f"on names {name.value}, which is no column of {facts.name}",
-            name.line,
-            box=self.name,
-            column=name.value,
-            choices=nearest_first(name.value, tuple(c.name for c in facts.columns)),
-        )
-        return None
 
     def _bound(
         self,
@@ -215,7 +228,10 @@ class JoinDraft(Headed):
         on: Sequence[tuple[str, str]] | None,
         report: Report,
     ) -> tuple[Entry, ...] | None:
-        """Every column of both sides, those of `on` once; two with one name need a `select`."""
+        """Every column of both sides, those of `on` once; two with one name need a `select`.
+
+        Those of `on` have the names of the left side.
+        """
         if on is None or self.select is not None or self.broken:
             return None
         refused = [refuse_unreadable(facts, self.header, report) for facts in (left, right)]
@@ -234,28 +250,75 @@ class JoinDraft(Headed):
                 hint=f"say what you want: select: {{{clashes[0]}: left.{clashes[0]}, …}}",
             )
             return None
-        wanted = [("left", name) for name in left_names] + [("right", n) for n in right_names]
-        return tuple(
-            Entry(Text(name, self.line), Text(f"{side}.{quoted(name)}", self.line))
-            for side, name in wanted
+        wanted = [(name, f"left.{sql_text.quoted(name)}") for name in left_names]
+        wanted += [(name, f"right.{sql_text.quoted(name)}") for name in right_names]
+        if self.how is How.FULL:
+            either = {
+                a: f"coalesce(left.{sql_text.quoted(a)}, right.{sql_text.quoted(b)})"
+                for a, b in reversed(on)
+            }
+            wanted = [(name, either.get(name, text)) for name, text in wanted]
+        return tuple(Entry(Text(name, self.line), Text(text, self.line)) for name, text in wanted)
+
+
+def _same_name(one: str, other: str) -> bool:
+    return one.lower() == other.lower()
+
+
+def _matched(pair: Pair, sides: Sequence[Source], how: How) -> Term:
+    """What the two columns of a pair of `on` are in every result: that of a side it has."""
+    present = Scope(tuple(replace(side, optional=False) for side in sides))
+    ours, theirs = (present.resolve((s.side, n)) for s, n in zip(sides, pair, strict=True))
+    if how is not How.FULL:
+        return ours
+    return replace(first_given((ours, theirs)), nullable=ours.nullable or theirs.nullable)
+
+
+def _one_side_is_there(computed: Computed, matched: Mapping[Pair, Term]) -> Computed:
+    """What an `on` column is is null only where that column is, though either side may lack."""
+    for term in matched.values():
+        if computed.expression.sql == term.sql:
+            return replace(
+                computed, expression=replace(computed.expression, nullable=term.nullable)
+            )
+    return computed
+
+
+def _default_key(
+    select: Sequence[Computed], matched: Mapping[Pair, Term], how: How
+) -> tuple[str, ...]:
+    names: list[str | None] = []
+    for (_, right), term in matched.items():
+        same = {term.sql} | (
+            {sql_text.column(ColumnRef(right, "right"))} if how is How.INNER else set()
         )
-
-
-def _default_key(select: Sequence[Computed], on: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    names = (passed_on(select, (ColumnRef(a, "left"), ColumnRef(b, "right"))) for a, b in on)
+        names.append(_repeating(select, same))
     return tuple(name for name in names if name is not None)
 
 
 def _event_time(
-    select: Sequence[Computed], bound: TimeBound, left: StreamFacts, right: StreamFacts
+    select: Sequence[Computed],
+    bound: TimeBound,
+    times: tuple[str | None, str | None],
+    matched: Mapping[Pair, Term],
+    how: How,
 ) -> str | None:
-    """The output column that is the later side's event time, where `bound` says which it is."""
-    later: list[ColumnRef] = []
-    if bound.lower_ms >= 0 and left.event_time_column is not None:
-        later.append(ColumnRef(left.event_time_column, "left"))
-    if bound.upper_ms <= 0 and right.event_time_column is not None:
-        later.append(ColumnRef(right.event_time_column, "right"))
-    return passed_on(select, later)
+    """The output column that is a result's event time, where bound and kind say which it is."""
+    left, right = times
+    later: set[str] = set()
+    if left is not None and right is not None and how is How.FULL:
+        same = matched.get((left, right)) if bound.lower_ms == bound.upper_ms == 0 else None
+        later |= {same.sql} if same else set()
+    if left is not None and how is not How.FULL and bound.lower_ms >= 0:
+        later.add(sql_text.column(ColumnRef(left, "left")))
+    if right is not None and how is How.INNER and bound.upper_ms <= 0:
+        later.add(sql_text.column(ColumnRef(right, "right")))
+    return _repeating(select, later)
+
+
+def _repeating(select: Sequence[Computed], sqls: AbstractSet[str]) -> str | None:
+    """The first output column that is just one of some columns."""
+    return next((c.name for c in select if c.expression.sql in sqls), None)
 
 
 def _read_on(fields: Fields) -> tuple[tuple[Text, Text], ...] | None:
@@ -280,6 +343,22 @@ def _read_on(fields: Fields) -> tuple[tuple[Text, Text], ...] | None:
     return tuple(pairs) or None
 
 
+def _read_how(fields: Fields) -> How | None:
+    text = fields.text("how")
+    if text is None:
+        return None if fields.has("how") else How.INNER
+    found = next((how for how in How if how.value == text.value), None)
+    if found is None:
+        swap = text.value == "right"
+        fields.problem(
+            f"there is no join with how: {text.value}",
+            text.line,
+            hint="write how: left, and let left and right change places" if swap else "",
+            choices=() if swap else nearest_first(text.value, tuple(how.value for how in How)),
+        )
+    return found
+
+
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
     """Take a join out of its YAML."""
     header = read_header(name, fields)
@@ -294,8 +373,11 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
     left, right = inner.text("left", required=True), inner.text("right", required=True)
     on = _read_on(inner)
     within = read_within(inner, defaults)
+    how = _read_how(inner)
     inner.finish()
     if left is None or right is None:
         return None
-    broken = select_broken or on is None or (inner.has("within") and within is None)
-    return JoinDraft(header, left, right, on or (), within, select or None, broken)
+    bad = select_broken or on is None or how is None or (inner.has("within") and within is None)
+    return JoinDraft(
+        header, left, right, on or (), within, select or None, how or How.INNER, broken=bad
+    )

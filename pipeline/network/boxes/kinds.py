@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pipeline.ids import BoxName
 from pipeline.network.boxes import (
     aggregate,
+    deduplicate,
     filter,  # noqa: A004 - a kind, not the built-in
     flat_map,
     join,
@@ -25,5 +26,6 @@ KINDS: Mapping[str, Callable[[BoxName, Fields, Defaults], Draft | None]] = {
     union.Union.kind: union.read,
     python.Python.kind: python.read,
     route.Route.kind: route.read,
+    deduplicate.Deduplicate.kind: deduplicate.read,
 }
 """The word in the document → how such a box is read."""

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from pipeline.network.model import Box
-from pipeline.planner.boxes import aggregate, flat_map, join, python, route, union
+from pipeline.planner.boxes import aggregate, deduplicate, flat_map, join, python, route, union
 from pipeline.planner.boxes import filter as filter_box
 from pipeline.planner.boxes import map as map_box
 from pipeline.planner.boxes.words import Facts, Words
@@ -15,6 +15,7 @@ KINDS: Mapping[str, Words[Any]] = MappingProxyType(
     {
         "aggregate": aggregate.WORDS,
         "branch": route.BRANCH_WORDS,
+        "deduplicate": deduplicate.WORDS,
         "filter": filter_box.WORDS,
         "flat_map": flat_map.WORDS,
         "join": join.WORDS,
@@ -39,7 +40,8 @@ def keeps(box: Box) -> str:
 
 def waits(box: Box) -> bool:
     """Whether a box has to know that nothing more will come."""
-    return KINDS[box.kind].waits
+    found = KINDS[box.kind].waits
+    return found if isinstance(found, bool) else found(box)
 
 
 def order(box: Box) -> str:
@@ -48,9 +50,19 @@ def order(box: Box) -> str:
 
 
 def passes_on(box: Box) -> Mapping[str, str]:
-    """Input column → output column that repeats it; empty for a stateful box."""
+    """Input column → output column that repeats it; empty for a box that makes new rows."""
     find = KINDS[box.kind].passes_on
     return {} if find is None else find(box)
+
+
+def hands_on(box: Box) -> bool:
+    """Whether each row of the box is made of one of its input, whose time and key it can have."""
+    return not box.stateful or KINDS[box.kind].passes_on is not None
+
+
+def keeps_key(box: Box) -> bool:
+    """Whether a row has the key that it had in the box's input."""
+    return hands_on(box) and not box.key
 
 
 def with_key(box: Box, key: tuple[str, ...]) -> Box:

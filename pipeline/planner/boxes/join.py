@@ -1,13 +1,21 @@
-"""What the planner says about an inner join of two streams."""
+"""What the planner says about a join of two streams."""
+
+from collections.abc import Mapping
 
 from pipeline import durations
-from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.boxes.join import How, Join, TimeBound
 from pipeline.planner.boxes.words import Facts, Words, computed_facts
+
+_HOW: Mapping[How, str] = {
+    How.LEFT: "left: left rows without a partner, too",
+    How.FULL: "full: rows of both sides without a partner, too",
+}
 
 
 def _facts(box: Join) -> Facts:
     on = ", ".join(f"left.{left} = right.{right}" for left, right in box.on)
-    return (("on", on), ("within", _bound(box.bound)), *computed_facts("select", box.select))
+    how = () if box.how is How.INNER else (("how", _HOW[box.how]),)
+    return (("on", on), ("within", _bound(box.bound)), *how, *computed_facts("select", box.select))
 
 
 def _bound(bound: TimeBound) -> str:
@@ -32,4 +40,9 @@ def _more(length_ms: int) -> str:
     return f" by {durations.format(length_ms)}" if length_ms else ""
 
 
-WORDS: Words[Join] = Words(facts=_facts, keeps=_keeps, order="", waits=False)
+def _waits(box: Join) -> bool:
+    """Whether it has rows that lack a partner for good."""
+    return box.how is not How.INNER
+
+
+WORDS: Words[Join] = Words(facts=_facts, keeps=_keeps, order="", waits=_waits)

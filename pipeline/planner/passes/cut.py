@@ -10,6 +10,8 @@ A query has at most one stateful box, since one event time steers all of it. So 
 - a box that passes on the key bytes of a derived stream reads that from a topic, where they are;
 - a flat_map ends a fragment: a record is refused as a whole, so its rows are records of their own,
   in a topic, before another box can refuse one of them;
+- a deduplication reads what a function makes from a topic: it reads all twice, and a function is
+  called once;
 - a box reads from a topic whatever has one, and computes the rest itself.
 
     moving ──┐                                  fragment tolls: tolls_windows, tolls
@@ -23,8 +25,11 @@ from dataclasses import replace
 from pipeline.ids import FragmentName, StreamName
 from pipeline.names import FragmentNames, derived_topic, stream_of_box
 from pipeline.network.avro_types import to_avro
+from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.flat_map import FlatMap
+from pipeline.network.boxes.python import Python
 from pipeline.network.model import Box, Network
+from pipeline.planner.boxes.catalogue import keeps_key
 from pipeline.planner.draft import Draft, outputs_of, readers_of
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
@@ -57,7 +62,12 @@ def cut(draft: Draft) -> Draft:
 
 def _ends(network: Network) -> frozenset[StreamName]:
     """The streams that get a topic."""
-    known = {*outputs_of(network), *_passed_keys(network), *_made_of_parts(network)}
+    known = {
+        *outputs_of(network),
+        *_passed_keys(network),
+        *_as_records(network),
+        *_made_of_parts(network),
+    }
     readers, ends = readers_of(network), set(known)
     for box in network.boxes:
         if box.stateful:
@@ -71,7 +81,7 @@ def _passed_keys(network: Network) -> frozenset[StreamName]:
     return frozenset(
         stream
         for box in network.boxes
-        if not box.stateful and not box.key
+        if keeps_key(box)
         for stream in box.inputs
         if keys.get(stream)
     )
@@ -80,6 +90,25 @@ def _passed_keys(network: Network) -> frozenset[StreamName]:
 def _made_of_parts(network: Network) -> Iterator[StreamName]:
     """The streams whose rows are parts of records."""
     return (stream_of_box(box.name) for box in network.boxes if isinstance(box, FlatMap))
+
+
+def _as_records(network: Network) -> frozenset[StreamName]:
+    """What a deduplication reads that a function makes."""
+    boxes = {stream_of_box(box.name): box for box in network.boxes}
+
+    def made(stream: StreamName) -> bool:
+        box = boxes.get(stream)
+        if box is None or box.stateful:
+            return False
+        return isinstance(box, Python) or any(map(made, box.inputs))
+
+    return frozenset(
+        stream
+        for box in network.boxes
+        if isinstance(box, Deduplicate)
+        for stream in box.inputs
+        if made(stream)
+    )
 
 
 def _end_of_chain(

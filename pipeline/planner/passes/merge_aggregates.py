@@ -27,7 +27,7 @@ from pipeline.ids import StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
@@ -65,7 +65,7 @@ def merge_aggregates(draft: Draft) -> Draft:
 def _find(network: Network) -> _Match | None:
     streams = network.by_name()
     for join in network.boxes:
-        if not isinstance(join, Join):
+        if not isinstance(join, Join) or join.how is not How.INNER:
             continue
         left, right = streams[join.left], streams[join.right]
         if not isinstance(left, Aggregate) or not isinstance(right, Aggregate) or left == right:

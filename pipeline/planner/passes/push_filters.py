@@ -11,7 +11,8 @@ becomes
 The box below takes the filter's name, so that whoever reads the filter goes on reading it. A filter
 moves below
 
-- a join, when it reads only columns that the join repeats from one side;
+- a join, when it reads only columns that the join repeats from one side, of which the join has no
+  row that lacks it;
 - an aggregate, when it reads only group columns that repeat a column of the input;
 - a map, when it reads only columns that the map repeats, and can go on moving from there.
 
@@ -20,6 +21,7 @@ a join it would be evaluated for rows that have no partner, and send them to the
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -27,7 +29,7 @@ from pipeline.ids import StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.model import Box, ColumnRef, Computed, Network
 from pipeline.planner.draft import (
@@ -40,6 +42,13 @@ from pipeline.planner.draft import (
 from pipeline.planner.rename import plain_column, rename
 
 Below = Join | Aggregate | Map
+
+_OPTIONAL: Mapping[How, AbstractSet[str]] = {
+    How.INNER: frozenset(),
+    How.LEFT: frozenset({"right"}),
+    How.FULL: frozenset({"left", "right"}),
+}
+"""The sides that a result may lack: without a row there, another result would take its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,9 @@ def _move(moved: Filter, below: Below) -> _Move | None:
             return None
         columns[column] = ColumnRef(original.name)
         ports.add(original.side)
-    return _Move(moved, below, ports.pop(), columns) if len(ports) == 1 else None
+    if len(ports) != 1 or (isinstance(below, Join) and ports & _OPTIONAL[below.how]):
+        return None
+    return _Move(moved, below, ports.pop(), columns)
 
 
 def _selected(below: Below) -> tuple[Computed, ...]:

@@ -16,7 +16,7 @@ of the key does not come through, only the input's key bytes can pass, and those
 
 from pipeline.names import stream_of_box
 from pipeline.network.model import Box
-from pipeline.planner.boxes.catalogue import passes_on, with_key
+from pipeline.planner.boxes.catalogue import keeps_key, passes_on, with_key
 from pipeline.planner.draft import Draft, key_columns
 
 
@@ -26,7 +26,7 @@ def settle_keys(draft: Draft) -> Draft:
     boxes: list[Box] = []
     for box in draft.network.boxes:
         settled = box
-        if not box.stateful and not box.key:
+        if keeps_key(box):
             names = passes_on(box)
             keys = {key_columns(streams[stream]) for stream in box.inputs}
             key = keys.pop()

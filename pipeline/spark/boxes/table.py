@@ -5,6 +5,7 @@ from typing import Any
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.join import Join
@@ -15,6 +16,7 @@ from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box
 from pipeline.spark.boxes import (
     aggregate,
+    deduplicate,
     filter,  # noqa: A004 - kinds are named so
     flat_map,
     join,
@@ -52,5 +54,7 @@ def lower_stateful(box: Box) -> LoweredBox:
             return aggregate.lower(box)
         case Join():
             return join.lower(box)
+        case Deduplicate():
+            return deduplicate.lower(box)
         case _:
             raise BrokenInvariantError(f"box {box.name} of kind {box.kind} is not stateful")

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from random import Random
 
 from tests.faults.case import Case, Fed
@@ -20,15 +20,21 @@ BOUND = "{before: 50ms, after: 150ms}"
 COLUMNS = Columns(("sensor", "one", "other"), ("one", "other"))
 
 
-def pairs(lefts: Iterable[Sent], rights: Iterable[Sent]) -> Iterator[tuple[Sent, Sent]]:
-    """The pairs of a sensor whose event times lie within the bound."""
-    waiting: defaultdict[str, list[Sent]] = defaultdict(list)
+def pairs(
+    lefts: Iterable[Sent],
+    rights: Iterable[Sent],
+    before_ms: int = BEFORE_MS,
+    after_ms: int = AFTER_MS,
+    on: Callable[[Sent], Hashable] = lambda record: text(record, "sensor"),
+) -> Iterator[tuple[Sent, Sent]]:
+    """The pairs of one key, a sensor unless said otherwise, with event times within the bound."""
+    waiting: defaultdict[Hashable, list[Sent]] = defaultdict(list)
     for record in sorted(rights, key=_at):
-        waiting[text(record, "sensor")].append(record)
+        waiting[on(record)].append(record)
     for left in lefts:
-        others = waiting.get(text(left, "sensor"), [])
-        first = bisect_left(others, _at(left) - AFTER_MS, key=_at)
-        last = bisect_right(others, _at(left) + BEFORE_MS, key=_at)
+        others = waiting.get(on(left), [])
+        first = bisect_left(others, _at(left) - after_ms, key=_at)
+        last = bisect_right(others, _at(left) + before_ms, key=_at)
         for right in others[first:last]:
             yield left, right
 

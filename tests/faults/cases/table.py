@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from tests.faults.case import Case
 from tests.faults.cases.aggregates import AGGREGATES
 from tests.faults.cases.chain import CHAIN
+from tests.faults.cases.deduplicate import DEDUPLICATE
 from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
 from tests.faults.cases.join import JOIN
+from tests.faults.cases.outer_join import OUTER_JOIN
 from tests.faults.cases.python import PYTHON
 from tests.faults.cases.route import ROUTE
 from tests.faults.cases.sessions import SESSIONS
@@ -33,6 +35,8 @@ CASES: Mapping[str, Case] = {
         SLIDING,
         SESSIONS,
         JOIN,
+        OUTER_JOIN,
+        DEDUPLICATE,
         UNION,
         UNION_WINDOW,
         CHAIN,

@@ -155,3 +155,87 @@ def test_a_backlog_of_many_batches_loses_nothing(medusa: Installation) -> None:
         stream.send(readings(partition, start_ms, end_ms, step_ms))
     resume(network, None, catalog)
     stream.await_results(end_ms - WINDOW_MS)
+
+
+PARTNERS = """
+network: partners
+streams:
+  lefts: {topic: partners-l, schema: side.avsc, event_time: at, lateness: 5s, partitions: 2}
+  rights: {topic: partners-r, schema: side.avsc, event_time: at, lateness: 5s, partitions: 1}
+boxes:
+  once: {deduplicate: lefts, by: [sensor, value], within: 1s}
+  either:
+    join: {left: lefts, right: rights, on: [sensor], within: {after: 1s}, how: full}
+    select: {sensor: sensor, one: left.n, other: right.n}
+outputs: {once: {topic: partners-once}, either: {topic: partners-either}}
+"""
+SIDE = {
+    **READING,
+    "name": "Side",
+    "fields": [
+        {"name": "sensor", "type": ["null", "string"]},
+        {"name": "n", "type": "int"},
+        *READING["fields"][1:],
+    ],
+}
+LEFTS = (
+    # partition, sensor, value, ms; in the order of arrival, and so of `n`
+    (0, "ash", 1, 1_000),
+    (0, "ash", 1, 0),
+    (0, "ash", 1, 2_001),
+    (1, "birch", 2, 500),
+    (0, "birch", 2, 500),
+    (0, None, 3, 0),
+    (0, None, 3, 1),
+)
+RIGHTS = ((0, "ash", 1, 0), (0, "cedar", 1, 7), (0, None, 1, 0))
+
+
+def test_rows_wait_until_no_partner_and_no_earlier_one_can_come(medusa: Installation) -> None:
+    """The first of equal rows by event time and position; nulls are equal to nothing."""
+    medusa.deploy(PARTNERS, {"side.avsc": SIDE})
+    for box in ("once", "either"):
+        medusa.await_state("partners", box, LaneState.RUNNING)
+    start = int(time.time()) * 1000 - MINUTE_MS
+
+    def send(side: str, n: int, row: tuple[int, str | None, int, int]) -> None:
+        partition, sensor, value, after = row
+        fields = {"sensor": sensor, "n": n, "value": value, "at": start + after}
+        topic = f"partners-{side}"
+        data = medusa.encoded(f"{topic}-value", SIDE, fields)
+        medusa.send(topic, data, key=f"key {n}".encode(), partition=partition)
+
+    for side, given in (("l", LEFTS), ("r", RIGHTS)):
+        for n, row in enumerate(given):
+            send(side, n, row)
+            medusa.producer.flush(10)
+    for side, partitions in (("l", 2), ("r", 1)):
+        for partition in range(partitions):
+            send(side, 100 + partition, (partition, f"end of {side}", 0, 30_000))
+    medusa.producer.flush(10)
+    for box in ("once", "either"):
+
+        def complete(box: str = box) -> bool:
+            status = medusa.status("partners", box)
+            return status is not None and (status.boundary_ms or 0) >= start + 20_000
+
+        medusa.wait_for(complete, f"{box} is complete", within_s=WITHIN_S)
+    records = medusa.records("partners-once")
+    rows = medusa.decode([record.value for record in records])
+    kept = (1, 2, 4, 5, 6)
+    assert sorted(row["n"] for row in rows) == [*kept]
+    assert {record.key for record in records} == {f"key {n}".encode() for n in kept}
+    found = Counter((r["sensor"], r["one"], r["other"]) for r in medusa.decoded("partners-either"))
+    assert found == Counter(
+        [
+            ("ash", 0, 0),
+            ("ash", 1, 0),
+            ("ash", 2, None),
+            ("birch", 3, None),
+            ("birch", 4, None),
+            (None, 5, None),
+            (None, 6, None),
+            ("cedar", None, 1),
+            (None, None, 2),
+        ]
+    )

@@ -12,6 +12,7 @@ from pipeline.boundaries.promise import watermark_for
 from pipeline.boundaries.release import (
     CLOCK_PACE_MS,
     JOIN_PACE_MS,
+    JOIN_STEP_MIN_MS,
     SESSION_PACE_MS,
     STATELESS_PACE_MS,
     STEP_MAX_MS,
@@ -160,6 +161,28 @@ def test_a_step_of_sessions_begins_at_64_gaps_and_never_spans_less_than_one() ->
     assert steps == [320, 160, 80, 40, 20, 10, 5, 5]
 
 
+def test_a_join_that_lets_rows_go_begins_with_its_span() -> None:
+    """At most as many rows go at once as its state holds anyway."""
+    assert begin(Joined(60_000, behind_ms=1), FRESH).step_ms == 60_000
+    assert begin(Joined(0, behind_ms=1), FRESH).step_ms == JOIN_STEP_MIN_MS
+
+
+def test_rows_that_a_join_lets_go_shrink_its_step() -> None:
+    """As far as there are more than it read, which may all have been pairs; down to a second."""
+    shape = Joined(60_000, behind_ms=60_001)
+    release = begin(shape, shown(shape, 5_000))
+    for _ in range(9):
+        release, sent = ask(shape, release, 10**9)
+        assert sent is not None
+        read = took_effect(shape, release, shown(shape, sent), STEP_ROWS + 8, offsets=8)
+        assert read.step_ms >= release.step_ms
+        release = took_effect(shape, release, shown(shape, sent), STEP_ROWS + 9, offsets=8)
+        assert release.step_ms < read.step_ms
+        if release.step_ms == JOIN_STEP_MIN_MS:
+            break
+    assert release.step_ms == JOIN_STEP_MIN_MS
+
+
 def test_a_stateless_lane_has_no_steps() -> None:
     """Nothing in it can pile up."""
     assert ask(Stateless(), begin(Stateless(), shown(Stateless(), 5)), 10**15)[1] == 10**15
@@ -188,7 +211,17 @@ def test_advances_are_paced(
 
 
 @given(
-    st.sampled_from([MINUTE, JOIN, Stateless(), Windowed(TumblingWindow(7, 3)), SLIDING, VISITS]),
+    st.sampled_from(
+        [
+            MINUTE,
+            JOIN,
+            Joined(10, 11),
+            Stateless(),
+            Windowed(TumblingWindow(7, 3)),
+            SLIDING,
+            VISITS,
+        ]
+    ),
     st.lists(
         st.tuples(st.integers(1, 10**7), st.integers(0, 2_000), st.booleans(), st.booleans()),
         max_size=60,

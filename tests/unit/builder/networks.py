@@ -100,7 +100,9 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
 
 def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
     source = draw(st.sampled_from(known))
-    kinds = (_filter, _map, _flat_map, _aggregate, _join, _union, _route, _python)
+    kinds = (
+        _filter, _map, _flat_map, _aggregate, _join, _union, _route, _python, _deduplicate
+    )  # fmt: skip
     kind = draw(st.sampled_from(kinds))
     return kind(draw, name, source, known)
 
@@ -168,6 +170,7 @@ def _join(draw: st.DrawFn, name: str, left: Known, known: list[Known]) -> Known:
         right.stream,
         on=[column] if column == other and draw(st.booleans()) else {column: other},
         within=draw(bounds),
+        how=draw(st.sampled_from((None, "inner", "left", "full"))),
         select={"j_left": f"left.{column}", "j_right": f"right.{other}"},
         key=_key(draw, columns),
         dead_letters=draw(limits),
@@ -231,6 +234,19 @@ def _route(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Kn
         dead_letters=draw(limits),
     )
     return Known(made[draw(st.sampled_from(sorted(made)))], source.columns)
+
+
+def _deduplicate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    by = draw(st.lists(st.sampled_from(sorted(source.columns)), min_size=1, unique=True))
+    box = boxes.deduplicate(
+        name,
+        source.stream,
+        by=by,
+        within=draw(lengths),
+        key=_key(draw, source.columns),
+        dead_letters=draw(limits),
+    )
+    return Known(box, source.columns)
 
 
 def _key(draw: st.DrawFn, columns: dict[str, str]) -> list[str] | None:

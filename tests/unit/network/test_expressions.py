@@ -325,7 +325,7 @@ def test_both_sides_of_a_join() -> None:
     right = Source(
         (Column("a", Scalar.INT, nullable=False), Column("k", Scalar.INT, nullable=False)), "right"
     )
-    scope = Scope((left, right), frozenset({"k"}))
+    scope = Scope((left, right), {"k": Scope((left,)).resolve(("k",))})
     assert good("left.a + RIGHT.a", scope).sql == "try_add(`left`.`a`, `right`.`a`)"
     assert good("k", scope).sql == "`left`.`k`"
     (fault,) = faults("a", scope)

@@ -5,16 +5,17 @@ Only for the expressions that `networks.py` and `generated.py` write: columns, `
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
-from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.route import BRANCH, Branch, Route
@@ -57,7 +58,7 @@ def run(boxes: Iterable[Box], rows: Mapping[str, list[Row]]) -> dict[str, list[R
 def _keyed(box: Box, row: Row) -> Row:
     """The row with the box's key; without one a stateless box keeps what its input had."""
     if not box.key:
-        return replace(row, key=None) if box.stateful else row
+        return row if isinstance(box, Deduplicate) or not box.stateful else replace(row, key=None)
     return replace(row, key=tuple(row.values[name] for name in box.key))
 
 
@@ -169,23 +170,49 @@ def _aggregation(aggregation: Aggregation, rows: list[Placed]) -> Value:
 
 
 def _join(box: Join, streams: Streams) -> Iterator[Row]:
-    for one in streams[box.left]:
-        for other in streams[box.right]:
-            pairs = [(one.values[ours], other.values[theirs]) for ours, theirs in box.on]
-            if any(ours is None or ours != theirs for ours, theirs in pairs):
-                continue
-            if not box.bound.lower_ms <= one.at - other.at <= box.bound.upper_ms:
-                continue
-            new = {
-                c.name: value_of(c.expression, left=one.values, right=other.values)
-                for c in box.select
-            }
-            yield Row(max(one.at, other.at), new)
+    left, right = streams[box.left], streams[box.right]
+    found = [(one, other) for one in left for other in right if _are_pair(box, one, other)]
+    results: list[tuple[Row | None, Row | None]] = [*found]
+    if box.how is not How.INNER:
+        results += [(one, None) for one in left if not any(one is pair[0] for pair in found)]
+    if box.how is How.FULL:
+        results += [(None, other) for other in right if not any(other is p[1] for p in found)]
+    for pair in results:
+        sides = dict(zip(("left", "right"), (_values(row) for row in pair), strict=True))
+        new = {c.name: value_of(c.expression, **sides) for c in box.select}
+        yield Row(max(row.at for row in pair if row is not None), new)
+
+
+def _are_pair(box: Join, one: Row, other: Row) -> bool:
+    columns = [(one.values[ours], other.values[theirs]) for ours, theirs in box.on]
+    if any(ours is None or ours != theirs for ours, theirs in columns):
+        return False
+    return box.bound.lower_ms <= one.at - other.at <= box.bound.upper_ms
+
+
+def _values(row: Row | None) -> Mapping[str, Value]:
+    """The columns of a side, all null where it is missing."""
+    return defaultdict(lambda: None) if row is None else row.values
+
+
+def _deduplicate(box: Deduplicate, streams: Streams) -> Iterator[Row]:
+    """One after the other; what a row says stands for its position, which a plan may change."""
+    last: dict[tuple[Value, ...], int] = {}
+    for row in sorted(streams[box.input], key=_in_order):
+        key = tuple(row.values[name] for name in box.by)
+        if key not in last or None in key or row.at - last[key] > box.within_ms:
+            yield row
+        last[key] = row.at
+
+
+def _in_order(row: Row) -> tuple[int, str, str]:
+    return row.at, repr(sorted(row.values.items())), repr(row.key)
 
 
 _KINDS: Mapping[str, Callable[[Any, Streams], Iterator[Row]]] = {
     "aggregate": _aggregate,
     "branch": _branch,
+    "deduplicate": _deduplicate,
     "filter": _filter,
     "flat_map": _flat_map,
     "join": _join,

@@ -1,9 +1,12 @@
 """Networks of any shape, and rows for them, made by hypothesis."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.deduplicate import Deduplicate
+from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.route import Route
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
@@ -14,6 +17,7 @@ from tests.unit.planner.evaluate import Row
 from tests.unit.planner.networks import (
     aggregated,
     column,
+    deduplicated,
     expression,
     external,
     filtered,
@@ -35,10 +39,13 @@ ALL_WINDOWS: tuple[Window | SessionWindow, ...] = (
 WINDOWS = st.sampled_from(ALL_WINDOWS)
 FUNCTIONS = ("sum", "count", "max", "first", "last", "stddev_pop")
 KINDS = (
-    "filter", "filter", "map", "aggregate", "join", "twins", "union", "python", "flat_map", "route"
+    "filter", "filter", "map", "aggregate", "join", "twins", "union", "python", "flat_map", "route",
+    "deduplicate",
 )  # fmt: skip
 ARRAY = ArrayType(Scalar.LONG, element_nullable=True)
 SOURCE = external("s0", column("a"), column("b"), column("xs", ARRAY))
+
+HOWS = st.sampled_from(How)
 
 Stream = ExternalStream | Box
 
@@ -104,6 +111,8 @@ def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -
             boxes = _route(draw, name, source)
         case "python":
             boxes = [python(name, source)]
+        case "deduplicate":
+            boxes = [_deduplicate(draw, name, source)]
         case _:
             boxes = [_join(draw, name, source, draw(recent))]
     return boxes
@@ -134,6 +143,12 @@ def _route(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
         to[f"{name}_to{i}"] = where
     route, branches = routed(name, source, to, draw(st.sampled_from((None, f"{name}_rest"))))
     return [route, *branches]
+
+
+def _deduplicate(draw: st.DrawFn, name: str, source: Stream) -> Deduplicate:
+    names = st.sampled_from([column.name for column in source.columns])
+    by = draw(st.lists(names, min_size=1, max_size=2, unique=True))
+    return deduplicated(name, source, tuple(by), draw(st.sampled_from((0, 3, 20))))
 
 
 def _column(draw: st.DrawFn, source: Stream) -> str:
@@ -173,7 +188,8 @@ def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
         "end": "`right`.`window_end`",
     }
     left, right = sides
-    return [left, right, joined(name, left, right, tuple(pairs), select, bound)]
+    join = joined(name, left, right, tuple(pairs), select, bound)
+    return [left, right, replace(join, how=draw(HOWS))]
 
 
 def _join(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> Join:
@@ -182,4 +198,5 @@ def _join(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> Join:
         f"j{i}": f"`{side}`.`{_column(draw, stream)}`"
         for i, (side, stream) in enumerate((("left", left), ("right", right)))
     }
-    return joined(name, left, right, on, select, draw(st.sampled_from(((0, 0), (-5, 15)))))
+    bound = draw(st.sampled_from(((0, 0), (-5, 15))))
+    return replace(joined(name, left, right, on, select, bound), how=draw(HOWS))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.join import Join, TimeBound
@@ -207,6 +208,22 @@ def joined(
         tuple(Computed(new, expression(sql)) for new, sql in select.items()),
         tuple(map(column, select)),
         None,
+    )
+
+
+def deduplicated(
+    name: str, source: ExternalStream | Box, by: tuple[str, ...], within_ms: int
+) -> Deduplicate:
+    """A deduplication of a stream."""
+    time = "at" if isinstance(source, ExternalStream) else source.event_time_column
+    return Deduplicate(
+        BoxName(name),
+        StreamName(source.name),
+        by,
+        within_ms,
+        source.columns,
+        time,
+        () if isinstance(source, ExternalStream) else source.key,
     )
 
 

@@ -12,7 +12,16 @@ from pipeline.network.types import Columns
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from tests.unit.planner.networks import OWNER, column, external, filtered, joined, network, python
+from tests.unit.planner.networks import (
+    OWNER,
+    column,
+    deduplicated,
+    external,
+    filtered,
+    joined,
+    network,
+    python,
+)
 
 SOURCE = external("s", column("a"))
 KEPT = filtered("kept", SOURCE, "`a` > 1")
@@ -70,14 +79,16 @@ def test_what_decides_nothing_keeps_the_digest(other: Network) -> None:
     assert fragment_digest(_fragment(other)) == fragment_digest(_fragment(BASE))
 
 
-def test_ids_belong_to_the_state_of_a_join_alone() -> None:
-    """Rows that wait for a partner keep theirs; a fragment without state, or a window, has none."""
+def test_ids_belong_to_a_state_of_rows_alone() -> None:
+    """Rows that wait keep theirs; a fragment without state, or a window, has none."""
     kept = _corrected(BASE)
     assert fragment_digest(_fragment(kept)) != fragment_digest(_fragment(BASE))
     assert state_digest(_fragment(kept)) == state_digest(_fragment(BASE))
     pairs = joined("pairs", SOURCE, SOURCE, (("a", "a"),), {"a": "`left`.`a`"})
-    base = network((SOURCE,), (pairs,), ("pairs",))
-    assert state_digest(_fragment(_corrected(base))) != state_digest(_fragment(base))
+    once = deduplicated("pairs", SOURCE, ("a",), 5)
+    for box in (pairs, once):
+        base = network((SOURCE,), (box,), ("pairs",))
+        assert state_digest(_fragment(_corrected(base))) != state_digest(_fragment(base))
 
 
 def _calling(**changes: object) -> Fragment:

@@ -11,7 +11,16 @@ from pipeline.network.model import Network, Output
 from pipeline.planner.plan import DerivedStream, Plan
 from pipeline.planner.planner import plan
 from tests.unit.planner.generated import networks
-from tests.unit.planner.networks import OWNER, external, filtered, network, tolls
+from tests.unit.planner.networks import (
+    OWNER,
+    column,
+    deduplicated,
+    external,
+    filtered,
+    network,
+    python,
+    tolls,
+)
 
 
 def _boxes(made: Plan) -> dict[str, list[str]]:
@@ -61,6 +70,16 @@ def test_shared_filter_is_copied_and_output_filter_is_read() -> None:
     assert _boxes(copied) == {"one": ["shared", "one"], "two": ["shared", "two"]}
     read = plan(network((source,), (shared, one, two), ("shared",)), OWNER)
     assert _boxes(read) == {"shared": ["shared"], "one": ["one"], "two": ["two"]}
+
+
+def test_a_function_is_called_once_for_a_deduplication() -> None:
+    """Which reads everything twice: what the function makes has a topic."""
+    source = external("s", column("a"))
+    made = python("made", source)
+    few = filtered("few", made, "`twice` > 1")
+    once = deduplicated("once", few, ("twice",), 5)
+    planned = plan(network((source,), (made, few, once), ("once",)), OWNER)
+    assert _boxes(planned) == {"few": ["made", "few"], "once": ["once"]}
 
 
 def test_unread_stream_is_left_out() -> None:

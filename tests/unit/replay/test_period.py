@@ -46,6 +46,12 @@ def test_pairs_are_made_of_rows_that_lie_a_span_before_them() -> None:
     assert found(JOIN, 15, 20, 100) == Period(Millis(15), Millis(20), Millis(11), Millis(20))
 
 
+def test_rows_without_a_partner_had_none_for_as_long_as_they_waited() -> None:
+    """What came behind the last result counts too, where it may be a partner."""
+    join = Joined(span_ms=4, behind_ms=3)
+    assert found(join, 15, 20, 100) == Period(Millis(15), Millis(20), Millis(11), Millis(23))
+
+
 @pytest.mark.parametrize("shape", [TEN, VISITS, JOIN], ids=["windows", "sessions", "join"])
 @pytest.mark.parametrize(("until", "boundary"), [(None, None), (None, 9), (30, 25)])
 def test_what_is_not_complete_yet_is_refused(

@@ -19,6 +19,7 @@ from pipeline.spark.boxes.percentiles import approximate
 from pipeline.spark.lower import lower, with_decoded_mark
 from pipeline.spark.lowered import (
     DECODED_MARK,
+    DeduplicateCore,
     JoinCore,
     Keep,
     Project,
@@ -31,6 +32,7 @@ from tests.unit.planner.networks import (
     OWNER,
     aggregated,
     column,
+    deduplicated,
     expression,
     external,
     filtered,
@@ -134,6 +136,18 @@ def test_a_union_before_one_side_of_a_join_leaves_the_other_alone() -> None:
     assert [type(step) for step in first.steps] == [Project, Keep]
     assert [type(step) for step in second.steps] == [Keep, Project, Keep]
     assert lowered.twin(lowered.paths[-1]) == ""
+
+
+def test_a_deduplication_reads_each_of_its_paths_twice() -> None:
+    """Once as the rows, once as what lies before them; of a bad record one path tells."""
+    few = filtered("few", CARS, "`car` > 1")
+    both = united("both", CARS, few)
+    planned = _planned(few, both, deduplicated("once", both, ("car",), 5))
+    lowered = lower(planned, surroundings(planned))
+    assert lowered.core == DeduplicateCore(("car",), 5)
+    assert lowered.keeps_key
+    assert [path.name for path in lowered.paths] == ["only.1", "only.2"]
+    assert lowered.leaves == ("cars",) * 4
 
 
 def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:

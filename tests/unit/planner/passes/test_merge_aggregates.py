@@ -5,6 +5,7 @@ import pytest
 
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
+from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Box, Network
@@ -135,6 +136,16 @@ def test_window_may_be_matched_by_the_bound_alone() -> None:
 )
 def test_what_means_something_else_is_left_alone(wanted: Network) -> None:
     """Other windows, other groups or another pairing are no reason to merge."""
+    assert _merged(wanted) == wanted
+
+
+@pytest.mark.parametrize("how", [How.LEFT, How.FULL])
+def test_a_join_with_rows_that_have_no_partner_is_left_alone(how: How) -> None:
+    """The aggregates differ in what they leave out: a group of nulls is in neither pair."""
+    twins = _twins()
+    *others, join = twins.boxes
+    assert isinstance(join, Join)
+    wanted = replace(twins, boxes=(*others, replace(join, how=how)))
     assert _merged(wanted) == wanted
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.join import How, Join
 from pipeline.network.model import Box, Network
 from pipeline.planner.draft import Draft
 from pipeline.planner.passes.push_filters import push_filters
@@ -60,6 +60,26 @@ def test_filter_of_computed_or_mixed_columns_stays(where: str) -> None:
     """Only columns that are repeated from one and the same side can be filtered there."""
     boxes = (PAIRS, filtered("few", PAIRS, where))
     assert _pushed(*boxes).boxes == boxes
+
+
+@pytest.mark.parametrize(
+    ("how", "where", "moves"),
+    [
+        (How.LEFT, "`a` > 1", True),
+        (How.LEFT, "`c` > 1", False),
+        (How.FULL, "`a` > 1", False),
+        (How.FULL, "`c` > 1", False),
+    ],
+)
+def test_a_filter_of_a_side_that_may_be_missing_stays(
+    how: How,
+    where: str,
+    moves: bool,  # noqa: FBT001 - a case of the table
+) -> None:
+    """Below the join it would make rows without a partner of what it takes away."""
+    join = replace(PAIRS, how=how)
+    boxes = (join, filtered("few", join, where))
+    assert (_pushed(*boxes).boxes != boxes) == moves
 
 
 def test_filter_stays_where_others_see_the_join() -> None:

@@ -7,6 +7,7 @@ from tests.unit.planner.networks import (
     OWNER,
     aggregated,
     column,
+    deduplicated,
     external,
     filtered,
     mapped,
@@ -50,6 +51,15 @@ def test_key_bytes_of_a_source_pass() -> None:
     (fragment,) = plan(_network(few, renamed), OWNER).fragments
     assert fragment.output.key == ()
     assert fragment.output.key_schema_json is None
+
+
+def test_a_deduplication_has_the_key_of_its_input() -> None:
+    """Its rows are the input's, though it keeps state."""
+    once = _keyless(deduplicated("once", SUMS, ("g",), 5))
+    settled = settle_keys(Draft(OWNER, _network(SUMS, once))).network
+    assert settled.boxes[1].key == ("g",)
+    (fragment,) = plan(_network(deduplicated("once", SOURCE, ("a",), 5)), OWNER).fragments
+    assert fragment.output.key == ()
 
 
 def test_a_union_has_the_key_that_all_its_inputs_have() -> None:

@@ -1,0 +1,29 @@
+"""deduplicate: drops a row if another one with the same key lies shortly before it."""
+
+from collections.abc import Sequence
+
+from pipeline.builder.options import Duration, Limit
+from pipeline.builder.streams import Box, Stream, add_box
+
+
+def deduplicate(
+    name: str,
+    stream: Stream,
+    *,
+    by: Sequence[str],
+    within: Duration,
+    key: Sequence[str] | None = None,
+    dead_letters: Limit | None = None,
+) -> Box:
+    """Drop a row if another one that is equal in some columns lies shortly before it.
+
+    Args:
+        name: the box's name.
+        stream: what it reads.
+        by: the columns of `stream` that make two rows the same.
+        within: how far before it, in event time, the other row may lie.
+        key: the columns that make the Kafka key of its output; the input's, if left out.
+        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+    """
+    content = {"deduplicate": stream, "by": by, "within": within}
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

@@ -1,0 +1,109 @@
+"""deduplicate: drops a row if another one with the same key lies shortly before it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.ids import BoxName, StreamName
+from pipeline.network.boxes.common import (
+    Defaults,
+    Entry,
+    OneInput,
+    StreamFacts,
+    input_column,
+    key_or,
+    read_header,
+    refuse_unreadable,
+    window_size,
+)
+from pipeline.network.coercion import is_orderable
+from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.types import Column, Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicate:
+    """`{deduplicate: STREAM, by: [COLUMN, …], within: DURATION}`; all columns and the key pass.
+
+    A row is dropped if another one that is equal in the columns `by` lies before it, by event time
+    and then by position, and at most `within_ms` of event time away, whether that one is dropped
+    itself or not. A null is equal to nothing.
+    """
+
+    name: BoxName
+    input: StreamName
+    by: tuple[str, ...]
+    within_ms: int
+    columns: Columns
+    event_time_column: str | None
+    key: tuple[str, ...] = ()
+
+    kind = "deduplicate"
+    stateful = True
+
+    @property
+    def inputs(self) -> tuple[StreamName, ...]:
+        """The one stream it reads."""
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class DeduplicateDraft(OneInput):
+    """A box as written."""
+
+    by: tuple[Text, ...]
+    within_ms: int
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """It has no expressions."""
+        return ()
+
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Deduplicate | None:
+        """Find the columns; columns, event time and key are the input's."""
+        (facts,) = inputs
+        by = [self._column(facts, text, report) for text in self.by]
+        key = key_or(self.header, facts.columns, report, ())
+        if refuse_unreadable(facts, self.header, report) or key is None:
+            return None
+        names = tuple(column.name for column in by if column is not None)
+        if len(names) < len(self.by):
+            return None
+        return Deduplicate(
+            name=self.name,
+            input=facts.name,
+            by=tuple(dict.fromkeys(names)),
+            within_ms=self.within_ms,
+            columns=facts.columns,
+            event_time_column=facts.event_time_column,
+            key=key,
+        )
+
+    def _column(self, facts: StreamFacts, name: Text, report: Report) -> Column | None:
+        column = input_column(facts, name, "by", report, self.name)
+        if column is None or is_orderable(column.type):
+            return column
+        message = f"by names {column.name}, but values of type {column.type} cannot be compared"
+        report.add(message, name.line, box=self.name, column=column.name)
+        return None
+
+
+def read(name: BoxName, fields: Fields, defaults: Defaults) -> DeduplicateDraft | None:
+    """Take the box out of its YAML."""
+    header = read_header(name, fields)
+    stream = fields.text(Deduplicate.kind, required=True)
+    by = fields.texts("by")
+    if by is None and not fields.has("by"):
+        fields.required("by")
+    elif by == ():
+        fields.problem(f"by of {fields.what} names no column", fields.line_of("by"))
+    within = fields.text("within")
+    if within is None and not fields.has("within"):
+        fields.problem(
+            f"{fields.what} needs within: for how long repeats of a row are dropped",
+            fields.line,
+            hint="write within: 10m; keys are kept for so long",
+        )
+    within_ms = window_size(fields, within, defaults, low=0)
+    if stream is None or not by or within_ms is None:
+        return None
+    return DeduplicateDraft(header, stream, by, within_ms)

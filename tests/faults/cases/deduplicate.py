@@ -1,0 +1,59 @@
+"""Deduplication: the first of each run of readings of one kind."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+
+from tests.faults.case import Case, Fed
+from tests.faults.cases.outer_join import kind
+from tests.faults.cases.readings import declared, recipe, stream
+from tests.faults.cases.stateless import number
+from tests.faults.history import Expected, Fate
+from tests.faults.letters import Accepted
+from tests.faults.traffic import closing, mixed
+from tests.faults.values import Columns
+
+READ = recipe()
+WITHIN_MS = 1_000
+"""About as far as readings of a kind lie apart: many repeat another one, and many do not."""
+
+
+def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    """In the order of event time, then of positions; event time never passes what only closes."""
+    records = [r for r in accepted.of("once", "readings") if r.fate is not Fate.CLOSING]
+    last: dict[tuple[str, int], int] = {}
+    rows = []
+    for record in sorted(records, key=lambda r: (number(r, "at"), r.place)):
+        at_ms, before = number(record, "at"), last.get(kind(record))
+        if before is None or at_ms - before > WITHIN_MS:
+            row = (*kind(record), number(record, "number"), at_ms)
+            rows.append(Expected(row, at_ms, (record.place,)))
+        last[kind(record)] = at_ms
+    return {"once": rows}
+
+
+def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
+    return mixed(random, start_ms, (READ,))
+
+
+def _close(at_ms: int) -> Iterator[Fed]:
+    return closing(READ, at_ms)
+
+
+DEDUPLICATE = Case(
+    name="deduplicate",
+    document=(
+        "network: {name}\n"
+        + declared("readings")
+        + "boxes:\n"
+        + "  kinds:\n"
+        + "    map: readings\n"
+        + "    select: {sensor: sensor, kind: value % 20, number: number, at: at}\n"
+        + "  once: {deduplicate: kinds, by: [sensor, kind], within: 1s}\n"
+        + "outputs: {once: {topic: {name}-once, partitions: 2}}\n"
+    ),
+    streams=(stream(),),
+    feed=_feed,
+    close=_close,
+    reference=_reference,
+    columns={"once": Columns(("sensor", "kind", "number", "at"), ("number",))},
+)

@@ -1,0 +1,70 @@
+"""A full join: the pairs, and what has no partner on the other side."""
+
+from collections.abc import Iterable, Mapping
+
+from tests.faults.case import Case
+from tests.faults.cases.join import close, event_ms, feed, pairs
+from tests.faults.cases.readings import declared, stream
+from tests.faults.cases.stateless import number, text
+from tests.faults.history import Expected, Fate, Row, Sent
+from tests.faults.letters import Accepted
+from tests.faults.values import Columns
+
+BEFORE_MS, AFTER_MS = 200, 600
+BOUND = "{before: 200ms, after: 600ms}"
+KINDS = 20
+"""So many kinds of readings has a sensor: about half of them meet no other one within the bound."""
+
+
+def kind(record: Sent) -> tuple[str, int]:
+    """Of which kind a reading is."""
+    return text(record, "sensor"), number(record, "value") % KINDS
+
+
+def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    lefts, rights = (_of(accepted, side) for side in ("left", "right"))
+    found = list(pairs(lefts, rights, BEFORE_MS, AFTER_MS, kind))
+    paired = {record.place for pair in found for record in pair}
+    rows = [
+        Expected(
+            (*kind(left), number(left, "number"), number(right, "number")),
+            event_ms((left, right)),
+            (left.place, right.place),
+        )
+        for left, right in found
+    ]
+    alone: list[tuple[Sent, Row]] = [(left, (number(left, "number"), None)) for left in lefts]
+    alone += [(right, (None, number(right, "number"))) for right in rights]
+    rows += [
+        Expected((*kind(record), *numbers), number(record, "at"), (record.place,))
+        for record, numbers in alone
+        if record.place not in paired
+    ]
+    return {"either": rows}
+
+
+def _of(accepted: Accepted, side: str) -> list[Sent]:
+    """What was taken in; what only closes waits for a partner for ever."""
+    found = accepted.of("either", f"{side}s", side)
+    return [record for record in found if record.fate is not Fate.CLOSING]
+
+
+OUTER_JOIN = Case(
+    name="outer_join",
+    document=(
+        "network: {name}\n"
+        + declared("lefts", "rights")
+        + "boxes:\n"
+        + "  one: {map: lefts, select: {sensor: sensor, kind: value % 20, number: number}}\n"
+        + "  other: {map: rights, select: {sensor: sensor, kind: value % 20, number: number}}\n"
+        + "  either:\n"
+        + f"    join: {{left: one, right: other, on: [sensor, kind], within: {BOUND}, how: full}}\n"
+        + "    select: {sensor: sensor, kind: kind, one: left.number, other: right.number}\n"
+        + "outputs: {either: {topic: {name}-either, partitions: 2}}\n"
+    ),
+    streams=(stream("lefts"), stream("rights")),
+    feed=feed,
+    close=close,
+    reference=_reference,
+    columns={"either": Columns(("sensor", "kind", "one", "other"), ("one", "other"))},
+)

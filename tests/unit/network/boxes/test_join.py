@@ -1,0 +1,100 @@
+"""Joins that have rows without a partner, too; what all joins share is in `test_boxes.py`."""
+
+import pytest
+
+from pipeline.network.boxes.join import How, Join
+from tests.unit.network.described import BoxOf, WrongWith, shown
+
+
+def test_a_left_join_has_nulls_on_its_right(box_of: BoxOf) -> None:
+    """What it selects of the left stays as it is; `on` without a side is the left one's."""
+    box = box_of(
+        "  j:\n    join: {left: s, right: s, on: [car], within: 5m, how: left}\n"
+        "    select: {car: car, was: left.seen_at, other: right.car, sum: left.segment + 1}\n"
+    )
+    assert isinstance(box, Join)
+    assert box.how is How.LEFT
+    assert shown(box) == [
+        "car STRING NOT NULL",
+        "was TIMESTAMP NOT NULL",
+        "other STRING",
+        "sum INT NOT NULL",
+    ]
+    assert box.key == ("car",)
+    assert box.select[0].expression.sql == "`left`.`car`"
+
+
+def test_a_full_join_takes_what_it_was_joined_on_from_the_side_that_is_there(
+    box_of: BoxOf,
+) -> None:
+    """Written without a side; a named side can be null."""
+    box = box_of(
+        "  j:\n    join: {left: s, right: s, on: [car], within: 5m, how: full}\n"
+        "    select: {one: left.car, car: car, road: left.road}\n"
+    )
+    assert shown(box) == ["one STRING", "car STRING NOT NULL", "road STRING"]
+    assert box.key == ("car",)
+
+
+def test_a_full_join_without_select_has_each_column_of_on_once(box_of: BoxOf) -> None:
+    """Under its left name, whole numbers of both sizes as the larger one."""
+    box = box_of(
+        "  a: {map: s, select: {car: car, n: segment, was: seen_at}}\n"
+        "  b: {map: o, select: {m: segment, at: at}}\n"
+        "  j: {join: {left: a, right: b, on: {n: m}, within: 5m, how: full}}\n"
+    )
+    assert shown(box) == ["car STRING", "n BIGINT NOT NULL", "was TIMESTAMP", "at TIMESTAMP"]
+    assert box.key == ("n",)
+
+
+@pytest.mark.parametrize(
+    ("how", "within", "selected", "found"),
+    [
+        ("left", "{after: 5m}", "left.seen_at", "x"),
+        ("left", "{before: 5m}", "right.seen_at", None),
+        ("left", "0s", "right.seen_at", None),
+        ("full", "{after: 5m}", "left.seen_at", None),
+        ("full", "0s", "left.seen_at", None),
+        ("full", "0s", "coalesce(left.seen_at, right.seen_at)", None),
+    ],
+)
+def test_event_time_is_a_column_where_every_result_has_it_there(
+    box_of: BoxOf, how: str, within: str, selected: str, found: str | None
+) -> None:
+    """A row without a partner has its own; the other side's column is null in it."""
+    box = box_of(
+        f"  j:\n    join: {{left: s, right: s, on: [car], within: {within}, how: {how}}}\n"
+        f'    select: {{x: "{selected}"}}\n'
+    )
+    assert box.event_time_column == found
+
+
+def test_a_full_join_on_the_event_times_has_them_as_a_column(box_of: BoxOf) -> None:
+    """Whichever side is there: the ends of two equal windows, for example."""
+    box = box_of(
+        "  j:\n    join: {left: s, right: s, on: [car, seen_at], how: full}\n"
+        "    select: {x: seen_at}\n"
+    )
+    assert box.event_time_column == "x"
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        (
+            "right",
+            (
+                "there is no join with how: right\n"
+                "    hint: write how: left, and let left and right change places"
+            ),
+        ),
+        ("outer", "there is no join with how: outer (there is: inner, left, full)"),
+        ("[left]", "how of join of box j must be one value, not a list"),
+    ],
+)
+def test_other_joins_are_refused(wrong_with: WrongWith, how: str, problem: str) -> None:
+    """With what to write instead."""
+    lines = (
+        f"  j: {{join: {{left: s, right: s, on: [car], within: 5m, how: {how}}}, select: [car]}}\n"
+    )
+    assert wrong_with(lines) == [problem]
