@@ -7,12 +7,14 @@ Rules it keeps:
 2. The chroot is part of every path that is sent. kazoo's own chroot cannot be made through itself.
 3. kazoo reconnects for ever, with a short bounded delay. A session that was lost is replaced by a
    new one; `session` then changes, and whoever had ephemeral paths makes them again.
-4. An answer that did not come leaves open whether a write was done. Callers read to find out.
+4. With a login, all that is made is of that user: nobody else may read or change it.
+5. An answer that did not come leaves open whether a write was done. Callers read to find out.
 """
 
 import logging
 import threading
-from typing import Final, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from kazoo.client import KazooClient, KazooState, TransactionRequest
 from kazoo.exceptions import (
@@ -31,18 +33,23 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.interfaces import IAsyncResult
+from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
+from kazoo.security import make_digest_acl
 
 from brokers import versioned_store as store
-from brokers.reach import why_nobody_listens
+from brokers.access import Login, Tls, TlsFiles, read_login
+from brokers.reach import require_tls, why_nobody_listens
 from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned, check_path
 from pipeline.errors import (
     BrokenInvariantError,
+    InputError,
     MedusaError,
     RefusedError,
     UnavailableError,
     UsageError,
 )
+from pipeline.settings import Settings
 
 T = TypeVar("T")
 
@@ -56,6 +63,8 @@ _ANY_VERSION: Final = -1
 
 _LOG: Final = logging.getLogger("medusa.zookeeper")
 _LOG.addHandler(logging.NullHandler())
+# Below that, kazoo tells of every request, with what is in it: the password, when it logs in.
+_LOG.setLevel(logging.INFO)
 
 _TRANSLATION: Final[tuple[tuple[type[Exception], type[MedusaError], str, str], ...]] = (
     (NoNodeError, store.NoSuchPathError, "the path does not exist", ""),
@@ -73,14 +82,65 @@ _TRANSLATION: Final[tuple[tuple[type[Exception], type[MedusaError], str, str], .
         NoAuthError,
         RefusedError,
         "ZooKeeper does not allow this to us",
-        "check the access control list of the path.",
+        "check zookeeper.user and zookeeper.password, and the access control list of the path.",
     ),
     (InvalidACLError, RefusedError, "ZooKeeper does not accept the access control list", ""),
-    (AuthFailedError, RefusedError, "ZooKeeper does not accept our credentials", ""),
+    (
+        AuthFailedError,
+        RefusedError,
+        "ZooKeeper does not accept our credentials",
+        "check zookeeper.user and zookeeper.password.",
+    ),
     (KazooTimeoutError, UnavailableError, "ZooKeeper did not answer in time", ""),
     (KazooException, UnavailableError, "the connection to ZooKeeper was lost", ""),
 )
 """First match wins. What is not told apart is a matter of connection and session."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperServers:
+    """ZooKeeper, and how to get in.
+
+    Args:
+        connect: hosts with chroot: `host:2181,host2:2181/medusa`.
+        login: of the scheme `digest`; None: what is made may be read and changed by everybody.
+        tls: None: the connection is not encrypted.
+    """
+
+    connect: str
+    login: Login | None = None
+    tls: Tls | None = None
+
+
+Ensemble: TypeAlias = ZooKeeperServers | str
+"""Where a store connects to: a text alone means servers that let everybody in."""
+
+
+def zookeeper_servers(settings: Settings) -> ZooKeeperServers:
+    """The ZooKeeper of an installation; secrets are resolved, files are read.
+
+    Raises:
+        InputError: a setting is missing or without use, a secret is not where it should be, or a
+            file is not what it should be.
+    """
+    files = TlsFiles(
+        "zookeeper",
+        settings.zookeeper_tls_ca,
+        settings.zookeeper_tls_certificate,
+        settings.zookeeper_tls_key,
+        settings.zookeeper_tls_key_password,
+    )
+    if files.any and not files.ca:
+        raise InputError(
+            "zookeeper.tls.ca is missing",
+            place="settings",
+            hint="with it, connections to ZooKeeper are encrypted; without it, they are not.",
+        )
+    return ZooKeeperServers(
+        settings.zookeeper_connect,
+        read_login("zookeeper", settings.zookeeper_user, settings.zookeeper_password),
+        files.read() if files.any else None,
+    )
 
 
 def translated(error: Exception, place: str) -> MedusaError:
@@ -128,20 +188,22 @@ class ZooKeeperStore:
 
     @classmethod
     def connect(
-        cls, connect: str, timeout_s: float, session_timeout_s: float = SESSION_TIMEOUT_S
+        cls, ensemble: Ensemble, timeout_s: float, session_timeout_s: float = SESSION_TIMEOUT_S
     ) -> Self:
         """Open a session and make the chroot if it is missing.
 
         Args:
-            connect: hosts with chroot: `host:2181,host2:2181/medusa`.
+            ensemble: where to connect to.
             timeout_s: limit for connecting, and later for every call.
             session_timeout_s: how long the session outlives a lost connection.
 
         Raises:
             UnavailableError: no server gave us a session in time.
-            UsageError: `connect` cannot be read.
+            RefusedError: the connection cannot be encrypted, or the login is not accepted.
+            UsageError: the connect string cannot be read.
         """
-        hosts, chroot = split_connect_string(connect)
+        known = ZooKeeperServers(ensemble) if isinstance(ensemble, str) else ensemble
+        hosts, chroot = split_connect_string(known.connect)
         silent = why_nobody_listens(hosts, DEFAULT_PORT, timeout_s)
         if silent:
             raise UnavailableError(
@@ -149,14 +211,20 @@ class ZooKeeperStore:
                 place=f"ZooKeeper {hosts}",
                 hint=_HINT,
             )
+        if known.tls is not None:
+            require_tls(hosts, DEFAULT_PORT, timeout_s, known.tls, "zookeeper")
         retry = KazooRetry(
             max_tries=-1, delay=0.05, backoff=2, max_jitter=0.2, max_delay=RECONNECT_DELAY_S_MAX
         )
-        client = KazooClient(hosts, session_timeout_s, connection_retry=retry, logger=_LOG)
+        client = KazooClient(
+            hosts, session_timeout_s, connection_retry=retry, logger=_LOG, **_access(known)
+        )
         opened = cls(client, hosts, chroot, timeout_s)
         client.start_async().wait(timeout_s)
         if not client.connected:
             opened.close()
+            if client.client_state == KeeperState.AUTH_FAILED:
+                raise translated(AuthFailedError(), f"ZooKeeper {hosts}")
             raise UnavailableError(
                 f"no ZooKeeper server gave us a session within {timeout_s:g} s",
                 place=f"ZooKeeper {hosts}",
@@ -285,3 +353,23 @@ class ZooKeeperStore:
                 transaction.check(path, version)
             case Delete(_, version):
                 transaction.delete(path, _ANY_VERSION if version is None else version)
+
+
+def _access(ensemble: ZooKeeperServers) -> dict[str, Any]:
+    """How to get in, by the names of kazoo."""
+    options: dict[str, Any] = {}
+    login, tls = ensemble.login, ensemble.tls
+    if login is not None:
+        user, password = login.user, login.password.reveal()
+        options["auth_data"] = [("digest", f"{user}:{password}")]
+        options["default_acl"] = [make_digest_acl(user, password, all=True)]
+    if tls is not None:
+        options |= {"use_ssl": True, "verify_certs": True, "check_hostname": True}
+        options |= {"ca": str(tls.ca.path)} if tls.ca else {}
+    if tls is not None and tls.identity is not None:
+        options |= {
+            "certfile": str(tls.identity.certificate.path),
+            "keyfile": str(tls.identity.key.path),
+            "keyfile_password": tls.identity.key_password.reveal,
+        }
+    return options

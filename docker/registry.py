@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 
-from brokers.zookeeper import ZooKeeperStore
+from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.cli.project import from_environment
 from pipeline.errors import MedusaError
 from pipeline.names import Znodes
@@ -32,12 +32,14 @@ def main() -> int:
 
 def serve(stop: threading.Event) -> None:
     """Serve until the event is set."""
-    connect = combine((("environment", from_environment(os.environ)),)).zookeeper_connect
-    store = ZooKeeperStore.connect(connect, ZOOKEEPER_ANSWERS_WITHIN_S)
+    settings = combine((("environment", from_environment(os.environ)),))
+    store = ZooKeeperStore.connect(zookeeper_servers(settings), ZOOKEEPER_ANSWERS_WITHIN_S)
     try:
         server = RegistryServer(store, ALL_ADDRESSES, PORT, names=Znodes(""))
         server.start()
-        sys.stderr.write(f"schema registry on port {PORT}, schemas at {connect}\n")
+        sys.stderr.write(
+            f"schema registry on port {PORT}, schemas at {settings.zookeeper_connect}\n"
+        )
         stop.wait()
         server.stop()
     finally:

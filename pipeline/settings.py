@@ -7,9 +7,14 @@ files is done by `pipeline/cli/project.py`.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
 
+from pipeline import secrets
 from pipeline.errors import Problem
 from pipeline.names import NAME_PATTERN
+from pipeline.secrets import SecretSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,24 @@ _ZOOKEEPER = Form(
 _SESSION = Form(r"([1-9]|[1-5][0-9]|60)s", "whole seconds, from 1s to 60s")
 _URL = Form(rf"https?://([^\s/@]+@)?{_ADDRESS}(/\S*)?", "http:// or https:// and HOST:PORT")
 _PASSWORD = re.compile(r"//[^/\s]*@")
+_SECURITY = Form(
+    "PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
+)
+_MECHANISM = Form("|PLAIN|SCRAM-SHA-256|SCRAM-SHA-512", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+_ZOOKEEPER_USER = Form(r"[^:]*", "a name without a colon")
+_SECRET = Form(secrets.FORM, "${env:NAME}, ${file:PATH} or the secret itself")
 _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
+
+
+_ANYTHING = Form(r"(?s).*", "anything")
+
+
+class Kind(Enum):
+    """What a value is: a text; a path, relative to the project file; or a secret."""
+
+    TEXT = "text"
+    PATH = "path"
+    SECRET = "secret"  # noqa: S105 - the kind, not one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +74,50 @@ class Setting:
     environment: str
     default: str
     meaning: str
-    form: Form = Form(r"(?s).*", "anything")
+    form: Form = _ANYTHING
+    kind: Kind = Kind.TEXT
+    is_access: bool = False
+    """Whether it is about how to get in at a server."""
+
+    @property
+    def field(self) -> str:
+        """Its attribute in `Settings`."""
+        return self.name.replace(".", "_")
+
+
+def _access(server: str, variables: str, user: Form = _ANYTHING) -> tuple[Setting, ...]:
+    """How to get in at a server: who we are, and with which files a connection is encrypted."""
+
+    def setting(name: str, meaning: str, kind: Kind = Kind.TEXT, form: Form = _ANYTHING) -> Setting:
+        variable = f"{variables}_{name.replace('.', '_').upper()}"
+        return Setting(f"{server}.{name}", variable, "", meaning, form, kind, is_access=True)
+
+    return (
+        setting("user", f"who we are to {server}; empty: nobody", form=user),
+        setting("password", f"password of {server}.user", Kind.SECRET, _SECRET),
+        setting(
+            "tls.ca",
+            f"PEM file: authorities that {server} may have its certificate from",
+            Kind.PATH,
+        ),
+        setting(
+            "tls.certificate", f"PEM file: our certificate, where {server} wants one", Kind.PATH
+        ),
+        setting("tls.key", f"PEM file: the private key of {server}.tls.certificate", Kind.PATH),
+        setting("tls.key_password", f"password of {server}.tls.key", Kind.SECRET, _SECRET),
+    )
 
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("participant", "MEDUSA_PARTICIPANT", "local", "the owner of networks and nodes", _NAME),
     Setting("node", "MEDUSA_NODE", "node1", "the name of the node this machine runs", _NODE),
-    Setting("data", "MEDUSA_DATA", ".medusa", "folder for logs, checkpoints, embedded servers"),
+    Setting(
+        "data",
+        "MEDUSA_DATA",
+        ".medusa",
+        "folder for logs, checkpoints, embedded servers",
+        kind=Kind.PATH,
+    ),
     Setting(
         "kafka.bootstrap_servers",
         "KAFKA_BOOTSTRAP_SERVERS",
@@ -66,6 +125,23 @@ SETTINGS: tuple[Setting, ...] = (
         "Kafka brokers",
         _BROKERS,
     ),
+    Setting(
+        "kafka.security_protocol",
+        "KAFKA_SECURITY_PROTOCOL",
+        "PLAINTEXT",
+        "how the brokers' listener is secured, in Kafka's words",
+        _SECURITY,
+        is_access=True,
+    ),
+    Setting(
+        "kafka.sasl_mechanism",
+        "KAFKA_SASL_MECHANISM",
+        "",
+        "how kafka.user proves who it is",
+        _MECHANISM,
+        is_access=True,
+    ),
+    *_access("kafka", "KAFKA"),
     Setting(
         "zookeeper.connect",
         "ZOOKEEPER_CONNECT",
@@ -80,9 +156,11 @@ SETTINGS: tuple[Setting, ...] = (
         "how long a node may be silent before others take over what it ran",
         _SESSION,
     ),
+    *_access("zookeeper", "ZOOKEEPER", _ZOOKEEPER_USER),
     Setting(
         "registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry", _URL
     ),
+    *_access("registry", "SCHEMA_REGISTRY"),
     Setting(
         "spark.master",
         "MEDUSA_SPARK_MASTER",
@@ -92,7 +170,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("spark.memory", "MEDUSA_SPARK_MEMORY", "1g", "heap of a node's Spark driver", _MEMORY),
     Setting("checkpoints", "MEDUSA_CHECKPOINTS", "", "checkpoint root; empty: in the data folder"),
-    Setting("cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars"),
+    Setting(
+        "cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars", kind=Kind.PATH
+    ),
 )
 
 
@@ -108,9 +188,29 @@ class Settings:
     node: str
     data: str
     kafka_bootstrap_servers: str
+    kafka_security_protocol: str
+    kafka_sasl_mechanism: str
+    kafka_user: str
+    kafka_password: SecretSetting
+    kafka_tls_ca: str
+    kafka_tls_certificate: str
+    kafka_tls_key: str
+    kafka_tls_key_password: SecretSetting
     zookeeper_connect: str
     zookeeper_session_timeout: str
+    zookeeper_user: str
+    zookeeper_password: SecretSetting
+    zookeeper_tls_ca: str
+    zookeeper_tls_certificate: str
+    zookeeper_tls_key: str
+    zookeeper_tls_key_password: SecretSetting
     registry_url: str
+    registry_user: str
+    registry_password: SecretSetting
+    registry_tls_ca: str
+    registry_tls_certificate: str
+    registry_tls_key: str
+    registry_tls_key_password: SecretSetting
     spark_master: str
     spark_memory: str
     checkpoints: str
@@ -120,15 +220,17 @@ class Settings:
 
 def combine(layers: tuple[tuple[str, Mapping[str, str]], ...]) -> Settings:
     """Combine layers, the strongest first; each is (where it comes from, dotted name → value)."""
-    values: dict[str, str] = {}
+    values: dict[str, Any] = {}
     sources: list[tuple[str, str]] = []
+    parted = tuple((source, _without_login(layer)) for source, layer in layers)
     for setting in SETTINGS:
-        found = next(
-            ((source, layer[setting.name]) for source, layer in layers if setting.name in layer),
+        source, value = next(
+            ((source, layer[setting.name]) for source, layer in parted if setting.name in layer),
             ("default", setting.default),
         )
-        sources.append((setting.name, found[0]))
-        values[setting.name.replace(".", "_")] = found[1]
+        sources.append((setting.name, source))
+        secret = setting.kind is Kind.SECRET
+        values[setting.field] = SecretSetting(value, setting.name) if secret else value
     return Settings(sources=tuple(sources), **values)
 
 
@@ -140,6 +242,25 @@ def problem_with(name: str, value: str) -> Problem | None:
             f"{name} is not a setting", choices=tuple(sorted(one.name for one in SETTINGS))
         )
     if not re.fullmatch(setting.form.pattern, value):
-        shown = _PASSWORD.sub("//…@", value)
-        return Problem(f"{name} cannot be {shown!r}: it is {setting.form.words}")
+        shown = repr(_PASSWORD.sub("//…@", value)) if setting.kind is not Kind.SECRET else "that"
+        return Problem(f"{name} cannot be {shown}: it is {setting.form.words}")
     return None
+
+
+def tells_a_secret(name: str, value: str) -> bool:
+    """Whether a value holds a secret itself, not a reference: it must not be seen by others."""
+    kind = next((one.kind for one in SETTINGS if one.name == name), Kind.TEXT)
+    if kind is Kind.SECRET:
+        return bool(value) and not secrets.is_reference(value)
+    return name == "registry.url" and ":" in urlsplit(value).netloc.rpartition("@")[0]
+
+
+def _without_login(layer: Mapping[str, str]) -> Mapping[str, str]:
+    """A layer whose registry.url has no user and password in it: they are settings of their own."""
+    url = urlsplit(layer.get("registry.url", ""))
+    login, at, host = url.netloc.rpartition("@")
+    if not at:
+        return layer
+    user, _, password = login.partition(":")
+    found = {"registry.user": unquote(user), "registry.password": unquote(password)}
+    return {**found, **layer, "registry.url": urlunsplit(url._replace(netloc=host))}

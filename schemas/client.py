@@ -6,16 +6,19 @@ error code: a wrong address or a proxy must never make a record look undecodable
 """
 
 import ipaddress
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import httpx
 
+from brokers.access import Login, Tls, TlsFiles, read_login
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import MedusaError, RefusedError, SchemaError, UnavailableError
+from pipeline.errors import InputError, MedusaError, RefusedError, SchemaError, UnavailableError
 from pipeline.ids import SchemaId, SchemaVersion, Subject
+from pipeline.settings import Settings
 from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
 from schemas.canonical import content_key
@@ -28,7 +31,57 @@ _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _HEADERS = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
 _TRY_AGAIN = {429, 500, 502, 503, 504}
 _NOT_FOUND = {40401, 40402, 40403}
+_REFUSALS = {
+    401: ("does not accept our credentials", "check registry.user and registry.password."),
+    403: ("does not allow this to us", "ask whoever runs it for the right, for registry.user."),
+}
 _HINT = "is the registry running, and is SCHEMA_REGISTRY_URL its address?"
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryAddress:
+    """A schema registry, and how to get in.
+
+    Args:
+        url: its base address.
+        login: None: what the address holds, if it holds one.
+        tls: None: for https, the authorities that are usually believed.
+    """
+
+    url: str
+    login: Login | None = None
+    tls: Tls | None = None
+
+
+Address: TypeAlias = RegistryAddress | str
+"""Where a client connects to: a text alone means an address with nothing more to know."""
+
+
+def registry_address(settings: Settings) -> RegistryAddress:
+    """The registry of an installation; secrets are resolved, files are read.
+
+    Raises:
+        InputError: a setting is missing or without use, a secret is not where it should be, or a
+            file is not what it should be.
+    """
+    files = TlsFiles(
+        "registry",
+        settings.registry_tls_ca,
+        settings.registry_tls_certificate,
+        settings.registry_tls_key,
+        settings.registry_tls_key_password,
+    )
+    if files.any and urlsplit(settings.registry_url).scheme != "https":
+        raise InputError(
+            "registry.tls is set, but registry.url is no https:// address",
+            place="settings",
+            hint="write https:// there, or leave registry.tls out.",
+        )
+    return RegistryAddress(
+        settings.registry_url,
+        read_login("registry", settings.registry_user, settings.registry_password),
+        files.read() if files.any else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +107,7 @@ class RegistryClient:
     """Finds and registers schemas. Safe between threads.
 
     Args:
-        url: the registry's base address; user and password may be part of it.
+        address: the registry's; user and password may be part of a URL.
         timeout_s: for a whole call, with all its attempts.
         transport: another way to send requests, for tests.
         clock: for deadlines and pauses.
@@ -64,12 +117,14 @@ class RegistryClient:
 
     def __init__(
         self,
-        url: str,
+        address: Address,
         timeout_s: float = 10.0,
         *,
         transport: httpx.BaseTransport | None = None,
         clock: Clock | None = None,
     ) -> None:
+        known = RegistryAddress(address) if isinstance(address, str) else address
+        url, login = known.url, known.login
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise RefusedError(
@@ -84,6 +139,8 @@ class RegistryClient:
             headers=_HEADERS,
             timeout=timeout_s,
             transport=transport,
+            auth=httpx.BasicAuth(login.user, login.password.reveal()) if login else None,
+            verify=known.tls.context() if known.tls else True,
             trust_env=not _is_loopback(parts.hostname),  # no proxy reaches our own loopback
             follow_redirects=True,
         )
@@ -205,6 +262,13 @@ class RegistryClient:
             raise IncompatibleSchemaError(subject, self.check(subject, text) or (answer.message,))
         if answer.status == httpx.codes.UNPROCESSABLE_ENTITY:
             raise SchemaError(f"the registry refuses it: {answer.message}", place=self._place)
+        if answer.status in _REFUSALS:
+            words, hint = _REFUSALS[answer.status]
+            raise RefusedError(
+                f"the registry {words} ({answer.status} {answer.message}".rstrip() + ")",
+                place=self._place,
+                hint=hint,
+            )
         raise self._not_a_registry(f"answers {answer.status} {answer.message}".rstrip())
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> _Answer:
@@ -233,6 +297,13 @@ class RegistryClient:
         try:
             response = self._http.request(method, path, json=body, timeout=max(timeout_s, 0.05))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = _disbelief(error)
+            if reason is not None:
+                raise RefusedError(
+                    f"the certificate of the registry is not believed: {reason}",
+                    place=self._place,
+                    hint="registry.tls.ca must be the authority that it comes from.",
+                ) from error
             words = str(error) or type(error).__name__
             raise UnavailableError(
                 f"the registry does not answer: {words}", place=self._place, hint=_HINT
@@ -278,6 +349,14 @@ def _without_password(url: str) -> str:
     before, separator, rest = url.rpartition("@")
     scheme = before.partition("://")[0]
     return f"{scheme}://{rest}" if separator else url
+
+
+def _disbelief(error: BaseException) -> str | None:
+    """Why a certificate is not believed, if that is what an error of httpx is about."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause.verify_message if cause is not None else None
 
 
 def _is_loopback(host: str) -> bool:

@@ -75,7 +75,7 @@ def start_server(place: Place, server: JavaServer) -> Child:
 
 
 def wait_until_ready(
-    child: Child, port: int, answers: Callable[[float], None], clock: Clock
+    child: Child, port: int, answers: Callable[[float], object], clock: Clock
 ) -> None:
     """Wait until a server answers in its own protocol.
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
     IsolationLevel,
+    KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
@@ -27,12 +28,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import (
+    NOT_LET_IN,
     NoSuchGroupError,
     NoSuchTopicError,
     TopicExistsError,
     medusa_error,
 )
-from brokers.reach import why_nobody_listens
+from brokers.kafka.servers import Brokers, servers
+from brokers.reach import require_tls, why_nobody_listens
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError, UnavailableError
@@ -77,28 +80,41 @@ _LEVELS: Final = {
 class KafkaAdmin:
     """An administrative connection; safe to use from several threads."""
 
-    def __init__(self, bootstrap: str, timeout_s: float, clock: Clock | None = None) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, brokers: Brokers, timeout_s: float, clock: Clock | None = None) -> None:
+        self._servers = servers(brokers)
         self._timeout_s = timeout_s
         self._clock = clock or SystemClock()
-        self._client = AdminClient(
-            client_config(bootstrap, socket_timeout_ms=max(10, int(timeout_s * 1000)))
-        )
+        self._refused: KafkaError | None = None
+        config = client_config(brokers, socket_timeout_ms=max(10, int(timeout_s * 1000)))
+        # The driver's stubs know plain values only.
+        self._client = AdminClient({**config, "error_cb": self._on_error})  # type: ignore[dict-item]
 
     def cluster_id(self) -> str:
-        """The id of the cluster; also the cheapest proof that a broker answers.
+        """The id of the cluster; also the cheapest proof that a broker answers and lets us in.
 
-        When nobody listens at any of the addresses, that is told at once.
+        When nobody listens at any of the addresses, or we are not let in, that is told at once.
+
+        Raises:
+            RefusedError: the brokers do not accept our credentials, or one side does not believe
+                the certificate of the other.
         """
         deadline = self._deadline("asking for the cluster id")
-        silent = why_nobody_listens(self._bootstrap, DEFAULT_PORT, self._timeout_s)
+        silent = why_nobody_listens(self._servers.bootstrap, DEFAULT_PORT, self._timeout_s)
         if silent:
             raise UnavailableError(
                 f"no broker can be reached: {silent}",
                 place=self._place(""),
                 hint="is it running, and is KAFKA_BOOTSTRAP_SERVERS its address?",
             )
+        if self._servers.tls is not None:
+            require_tls(
+                self._servers.bootstrap, DEFAULT_PORT, self._timeout_s, self._servers.tls, "kafka"
+            )
         future = self._client.describe_cluster(request_timeout=deadline.remaining_s())
+        while self._refused is None and not future.done() and not deadline.passed:
+            self._client.poll(POLL_S)
+        if self._refused is not None:
+            raise medusa_error(self._refused, self._place(""))
         return str(self._wait(future, deadline, "").cluster_id)
 
     def topic_names(self) -> tuple[TopicName, ...]:
@@ -405,8 +421,13 @@ class KafkaAdmin:
     def _deadline(self, what: str) -> Deadline:
         return Deadline.after(self._clock, self._timeout_s, what)
 
+    def _on_error(self, error: KafkaError) -> None:
+        """The driver tells it beside the calls when it is not let in, and goes on trying."""
+        if error.code() in NOT_LET_IN:
+            self._refused = error
+
     def _place(self, detail: str) -> str:
-        return f"Kafka {self._bootstrap}, {detail}" if detail else f"Kafka {self._bootstrap}"
+        return f"Kafka {self._servers}, {detail}" if detail else f"Kafka {self._servers}"
 
     def _wait(self, future: "Future[T]", deadline: Deadline, detail: str) -> T:
         try:

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from brokers.kafka.servers import Brokers, librdkafka_options, servers
+
 LOG_LEVEL_CRITICAL: Final = 2
 """librdkafka writes to stderr by itself; what it reports reaches the user through our errors."""
 SOCKET_CONNECT_MS: Final = 3_000
@@ -15,14 +17,16 @@ RECORD_BYTES_MAX: Final = 100_000_000
 but by default it drops the connection at a request of more than 104,857,600 bytes."""
 
 
-def client_config(bootstrap: str, **settings: str | float | bool) -> dict[str, Any]:
+def client_config(brokers: Brokers, **settings: str | float | bool) -> dict[str, Any]:
     """Settings for a client at these brokers; an underscore in a name stands for a dot.
 
     >>> client_config("a:9092", group_id="g")["group.id"]
     'g'
     """
+    known = servers(brokers)
     return {
-        "bootstrap.servers": bootstrap,
+        "bootstrap.servers": known.bootstrap,
+        **librdkafka_options(known),
         "log_level": LOG_LEVEL_CRITICAL,
         "socket.connection.setup.timeout.ms": SOCKET_CONNECT_MS,
         "reconnect.backoff.ms": 50,

@@ -64,9 +64,13 @@ _NO_TOPIC: Final[_Row] = (NoSuchTopicError, "the topic does not exist", "")
 _NOT_ALLOWED: Final[_Row] = (
     RefusedError,
     "Kafka does not allow this to us",
-    "check the access control lists of the cluster.",
+    "whoever runs it can give kafka.user the right, in the access control lists of the cluster.",
 )
-_LOGIN: Final[_Row] = (RefusedError, "Kafka does not accept our credentials", "")
+_LOGIN: Final[_Row] = (
+    RefusedError,
+    "Kafka does not accept our credentials",
+    "check kafka.user, kafka.password and kafka.sasl_mechanism.",
+)
 _TOO_LARGE: Final[_Row] = (
     RecordTooLargeError,
     "the record is larger than Kafka takes",
@@ -163,6 +167,10 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
     KafkaError.UNSUPPORTED_SASL_MECHANISM: _LOGIN,
 }
+
+
+NOT_LET_IN: Final = frozenset(code for code, row in _TABLE.items() if row is _LOGIN)
+"""Codes that no repetition mends."""
 
 
 def medusa_error(error: KafkaError | KafkaException, place: str = "") -> MedusaError:

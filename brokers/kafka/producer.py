@@ -6,6 +6,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
 from brokers.kafka.errors import translated, undelivered
+from brokers.kafka.servers import Brokers
 from brokers.records import Headers
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError
@@ -22,19 +23,19 @@ class PlainProducer:
     A delivery that failed is raised by the next `flush`. Not thread-safe.
 
     Args:
-        bootstrap: the brokers.
+        brokers: where to send to.
         timeout_s: how long a record may take before its delivery counts as failed.
     """
 
-    def __init__(self, bootstrap: str, timeout_s: float, clock: Clock | None = None) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, brokers: Brokers, timeout_s: float, clock: Clock | None = None) -> None:
+        self._brokers = brokers
         self._timeout_s = timeout_s
         self._clock = clock or SystemClock()
         self._failed = 0
         self._first_failure: MedusaError | None = None
         self._producer = Producer(
             client_config(
-                bootstrap,
+                brokers,
                 enable_idempotence=True,
                 linger_ms=0,
                 message_max_bytes=RECORD_BYTES_MAX,
@@ -63,7 +64,7 @@ class PlainProducer:
             RetryError: the queue stayed full.
         """
         deadline = Deadline.after(self._clock, self._timeout_s, f"sending to topic {topic}")
-        with translated(f"Kafka {self._bootstrap}, topic {topic}"):
+        with translated(f"Kafka {self._brokers}, topic {topic}"):
             while True:
                 try:
                     self._producer.produce(
@@ -101,7 +102,7 @@ class PlainProducer:
             raise RetryError(
                 f"{left} {'record was' if left == 1 else 'records were'} not delivered within "
                 f"{timeout_s:g} s",
-                place=f"Kafka {self._bootstrap}",
+                place=f"Kafka {self._brokers}",
             )
 
     def close(self) -> None:
@@ -114,4 +115,4 @@ class PlainProducer:
             return
         self._failed += 1
         if self._first_failure is None:
-            self._first_failure = undelivered(error, message, f"Kafka {self._bootstrap}, ")
+            self._first_failure = undelivered(error, message, f"Kafka {self._brokers}, ")

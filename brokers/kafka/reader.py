@@ -21,6 +21,7 @@ from confluent_kafka import (
 from brokers.kafka.admin import Isolation
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import NoSuchTopicError, medusa_error, translated
+from brokers.kafka.servers import Brokers
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError, UnavailableError
@@ -45,7 +46,7 @@ class TopicReader:
     """One consumer of assigned partitions. Not thread-safe; close it, or use it in `with`.
 
     Args:
-        bootstrap: the brokers.
+        brokers: where to read.
         timeout_s: limit for finding out whether an unreachable broker is back, and for a range
             that brings nothing new.
         isolation: whether records of open and aborted transactions are seen too.
@@ -54,20 +55,20 @@ class TopicReader:
 
     def __init__(
         self,
-        bootstrap: str,
+        brokers: Brokers,
         timeout_s: float,
         *,
         isolation: Isolation = Isolation.COMMITTED,
         fetch_wait_ms: int = FETCH_WAIT_MS,
         clock: Clock | None = None,
     ) -> None:
-        self._bootstrap = bootstrap
+        self._brokers = brokers
         self._timeout_s = timeout_s
         self._clock = clock or SystemClock()
         self._positions: dict[TopicName, dict[int, Offset]] = {}
         self._down = False
         settings = client_config(
-            bootstrap,
+            brokers,
             group_id=READER_GROUP,
             enable_auto_commit=False,
             enable_auto_offset_store=False,
@@ -242,11 +243,11 @@ class TopicReader:
             self._down = False
 
     def _place(self, detail: str) -> str:
-        return f"Kafka {self._bootstrap}, {detail}"
+        return f"Kafka {self._brokers}, {detail}"
 
 
 def read_range(
-    bootstrap: str,
+    brokers: Brokers,
     ranges: Ranges,
     timeout_s: float,
     *,
@@ -268,21 +269,21 @@ def read_range(
     if not starts:
         return
     with TopicReader(
-        bootstrap, timeout_s, isolation=isolation, fetch_wait_ms=FETCH_WAIT_RANGE_MS
+        brokers, timeout_s, isolation=isolation, fetch_wait_ms=FETCH_WAIT_RANGE_MS
     ) as reader:
         reader.assign(starts)
         yield from reader.read_to(ends)
 
 
 def read_last(
-    bootstrap: str, topic: TopicName, partition: int, count: int, timeout_s: float
+    brokers: Brokers, topic: TopicName, partition: int, count: int, timeout_s: float
 ) -> tuple[KafkaRecord, ...]:
     """The last committed records of a partition, oldest first; fewer when it holds fewer.
 
     Reads backwards in growing steps, since the last offsets may hold no record at all.
     """
     found: deque[KafkaRecord] = deque()
-    with TopicReader(bootstrap, timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
+    with TopicReader(brokers, timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
         start, upper = reader.bounds(topic, partition)
         step = _FIRST_STEP
         while len(found) < count and upper > start:
@@ -297,8 +298,8 @@ def read_last(
 class LogReader:
     """Single records of topics, each looked up with a consumer of its own."""
 
-    def __init__(self, bootstrap: str, timeout_s: float) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, brokers: Brokers, timeout_s: float) -> None:
+        self._brokers = brokers
         self._timeout_s = timeout_s
 
     def last(self, topic: TopicName) -> KafkaRecord | None:
@@ -308,7 +309,7 @@ class LogReader:
             UnavailableError: the brokers do not answer.
             NoSuchTopicError: the topic does not exist.
         """
-        found = read_last(self._bootstrap, topic, 0, 1, self._timeout_s)
+        found = read_last(self._brokers, topic, 0, 1, self._timeout_s)
         return found[-1] if found else None
 
     def oldest_ms(self, topic: TopicName, partitions: int) -> Millis | None:
@@ -320,7 +321,7 @@ class LogReader:
         """
         found: list[Millis] = []
         with TopicReader(
-            self._bootstrap, self._timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS
+            self._brokers, self._timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS
         ) as reader:
             for partition in range(partitions):
                 start, end = reader.bounds(topic, partition)

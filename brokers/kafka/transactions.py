@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
 from brokers.kafka.errors import RecordTooLargeError, medusa_error, translated, undelivered
+from brokers.kafka.servers import Brokers
 from pipeline.clock import Deadline
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import TopicName, TransactionalId
@@ -34,12 +35,12 @@ class TransactionalWriter:
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        brokers: Brokers,
         transactional_id: TransactionalId,
         transaction_ms: int = _TRANSACTION_MS,
     ) -> None:
         settings = client_config(
-            bootstrap_servers,
+            brokers,
             transactional_id=transactional_id,
             retry_backoff_ms=10,
             retry_backoff_max_ms=200,

@@ -15,7 +15,8 @@ from brokers.embedded.control import process_born
 from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
-from brokers.zookeeper import ZooKeeperStore
+from brokers.kafka.servers import KafkaServers, kafka_servers
+from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline import durations
 from pipeline.brain import polls
 from pipeline.brain.agent import Agent, Mailbox
@@ -46,7 +47,7 @@ from pipeline.spark.session import (
 )
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.warm_up import WarmUp
-from schemas.client import RegistryClient
+from schemas.client import RegistryClient, registry_address
 
 SERVER_TIMEOUT_S = 10.0
 SERVER_POLL_S = 0.2
@@ -78,6 +79,7 @@ class Folders:
 class Servers:
     """What a node is connected to."""
 
+    brokers: KafkaServers
     catalog: Catalog
     admin: KafkaAdmin
     registry: RegistryClient
@@ -118,12 +120,12 @@ def run_node(
         servers, spark = started
         record = _register(settings, servers.catalog, clock)
         mailbox, plans = Mailbox(), Plans(servers.catalog.version, replan)
-        bootstrap = settings.kafka_bootstrap_servers
+        brokers = servers.brokers
         surveyor, checkpoints = _surveyor(servers), folders.checkpoints
-        idle = IdleSession(spark, surveyor, bootstrap, partial(read_marker, bootstrap), clock)
+        idle = IdleSession(spark, surveyor, brokers, partial(read_marker, brokers), clock)
         scratch = folders.data / "spark" / f"warm-up-{record.node}"
         warm_up = WarmUp(idle, scratch)
-        host = LaneHost(spark, surveyor, bootstrap, checkpoints, clock, mailbox.tell, warm_up)
+        host = LaneHost(spark, surveyor, brokers, checkpoints, clock, mailbox.tell, warm_up)
         context = NodeContext(
             node=record.node,
             participant=record.participant,
@@ -132,7 +134,7 @@ def run_node(
             plans=plans,
             admit=host.admit,
             make_lane=host.lane,
-            advances=PlainProducer(bootstrap, SERVER_TIMEOUT_S),
+            advances=PlainProducer(brokers, SERVER_TIMEOUT_S),
             clock=clock,
         )
         agent = Agent(mailbox, Performer(context, mailbox.tell), NodeState(record.node), clock)
@@ -140,7 +142,7 @@ def run_node(
         looks: dict[str, polls.Poll] = {
             "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
-            "boundaries": polls.BoundaryPoll(bootstrap, plans, mailbox.tell),
+            "boundaries": polls.BoundaryPoll(brokers, plans, mailbox.tell),
             "warm-up": polls.WarmUpPoll(warm_up, plans),
             "engine": polls.EnginePoll(partial(has_ended, spark), record.node, ending),
         }
@@ -228,20 +230,22 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
     """Connect to everything, or to nothing."""
     with ExitStack() as attempt:
         session_s = durations.parse(settings.zookeeper_session_timeout) / 1_000
-        store = ZooKeeperStore.connect(settings.zookeeper_connect, SERVER_TIMEOUT_S, session_s)
+        ensemble = zookeeper_servers(settings)
+        store = ZooKeeperStore.connect(ensemble, SERVER_TIMEOUT_S, session_s)
         attempt.callback(store.close)
         catalog = Catalog(store, Znodes(""))
         catalog.ensure_format()
         # Spark takes seconds to open; registering decides, this only tells earlier.
         refuse_second(NodeId(settings.node), catalog)
         catalog.nodes()  # refuses what a newer version wrote
-        admin = KafkaAdmin(settings.kafka_bootstrap_servers, SERVER_TIMEOUT_S)
+        brokers = kafka_servers(settings)
+        admin = KafkaAdmin(brokers, SERVER_TIMEOUT_S)
         admin.cluster_id()
-        registry = RegistryClient(settings.registry_url, SERVER_TIMEOUT_S)
+        registry = RegistryClient(registry_address(settings), SERVER_TIMEOUT_S)
         attempt.callback(registry.close)
         registry.subjects()
         undo.push(attempt.pop_all())
-    return Servers(catalog, admin, registry)
+    return Servers(brokers, catalog, admin, registry)
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.reader import TopicReader
+from brokers.kafka.servers import Brokers
 from brokers.records import Ends
 from pipeline.brain.events import (
     BoundaryRead,
@@ -279,8 +280,8 @@ class EndsPoll:
 class BoundaryPoll:
     """Reads the boundaries of derived inputs, from their beginning: the topics are compacted."""
 
-    def __init__(self, bootstrap_servers: str, plans: Plans, tell: Tell) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, brokers: Brokers, plans: Plans, tell: Tell) -> None:
+        self._brokers = brokers
         self._plans = plans
         self._tell = tell
         self._topics: frozenset[TopicName] = frozenset()
@@ -295,7 +296,7 @@ class BoundaryPoll:
                 self._reader.close()
                 self._reader = None
             if topics:
-                self._reader = TopicReader(self._bootstrap_servers, BROKER_TIMEOUT_S)
+                self._reader = TopicReader(self._brokers, BROKER_TIMEOUT_S)
                 self._reader.assign({topic: {0: Offset(0)} for topic in topics})
         if self._reader is None:
             return BOUNDARY_POLL_S

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import LogReader, TopicReader
+from brokers.kafka.servers import KafkaServers, kafka_servers
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.versioned_store import VersionedStore
-from brokers.zookeeper import ZooKeeperStore
+from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
 from pipeline.deploy.apply import Servers
@@ -19,7 +20,7 @@ from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.plan import Fragment
 from pipeline.replay.write import TRANSACTION_S
 from pipeline.settings import Settings
-from schemas.client import RegistryClient
+from schemas.client import RegistryClient, registry_address
 
 if TYPE_CHECKING:
     from pipeline.spark.replay import Recomputer
@@ -43,7 +44,7 @@ class Connections:
     @cached_property
     def store(self) -> VersionedStore:
         """What the catalog and our own schema registry lie in."""
-        store = ZooKeeperStore.connect(self._settings.zookeeper_connect, CONNECT_TIMEOUT_S)
+        store = ZooKeeperStore.connect(zookeeper_servers(self._settings), CONNECT_TIMEOUT_S)
         self._undo.callback(store.close)
         return store
 
@@ -58,48 +59,52 @@ class Connections:
     @cached_property
     def topics(self) -> KafkaAdmin:
         """Kafka's topics and groups."""
-        bootstrap = self._settings.kafka_bootstrap_servers
-        # A broker that is down is found out in the time for connecting, not in that for working.
-        KafkaAdmin(bootstrap, CONNECT_TIMEOUT_S).cluster_id()
-        return KafkaAdmin(bootstrap, CALL_TIMEOUT_S, self._clock)
+        return KafkaAdmin(self._brokers, CALL_TIMEOUT_S, self._clock)
+
+    @cached_property
+    def _brokers(self) -> KafkaServers:
+        """The brokers, which have let us in.
+
+        One that is down is found out in the time for connecting, not in that for working.
+        """
+        found = kafka_servers(self._settings)
+        KafkaAdmin(found, CONNECT_TIMEOUT_S).cluster_id()
+        return found
 
     @cached_property
     def registry(self) -> RegistryClient:
         """The schema registry."""
-        client = RegistryClient(self._settings.registry_url, CONNECT_TIMEOUT_S)
+        client = RegistryClient(registry_address(self._settings), CONNECT_TIMEOUT_S)
         self._undo.callback(client.close)
         return client
 
     @cached_property
     def servers(self) -> Servers:
         """All that a deploy talks to."""
-        bootstrap = self._settings.kafka_bootstrap_servers
-        log = LogReader(bootstrap, CALL_TIMEOUT_S)
+        log = LogReader(self._brokers, CALL_TIMEOUT_S)
         return Servers(self.catalog, self.topics, self.registry, self._clock, log)
 
     def reader(self) -> TopicReader:
         """A reader of committed records."""
-        reader = TopicReader(self._settings.kafka_bootstrap_servers, CONNECT_TIMEOUT_S)
+        reader = TopicReader(self._brokers, CONNECT_TIMEOUT_S)
         self._undo.callback(reader.close)
         return reader
 
     def producer(self) -> PlainProducer:
         """A producer of single records."""
-        producer = PlainProducer(self._settings.kafka_bootstrap_servers, CALL_TIMEOUT_S)
+        producer = PlainProducer(self._brokers, CALL_TIMEOUT_S)
         self._undo.callback(producer.close)
         return producer
 
     def redriver(self, names: FragmentNames) -> TransactionalWriter:
         """What sends the dead letters of a fragment again; starting it ends every other one."""
-        bootstrap = self._settings.kafka_bootstrap_servers
-        writer = TransactionalWriter(bootstrap, names.redriver)
+        writer = TransactionalWriter(self._brokers, names.redriver)
         self._undo.callback(writer.close)
         return writer
 
     def replayer(self, names: FragmentNames, into: TopicName) -> TransactionalWriter:
         """What writes a replay of a fragment into a topic; starting it ends every other one."""
-        bootstrap = self._settings.kafka_bootstrap_servers
-        writer = TransactionalWriter(bootstrap, names.replayer(into), 1000 * TRANSACTION_S)
+        writer = TransactionalWriter(self._brokers, names.replayer(into), 1000 * TRANSACTION_S)
         self._undo.callback(writer.close)
         return writer
 
@@ -108,8 +113,7 @@ class Connections:
         # PySpark takes seconds to import; only this needs it.
         from pipeline.spark import replay  # noqa: PLC0415
 
-        bootstrap = self._settings.kafka_bootstrap_servers
-        servers = replay.Servers(bootstrap, self.topics, self.registry)
+        servers = replay.Servers(self._brokers, self.topics, self.registry)
         found, stop = replay.open_recomputer(self._settings, servers, fragment, topic_ids)
         self._undo.callback(stop)
         return found

@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from brokers.embedded.control import running_stack
 from pipeline.errors import DocumentError, InputError, Problem, UsageError
 from pipeline.network import yaml_reader
 from pipeline.network.yaml_reader import YamlList, YamlMap
-from pipeline.settings import SETTINGS, Settings, combine, problem_with
+from pipeline.settings import SETTINGS, Kind, Settings, combine, problem_with, tells_a_secret
 
 PROJECT_FILE = "medusa.yaml"
 DOCUMENT_FILE = "network.yaml"
@@ -97,10 +98,7 @@ def load_project(
     data = _absolute(combine((*above, *below)).data, base)
     settings = combine((*above, ("running stack", _running(data)), *below))
     settings = replace(
-        settings,
-        data=str(data),
-        cache=str(_absolute(settings.cache, base)),
-        checkpoints=_checkpoints(settings.checkpoints, data, base),
+        _from_base(settings, base), checkpoints=_checkpoints(settings.checkpoints, data, base)
     )
     return Project(base, file, settings)
 
@@ -152,6 +150,12 @@ def from_assignments(assignments: tuple[str, ...]) -> Mapping[str, str]:
             raise UsageError(
                 f"--set {name}: {problem.message}",
                 hint=f"there is: {', '.join(problem.choices)}." if problem.choices else "",
+            )
+        if tells_a_secret(name, value):
+            raise UsageError(
+                f"--set {name}: everybody on this machine can see a password that is typed here",
+                hint="settings that are passwords take '${env:NAME}' and '${file:PATH}', which say "
+                "where the password lies.",
             )
         found[name] = value
     return found
@@ -209,6 +213,18 @@ def _user_layer(environment: Mapping[str, str]) -> tuple[str, Mapping[str, str]]
     home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")) / ".config")
     file = Path(home).expanduser() / "medusa" / "config.yaml"
     return (f"user file {file}", read_settings_file(file) if file.is_file() else {})
+
+
+def _from_base(settings: Settings, base: Path) -> Settings:
+    """With absolute paths: relative ones begin at the project file."""
+    changes: dict[str, Any] = {}
+    for setting in SETTINGS:
+        value = getattr(settings, setting.field)
+        if setting.kind is Kind.PATH and value:
+            changes[setting.field] = str(_absolute(value, base))
+        elif setting.kind is Kind.SECRET:
+            changes[setting.field] = replace(value, folder=base)
+    return replace(settings, **changes)
 
 
 def _absolute(text: str, base: Path) -> Path:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.errors import OffsetGoneError
 from brokers.kafka.reader import FETCH_WAIT_RANGE_MS, TopicReader
+from brokers.kafka.servers import Brokers
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import TopicName
@@ -25,7 +26,7 @@ _POLL_S = 0.1
 class Ahead:
     """Whom to ask."""
 
-    bootstrap_servers: str
+    brokers: Brokers
     admin: KafkaAdmin
     clock: Clock
 
@@ -42,7 +43,7 @@ class Ahead:
             return records_at_once(())
         topics = {at.topic for at in carried}
         with TopicReader(
-            self.bootstrap_servers,
+            self.brokers,
             READ_TIMEOUT_S,
             fetch_wait_ms=FETCH_WAIT_RANGE_MS,
             clock=self.clock,

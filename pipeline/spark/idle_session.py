@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from brokers.kafka.servers import Brokers
 from pipeline.clock import Clock
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.lanes.markers import CommitMarker
@@ -43,7 +44,7 @@ class IdleSession:
 
     spark: SparkSession
     surveyor: Surveyor
-    bootstrap_servers: str
+    brokers: Brokers
     read_marker: Callable[[FragmentNames], CommitMarker | None]
     clock: Clock
 
@@ -74,10 +75,10 @@ class IdleSession:
             return 0
         lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
         begin = self._recent(lowered)
-        ahead = Ahead(self.bootstrap_servers, self.surveyor.admin, self.clock)
+        ahead = Ahead(self.brokers, self.surveyor.admin, self.clock)
         most = min(RECORDS_PER_BATCH, ahead.records_at_once(begin, fragment.names.advances))
         options = {
-            **read_options(self.bootstrap_servers),
+            **read_options(self.brokers),
             "maxOffsetsPerTrigger": str(most),
             "failOnDataLoss": "false",
         }

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
+from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Clock, Deadline
@@ -103,9 +104,9 @@ class LaneSettings:
     choice: StateChoice | None = None
 
 
-def read_marker(bootstrap_servers: str, names: FragmentNames) -> CommitMarker | None:
+def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
     """The last commit marker of a fragment; None if it never ran."""
-    records = read_last(bootstrap_servers, names.markers, 0, 1, START_DEADLINE_S)
+    records = read_last(brokers, names.markers, 0, 1, START_DEADLINE_S)
     if not records or records[-1].value is None:
         return None
     return codec.decode_marker(records[-1].value, f"topic {names.markers}")
@@ -117,7 +118,7 @@ class LaneHost:
 
     spark: SparkSession
     surveyor: Surveyor
-    bootstrap_servers: str
+    brokers: Brokers
     checkpoints: Path
     clock: Clock
     tell: Callable[[LaneEvent], None]
@@ -130,7 +131,7 @@ class LaneHost:
             NewerFormatError: a newer version of Medusa wrote its last commit marker.
         """
         self.warm_up.end()
-        read_marker(self.bootstrap_servers, names)
+        read_marker(self.brokers, names)
 
     def lane(self, settings: LaneSettings) -> "StableLane":
         """A lane on this node."""
@@ -169,9 +170,9 @@ class StableLane:
             RetryError, UnavailableError: starting again may help.
         """
         names = self._settings.fragment.names
-        bootstrap = self._host.bootstrap_servers
-        writer = TransactionalWriter(bootstrap, names.transactional_id)
-        boundaries = PlainProducer(bootstrap, BOUNDARY_DEADLINE_S)
+        brokers = self._host.brokers
+        writer = TransactionalWriter(brokers, names.transactional_id)
+        boundaries = PlainProducer(brokers, BOUNDARY_DEADLINE_S)
         try:
             self._run(writer, boundaries)
         except StoppingError:
@@ -189,7 +190,7 @@ class StableLane:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
         writer.start(deadline)
         names = self._settings.fragment.names
-        marker = read_marker(self._host.bootstrap_servers, names)
+        marker = read_marker(self._host.brokers, names)
         lowered = self._lowered()
         wanted = self._wanted(marker)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
@@ -411,12 +412,12 @@ class StableLane:
                 return lowered
 
     def _log_of_inputs(self) -> Log:
-        return Log(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
+        return Log(self._host.brokers, self._host.surveyor.admin, self._clock)
 
     def _at_once(self, start: Positions) -> int:
         """How many records a batch may read from here on; what was looked at is remembered."""
         if self._looked is None or self._looked[0] != start:
-            ahead = Ahead(self._host.bootstrap_servers, self._host.surveyor.admin, self._clock)
+            ahead = Ahead(self._host.brokers, self._host.surveyor.admin, self._clock)
             most = ahead.records_at_once(start, self._settings.fragment.names.advances)
             self._log.debug("at most %d records a batch", most)
             self._looked = start, most
@@ -433,4 +434,4 @@ class StableLane:
         return partial(RangeReader, self._host.spark, self._options())
 
     def _options(self) -> dict[str, str]:
-        return read_options(self._host.bootstrap_servers)
+        return read_options(self._host.brokers)

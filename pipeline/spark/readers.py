@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from brokers.kafka.servers import Brokers, java_options, servers
 from pipeline.ids import StreamName, TopicName
 from pipeline.lanes.positions import Positions
 from pipeline.spark.lowered import Source
@@ -21,10 +22,15 @@ fetches what it knows to be there, so a short wait costs nothing.
 """
 
 
-def read_options(bootstrap_servers: str) -> dict[str, str]:
-    """With what Spark's Kafka source reads committed records, as a stream or as ranges."""
+def read_options(brokers: Brokers) -> dict[str, str]:
+    """With what Spark's Kafka source reads committed records, as a stream or as ranges.
+
+    There are secrets among the values.
+    """
+    known = servers(brokers)
     return {
-        "kafka.bootstrap.servers": bootstrap_servers,
+        "kafka.bootstrap.servers": known.bootstrap,
+        **{f"kafka.{name}": value for name, value in java_options(known).items()},
         "kafka.isolation.level": "read_committed",
         "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
+from brokers.kafka.servers import Brokers
 from pipeline.clock import Clock, rfc3339
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import FragmentName, Offset, TopicName
@@ -73,7 +74,7 @@ class Rebuilding:
 class Log:
     """What a rebuild asks Kafka."""
 
-    bootstrap_servers: str
+    brokers: Brokers
     admin: KafkaAdmin
     clock: Clock
 
@@ -133,7 +134,7 @@ class Log:
 
     def _left_out(self, topic: TopicName) -> Iterable[LeftOut]:
         starts, ends = self.admin.start_offsets((topic,)), self.admin.end_offsets((topic,))
-        with TopicReader(self.bootstrap_servers, READ_TIMEOUT_S, clock=self.clock) as reader:
+        with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
             reader.assign(starts)
             for record in reader.read_to(ends):
                 place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
@@ -154,7 +155,7 @@ class Log:
         )
 
     def _time_of(self, at: InputPartition, offset: Offset) -> str:
-        with TopicReader(self.bootstrap_servers, READ_TIMEOUT_S, clock=self.clock) as reader:
+        with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
             reader.assign({at.topic: {at.partition: offset}})
             found = reader.poll(1.0, 1)
         return f" ({rfc3339(found[0].timestamp_ms)})" if found else ""

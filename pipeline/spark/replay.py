@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from brokers.embedded.java import find_java
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.servers import Brokers
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import Incarnation, Millis, Offset, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import InputPartition
@@ -49,7 +50,7 @@ OFFSETS_PER_TASK = 200_000
 class Servers:
     """What a replay reads from."""
 
-    bootstrap_servers: str
+    brokers: Brokers
     admin: KafkaAdmin
     registry: RegistryClient
 
@@ -172,7 +173,7 @@ class Recomputer:
         for one in ranges:
             topics = found.setdefault(one.input, {})
             topics.setdefault(one.topic, {})[one.partition] = (one.start, one.end)
-        options = {**read_options(self.servers.bootstrap_servers), "failOnDataLoss": "true"}
+        options = {**read_options(self.servers.brokers), "failOnDataLoss": "true"}
         return RangeReader(self.spark, options, found)
 
 

@@ -118,6 +118,8 @@ def open_session(settings: SessionSettings) -> SparkSession:
         "spark.driver.memory": settings.memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # In whatever Spark tells of options and settings: passwords, logins and private keys.
+        "spark.redaction.regex": r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": _LEVEL,

@@ -1,10 +1,11 @@
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event
 
 from kazoo.interfaces import IAsyncResult
 from kazoo.protocol.states import ZnodeStat
 from kazoo.retry import KazooRetry
+from kazoo.security import ACL
 
 class KazooState:
     SUSPENDED: str
@@ -26,7 +27,18 @@ class KazooClient:
         *,
         connection_retry: KazooRetry | None = ...,
         logger: logging.Logger | None = ...,
+        auth_data: Sequence[tuple[str, str]] | None = ...,
+        default_acl: Sequence[ACL] | None = ...,
+        use_ssl: bool = ...,
+        verify_certs: bool = ...,
+        check_hostname: bool = ...,
+        ca: str | None = ...,
+        certfile: str | None = ...,
+        keyfile: str | None = ...,
+        keyfile_password: Callable[[], str] | None = ...,
     ) -> None: ...
+    @property
+    def client_state(self) -> str: ...
     @property
     def connected(self) -> bool: ...
     def add_listener(self, listener: Callable[[str], bool | None]) -> None: ...

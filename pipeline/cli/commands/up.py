@@ -28,7 +28,7 @@ from pipeline.cli.session import Session
 from pipeline.cli.supervise import Supervisor
 from pipeline.clock import Deadline
 from pipeline.errors import RefusedError
-from pipeline.settings import SETTINGS
+from pipeline.settings import SETTINGS, Settings
 from schemas.embedded import start_registry
 
 _NODE_READY_WITHIN_S = 90.0
@@ -75,6 +75,7 @@ def command(
       medusa up --kafka-port 19092 --zookeeper-port 12181 --registry-port 18081
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     settings = session.settings
+    _refuse_secured(settings)
     wanted = StackSettings(
         session.project.data,
         Path(settings.cache),
@@ -97,6 +98,20 @@ def command(
         return
     with Teller(tell_fd, StepPrinter(session.printer)) as teller:
         _run(session, wanted, teller, node=not no_node)
+
+
+def _refuse_secured(settings: Settings) -> None:
+    """Refuse settings for servers that ask who comes: those of a stack ask nobody."""
+    for setting in SETTINGS:
+        value = str(getattr(settings, setting.field))
+        if setting.is_access and value != setting.default:
+            raise RefusedError(
+                f"`up` starts servers that let everybody on this machine in, and {setting.name} is "
+                "set",
+                place="settings",
+                hint=f"leave {setting.name} out for them; `medusa node start` runs a node on "
+                "servers that others run.",
+            )
 
 
 def _refuse_shared_ports(wanted: StackSettings) -> None:

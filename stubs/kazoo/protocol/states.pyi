@@ -1,2 +1,5 @@
+class KeeperState:
+    AUTH_FAILED: str
+
 class ZnodeStat:
     version: int

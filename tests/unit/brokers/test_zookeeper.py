@@ -1,5 +1,6 @@
 """What of the ZooKeeper store needs no server."""
 
+import logging
 import time
 
 import pytest
@@ -15,14 +16,21 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from brokers import versioned_store as store
 from brokers.ports import free_port
-from brokers.zookeeper import ZooKeeperStore, split_connect_string, translated
+from brokers.zookeeper import (
+    ZooKeeperStore,
+    split_connect_string,
+    translated,
+    zookeeper_servers,
+)
 from pipeline.errors import (
     BrokenInvariantError,
+    InputError,
     MedusaError,
     RefusedError,
     UnavailableError,
     UsageError,
 )
+from pipeline.settings import combine
 
 
 @pytest.mark.parametrize(
@@ -67,6 +75,20 @@ def test_errors_of_the_driver_become_ours(error: Exception, kind: type[MedusaErr
     found = translated(error, "/some/path")
     assert type(found) is kind
     assert found.place == "/some/path"
+
+
+def test_the_driver_tells_nothing_of_requests(caplog: pytest.LogCaptureFixture) -> None:
+    """One of them holds the password, however much a node is asked to say."""
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger("medusa.zookeeper").debug("Sending request: Auth(auth='me:geheim')")
+    assert "geheim" not in caplog.text
+
+
+def test_half_of_what_encrypts_is_told() -> None:
+    """It is the authority that says that connections are encrypted."""
+    settings = combine((("test", {"zookeeper.tls.key": "key.pem"}),))
+    with pytest.raises(InputError, match=r"zookeeper\.tls\.ca is missing"):
+        zookeeper_servers(settings)
 
 
 def test_no_server_is_unavailable_within_the_limit() -> None:

@@ -133,7 +133,7 @@ def test_what_is_no_address_is_told_when_settings_are_read(
         ("kafka.bootstrap_servers", "broker_1.example:65535, b-2:1,PLAINTEXT://[::1]:9092,plain"),
         ("zookeeper.connect", "a:2181,b:2181/medusa/eu"),
         ("zookeeper.connect", "127.0.0.1"),
-        ("registry.url", "https://user:secret@registry.example/path"),
+        ("registry.url", "https://user@registry.example/path"),
     ],
 )
 def test_every_form_of_an_address_is_taken(medusa: Caller, setting: str, value: str) -> None:
@@ -147,6 +147,88 @@ def test_a_password_in_a_wrong_address_is_not_repeated(medusa: Caller) -> None:
     assert called.code == 64
     assert "//…@host" in called.err
     assert "secret" not in called.err
+
+
+SECRETS = ("kafka.password", "kafka.tls.key_password", "zookeeper.password", "registry.password")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "yaml"])
+def test_no_secret_is_shown(medusa: Caller, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Wherever it comes from, in a URL too; what refers to one is shown as it is written."""
+    monkeypatch.setenv("KAFKA_PASSWORD", "geheim-1")
+    monkeypatch.setenv("SCHEMA_REGISTRY_URL", "https://me:geheim-2@registry.example/path")
+    Path("medusa.yaml").write_text(
+        "zookeeper:\n  password: geheim-3\nkafka: {tls: {key_password: '${file:of/key}'}}\n",
+        encoding="utf-8",
+    )
+    called = medusa("config", "show", "-o", form)
+    assert called.code == 0
+    assert "geheim" not in called.out + called.err
+    assert "********" in called.out
+    if form == "json":
+        found = {one["name"]: one["value"] for one in called.data["settings"]}
+        assert found["registry.url"] == "https://registry.example/path"
+        assert found["registry.user"] == "me"
+        assert found["kafka.tls.key_password"] == "${file:of/key}"
+
+
+def test_a_login_in_the_address_of_a_registry_is_a_login(tmp_path: Path) -> None:
+    """As if it had been written into the settings for it, which count more in the same place."""
+    url = "https://m%40e:a%3Ab@registry.example:81/path"
+    variables = {"SCHEMA_REGISTRY_URL": url, "HOME": str(tmp_path)}
+    found = load_project({}, variables, tmp_path).settings
+    assert found.registry_url == "https://registry.example:81/path"
+    assert found.registry_user == "m@e"
+    assert found.registry_password.resolve({}).reveal() == "a:b"
+    variables["SCHEMA_REGISTRY_PASSWORD"] = "other"
+    found = load_project({}, variables, tmp_path).settings
+    assert found.registry_password.resolve({}).reveal() == "other"
+
+
+def test_files_of_a_project_are_found_from_anywhere(tmp_path: Path) -> None:
+    """Certificates and secrets too, relative to the project file."""
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    _write(tmp_path / "medusa.yaml", "kafka: {password: '${file:of/kafka}', tls: {ca: ca.pem}}\n")
+    _write(tmp_path / "of" / "kafka", "geheim\n")
+    found = load_project({}, {"HOME": str(tmp_path)}, below).settings
+    assert found.kafka_tls_ca == str(tmp_path / "ca.pem")
+    assert found.kafka_password.resolve({}).reveal() == "geheim"
+
+
+@pytest.mark.parametrize("setting", SECRETS)
+def test_a_secret_is_not_taken_from_the_command_line(medusa: Caller, setting: str) -> None:
+    """Where all who are on the machine can see it; a reference is."""
+    called = medusa("config", "show", "--set", f"{setting}=geheim")
+    assert called.code == 64
+    assert "geheim" not in called.err
+    assert "${env:NAME}" in called.err
+    assert medusa("config", "show", "--set", f"{setting}=${{env:SOMETHING}}").code == 0
+
+
+def test_a_password_in_an_address_is_not_taken_from_the_command_line(medusa: Caller) -> None:
+    """Nor there."""
+    called = medusa("config", "show", "--set", "registry.url=http://me:geheim@registry.example")
+    assert called.code == 64
+    assert "geheim" not in called.err
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        ("KAFKA_SECURITY_PROTOCOL", "SSL"),
+        ("ZOOKEEPER_PASSWORD", "x"),
+        ("SCHEMA_REGISTRY_USER", "x"),
+    ],
+)
+def test_up_starts_no_servers_that_ask_who_comes(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch, variable: tuple[str, str]
+) -> None:
+    """Settings for such servers are for servers that others run."""
+    monkeypatch.setenv(*variable)
+    called = medusa("up", "--data", "data")
+    assert called.code == 65
+    assert "`medusa node start`" in called.err
 
 
 def test_config_show_says_where_values_come_from(

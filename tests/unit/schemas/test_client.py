@@ -1,3 +1,4 @@
+import base64
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -5,10 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
+from brokers.access import Login
 from brokers.memory_store import MemoryStore, MemoryTree
-from pipeline.errors import RefusedError, SchemaError, UnavailableError
+from pipeline.errors import InputError, RefusedError, SchemaError, UnavailableError
 from pipeline.ids import Millis, SchemaId, SchemaVersion
-from schemas.client import ATTEMPTS_MAX, RegistryClient
+from pipeline.secrets import Secret
+from pipeline.settings import combine
+from schemas.client import ATTEMPTS_MAX, RegistryAddress, RegistryClient, registry_address
 from schemas.records import IncompatibleSchemaError
 from schemas.server import RegistryServer
 
@@ -186,7 +190,7 @@ def test_a_slow_registry_uses_up_the_time() -> None:
         httpx.Response(200, text="<html>welcome</html>"),
         httpx.Response(200, json=[]),
         httpx.Response(200, json={"schema": 5}),
-        httpx.Response(401, json={"error_code": 401, "message": "Unauthorized"}),
+        httpx.Response(405, json={"error_code": 405, "message": "Method Not Allowed"}),
     ],
 )
 def test_something_else_than_a_registry_never_means_no_such_schema(answer: httpx.Response) -> None:
@@ -227,6 +231,40 @@ def test_a_refused_schema_is_a_schema_error() -> None:
     other = _always(422, {"error_code": 42201, "message": "too long"})
     with pytest.raises(SchemaError, match="refuses it: too long"):
         other.client.register("s", A)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(401, "does not accept our credentials"), (403, "does not allow this to us")],
+)
+def test_a_registry_that_does_not_let_us_in(status: int, words: str) -> None:
+    """Nothing is tried again, and what to change is named."""
+    other = _always(status, {"error_code": status, "message": "no"})
+    with pytest.raises(RefusedError, match=words) as caught:
+        other.client.subjects()
+    assert len(other.requests) == 1
+    assert "registry.user" in caught.value.hint
+    assert "secret" not in str(caught.value)
+
+
+def test_a_login_is_sent() -> None:
+    """As basic authentication, whatever is in it."""
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["Authorization"])
+        return httpx.Response(200, json=[])
+
+    address = RegistryAddress("http://localhost", Login("me", Secret("a:b é")))
+    RegistryClient(address, transport=httpx.MockTransport(answer)).subjects()
+    assert seen == ["Basic " + base64.b64encode("me:a:b é".encode()).decode()]
+
+
+def test_certificates_without_https_are_told() -> None:
+    """Who sets them believes that the connection is encrypted."""
+    settings = combine((("test", {"registry.tls.ca": "ca.pem"}),))
+    with pytest.raises(InputError, match="no https"):
+        registry_address(settings)
 
 
 @pytest.mark.parametrize("url", ["", "registry:8081", "ftp://x", "http://"])

@@ -22,7 +22,7 @@ def command(session: Session) -> None:
     rows = [
         {
             "name": setting.name,
-            "value": str(getattr(project.settings, setting.name.replace(".", "_"))),
+            "value": str(getattr(project.settings, setting.field)),
             "source": project.source(setting.name),
             "environment": setting.environment,
             "meaning": setting.meaning,

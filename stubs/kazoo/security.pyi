@@ -1,0 +1,4 @@
+class ACL:
+    perms: int
+
+def make_digest_acl(username: str, password: str, *, all: bool = ...) -> ACL: ...

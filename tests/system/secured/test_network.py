@@ -1,0 +1,306 @@
+"""A network on servers that ask who comes, by settings alone; and no secret is told."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from brokers.embedded.processes import Child, ChildSpec, start_child
+from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
+from pipeline.cli.project import load_project
+from pipeline.names import Znodes
+from schemas.server import RegistryServer
+from tests.conftest import WaitFor
+from tests.system.lanes.support import kill
+from tests.certificates import LOOPBACK, Authority
+from tests.system.secured.front import front
+from tests.system.secured.servers import (
+    CLIENT_KEY_PASSWORD,
+    PASSWORD,
+    STRANGER,
+    STRANGER_PASSWORD,
+    USER,
+    Secured,
+)
+
+pytestmark = pytest.mark.system
+
+REGISTRY_PASSWORD = "password-of-the-registry"
+SECRETS = (PASSWORD, CLIENT_KEY_PASSWORD, REGISTRY_PASSWORD)
+CALL_WITHIN_S = 150.0
+READY_WITHIN_S = 150.0
+SCHEMA = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "sensor", "type": "string"},
+        {"name": "value", "type": "int"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+NETWORK = """
+network: guarded
+streams:
+  readings:
+    topic: guarded-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    partitions: 2
+boxes:
+  high: {filter: readings, where: value % 2 = 0}
+outputs: {high: {topic: guarded-out}}
+"""
+
+
+@dataclass
+class Guarded:
+    """A project whose servers ask who comes."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    printed: list[str] = field(default_factory=list)
+
+    def command(self, *words: str) -> list[str]:
+        """How a verb is started."""
+        return [sys.executable, "-P", "-m", "pipeline.cli.main", *words]
+
+    def call(
+        self, *words: str, stdin: str = "", changes: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a verb; all that it prints is kept."""
+        done = subprocess.run(
+            self.command(*words),
+            input=stdin,
+            env={**self.environment, **(changes or {})},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=CALL_WITHIN_S,
+            check=False,
+        )
+        self.printed += [done.stdout, done.stderr]
+        return done
+
+    def start_node(self, wait_for: WaitFor) -> Child:
+        """Start a node and wait until it takes up fragments."""
+        ready = self.folder / "ready"
+        ready.unlink(missing_ok=True)
+        command = self.command("node", "start", "--verbose", f"--ready-file={ready}")
+        node = start_child(
+            ChildSpec(
+                "node",
+                tuple(command),
+                self.folder / "node.out",
+                self.folder,
+                environment=tuple(self.environment.items()),
+            )
+        )
+
+        def up() -> bool:
+            assert node.running, (self.folder / "node.out").read_text()[-4000:]
+            return ready.exists()
+
+        wait_for(up, "the node is up", within_s=READY_WITHIN_S)
+        return node
+
+    def values(self) -> list[int]:
+        """What the output topic holds."""
+        done = self.call("tail", "guarded-out", "--no-follow", "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return sorted(json.loads(line)["value"]["value"] for line in done.stdout.splitlines())
+
+
+@contextmanager
+def registry(settings: Mapping[str, Any], secured: Secured) -> Iterator[str]:
+    """Our registry, its schemas in the same ZooKeeper, behind https and a login."""
+    found = load_project(settings, {}, Path("/")).settings
+    store = ZooKeeperStore.connect(zookeeper_servers(found), 10.0)
+    server = RegistryServer(store, LOOPBACK, 0, names=Znodes(""))
+    server.start()
+    try:
+        with front(server.url, secured.authority.sign("front"), USER, REGISTRY_PASSWORD) as url:
+            yield url
+    finally:
+        server.stop()
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    secured: Secured, tmp_path_factory: pytest.TempPathFactory, jar_cache: Path
+) -> Iterator[Guarded]:
+    """A project with settings for all three servers; one secret in each way to write it."""
+    folder = tmp_path_factory.mktemp("guarded")
+    ca = str(secured.authority.ca)
+    (folder / "secrets").mkdir()
+    (folder / "secrets" / "kafka").write_text(PASSWORD + "\n", encoding="utf-8")
+    zookeeper = {
+        "zookeeper.connect": secured.address("secure") + "/guarded",
+        "zookeeper.user": USER,
+        "zookeeper.password": PASSWORD,
+        "zookeeper.tls.ca": ca,
+        "zookeeper.tls.certificate": str(secured.client.certificate),
+        "zookeeper.tls.key": str(secured.client.key),
+        "zookeeper.tls.key_password": CLIENT_KEY_PASSWORD,
+    }
+    with registry(zookeeper, secured) as url:
+        settings = {
+            **zookeeper,
+            "data": "data",
+            "cache": str(jar_cache),
+            "kafka.bootstrap_servers": secured.address("sasl_ssl"),
+            "kafka.security_protocol": "SASL_SSL",
+            "kafka.sasl_mechanism": "SCRAM-SHA-512",
+            "kafka.user": USER,
+            "kafka.password": "${file:secrets/kafka}",
+            "kafka.tls.ca": ca,
+            "zookeeper.password": "${env:OF_ZOOKEEPER}",
+            "registry.url": url,
+            "registry.user": USER,
+            "registry.password": REGISTRY_PASSWORD,
+            "registry.tls.ca": ca,
+        }
+        (folder / "medusa.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+        (folder / "network.yaml").write_text(NETWORK, encoding="utf-8")
+        (folder / "reading.avsc").write_text(json.dumps(SCHEMA), encoding="utf-8")
+        # As a cluster's own defaults may want it: everything that Spark tells is kept.
+        spark = folder / "spark"
+        spark.mkdir()
+        (folder / "events").mkdir()
+        (spark / "spark-defaults.conf").write_text(
+            f"spark.eventLog.enabled true\nspark.eventLog.dir {(folder / 'events').as_uri()}\n"
+        )
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path.cwd()),
+            "OF_ZOOKEEPER": PASSWORD,
+            "SPARK_CONF_DIR": str(spark),
+            "XDG_CONFIG_HOME": str(folder),
+        }
+        yield Guarded(folder, environment)
+
+
+def lines(first: int, count: int) -> str:
+    """Readings as JSON lines."""
+    found = (
+        {"sensor": "a", "value": value, "at": f"2026-01-01T00:00:{value % 60:02}Z"}
+        for value in range(first, first + count)
+    )
+    return "\n".join(json.dumps(one) for one in found)
+
+
+def tellers(folder: Path, secrets: tuple[str, ...]) -> list[str]:
+    """The files below a folder that hold one of some secrets, also as JSON and Java quote it."""
+    quoted = {
+        json.dumps(secret, ensure_ascii=plain)[1:-1]
+        for secret in secrets
+        for plain in (True, False)
+    }
+    wanted = {text.encode() for text in quoted | set(secrets)}
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and any(one in path.read_bytes() for one in wanted)
+    ]
+
+
+def command_lines() -> list[str]:
+    """The command lines of all processes of this machine."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def test_a_network_runs_through_a_crash_and_tells_no_secret(
+    guarded: Guarded, wait_for: WaitFor
+) -> None:
+    """Records go through once, also around a kill; no password is anywhere but where it was."""
+    node = guarded.start_node(wait_for)
+    try:
+        deployed = guarded.call("deploy", "--yes")
+        assert deployed.returncode == 0, deployed.stderr
+        assert guarded.call("produce", "readings", stdin=lines(0, 100)).returncode == 0
+        wait_for(lambda: len(guarded.values()) >= 50, "the first results", within_s=90.0)
+        assert guarded.call("produce", "readings", stdin=lines(100, 100)).returncode == 0
+        kill(node)
+        node = guarded.start_node(wait_for)
+        assert guarded.call("produce", "readings", stdin=lines(200, 100)).returncode == 0
+        wait_for(lambda: len(guarded.values()) >= 150, "all results", within_s=90.0)
+        assert guarded.values() == list(range(0, 300, 2))
+        told = [line for line in command_lines() if any(one in line for one in SECRETS)]
+        assert not told
+    finally:
+        kill(node)
+    assert guarded.call("status").returncode == 0
+    assert guarded.call("config", "show", "-o", "json").returncode == 0
+    assert guarded.call("catalog", "backup", "backup.json").returncode == 0
+    assert any((guarded.folder / "events").iterdir())
+    (guarded.folder / "printed").write_text("\n".join(guarded.printed), encoding="utf-8")
+    project = [guarded.folder / "medusa.yaml", guarded.folder / "secrets" / "kafka"]
+    assert set(tellers(guarded.folder, SECRETS)) == {str(path) for path in project}
+
+
+def test_what_is_wrong_is_told_in_words(guarded: Guarded, tmp_path: Path) -> None:
+    """Where, what, what to do, the documented exit code, and no stack trace."""
+    other = Authority(tmp_path / "other", "another authority")
+    mistaken = {"KAFKA_PASSWORD": "mistaken"}
+    cases: list[tuple[tuple[str, ...], Mapping[str, str], str, str]] = [
+        (("deploy",), mistaken, "Kafka does not accept our credentials", "kafka.password"),
+        (("node", "start"), mistaken, "Kafka does not accept our credentials", "kafka.password"),
+        (("deploy",), {"KAFKA_TLS_CA": str(other.ca)}, "not believed", "kafka.tls.ca"),
+        (("status",), {"ZOOKEEPER_TLS_CA": str(other.ca)}, "not believed", "zookeeper.tls.ca"),
+        (
+            ("status",),
+            {"ZOOKEEPER_PASSWORD": "mistaken"},
+            "ZooKeeper does not allow this to us",
+            "zookeeper.password",
+        ),
+        (("status",), {"OF_ZOOKEEPER": ""}, "OF_ZOOKEEPER is not set", "zookeeper.password"),
+        (
+            ("schema", "list"),
+            {"SCHEMA_REGISTRY_PASSWORD": "mistaken"},
+            "the registry does not accept our credentials",
+            "registry.password",
+        ),
+        (
+            ("schema", "list"),
+            {"SCHEMA_REGISTRY_TLS_CA": str(other.ca)},
+            "certificate of the registry is not believed",
+            "registry.tls.ca",
+        ),
+        (
+            ("tail", "guarded-in", "--no-follow"),
+            {"KAFKA_USER": STRANGER, "KAFKA_PASSWORD": STRANGER_PASSWORD},
+            "Kafka does not allow this to us",
+            "kafka.user",
+        ),
+    ]
+    for words, changes, message, setting in cases:
+        done = guarded.call(*words, changes=changes)
+        text = done.stderr
+        assert done.returncode == 65, (words, changes, text)
+        assert message in text, text
+        assert setting in text, text
+        assert "hint:" in text, text
+        assert "Traceback" not in text
+        assert not any(one in text for one in (*SECRETS, "mistaken", STRANGER_PASSWORD)), text
+
+
+def test_a_project_without_secrets_in_it_can_be_given_away(guarded: Guarded) -> None:
+    """What holds references only shows them, and nothing behind them."""
+    shown = guarded.call("config", "show", "-o", "json")
+    found = {one["name"]: one["value"] for one in json.loads(shown.stdout)["settings"]}
+    assert found["kafka.password"] == "${file:secrets/kafka}"
+    assert found["zookeeper.password"] == "${env:OF_ZOOKEEPER}"
+    assert found["registry.password"] == "********"

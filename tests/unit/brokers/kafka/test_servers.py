@@ -1,0 +1,165 @@
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brokers.access import Identity, Login, PemFile, Tls
+from brokers.kafka.config import client_config
+from brokers.kafka.servers import (
+    KafkaServers,
+    Sasl,
+    java_options,
+    kafka_servers,
+    librdkafka_options,
+)
+from pipeline.errors import InputError
+from pipeline.secrets import Secret
+from pipeline.settings import combine
+from tests.certificates import Authority
+
+CA = PemFile(Path("ca.pem"), "-----BEGIN CERTIFICATE-----")
+IDENTITY = Identity(
+    PemFile(Path("c.pem"), "CERTIFICATE"), PemFile(Path("k.pem"), "KEY"), Secret("of the key")
+)
+SASL = Sasl("SCRAM-SHA-512", Login("me", Secret("pass")))
+
+
+@pytest.mark.parametrize(
+    ("servers", "protocol"),
+    [
+        (KafkaServers("a:1"), "PLAINTEXT"),
+        (KafkaServers("a:1", tls=Tls()), "SSL"),
+        (KafkaServers("a:1", SASL), "SASL_PLAINTEXT"),
+        (KafkaServers("a:1", SASL, Tls()), "SASL_SSL"),
+    ],
+)
+def test_both_clients_speak_the_same_protocol(servers: KafkaServers, protocol: str) -> None:
+    """What is known of the brokers decides it, for librdkafka and for Java."""
+    assert librdkafka_options(servers)["security.protocol"] == protocol
+    assert java_options(servers)["security.protocol"] == protocol
+
+
+def test_options_of_librdkafka() -> None:
+    """By its own names, with what files hold."""
+    assert librdkafka_options(KafkaServers("a:1", SASL, Tls(CA, IDENTITY))) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "me",
+        "sasl.password": "pass",
+        "ssl.ca.pem": CA.text,
+        "ssl.certificate.pem": "CERTIFICATE",
+        "ssl.key.pem": "KEY",
+        "ssl.key.password": "of the key",
+    }
+
+
+def test_options_of_java() -> None:
+    """By the names of Kafka's Java clients, with what files hold: executors have no such files."""
+    assert java_options(KafkaServers("a:1", SASL, Tls(CA, IDENTITY))) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required "
+            'username="me" password="pass";'
+        ),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": CA.text,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": "CERTIFICATE",
+        "ssl.keystore.key": "KEY",
+        "ssl.key.password": "of the key",
+    }
+
+
+def unquoted(text: str) -> tuple[str, str]:
+    """Read a text in quotes as Java's tokenizer does; gives it, and what follows."""
+    assert text[0] == '"'
+    found, at, escapes = "", 1, {"n": "\n", "r": "\r"}
+    while text[at] != '"':
+        assert text[at] not in "\n\r", "a line end ends a text for the tokenizer"
+        if text[at] == "\\":
+            at += 1
+            found += escapes.get(text[at], text[at])
+        else:
+            found += text[at]
+        at += 1
+    return found, text[at + 1 :]
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_no_name_and_no_password_breaks_the_login_of_java(user: str, password: str) -> None:
+    """Quotes, backslashes, semicolons and ends of lines come through."""
+    servers = KafkaServers("a:1", Sasl("PLAIN", Login(user, Secret(password))))
+    _, _, rest = java_options(servers)["sasl.jaas.config"].partition(" required username=")
+    found, rest = unquoted(rest)
+    assert found == user
+    found, rest = unquoted(rest.removeprefix(" password="))
+    assert (found, rest) == (password, ";")
+
+
+def test_every_client_gets_in() -> None:
+    """What each client of ours begins with holds how to get in."""
+    config = client_config(KafkaServers("a:1", SASL), group_id="g")
+    assert config["bootstrap.servers"] == "a:1"
+    assert config["sasl.password"] == "pass"
+    assert client_config("a:1")["security.protocol"] == "PLAINTEXT"
+
+
+def test_servers_are_printed_as_their_address() -> None:
+    """That stands in messages; nothing else of them does."""
+    servers = KafkaServers("a:1", SASL, Tls(CA, IDENTITY))
+    assert str(servers) == "a:1"
+    assert not {"pass", "KEY", "of the key"} & set(repr(servers).replace("'", " ").split())
+
+
+def of_settings(values: Mapping[str, str]) -> KafkaServers:
+    """What settings give."""
+    return kafka_servers(combine((("test", values),)))
+
+
+LOGIN = {"kafka.sasl_mechanism": "PLAIN", "kafka.user": "me", "kafka.password": "pass"}
+
+
+def test_settings_of_open_brokers() -> None:
+    """Without any setting nothing is asked and nothing encrypted."""
+    assert of_settings({"kafka.bootstrap_servers": "b:2"}) == KafkaServers("b:2")
+
+
+def test_settings_of_secured_brokers(tmp_path: Path) -> None:
+    """All of them together."""
+    authority = Authority(tmp_path / "authority", "ours")
+    client = authority.sign("client", "of the key")
+    found = of_settings(
+        {
+            **LOGIN,
+            "kafka.security_protocol": "SASL_SSL",
+            "kafka.tls.ca": str(authority.ca),
+            "kafka.tls.certificate": str(client.certificate),
+            "kafka.tls.key": str(client.key),
+            "kafka.tls.key_password": "of the key",
+        }
+    )
+    assert found.protocol == "SASL_SSL"
+    assert found.sasl == Sasl("PLAIN", Login("me", Secret("pass")))
+    assert found.tls is not None
+    assert found.tls.identity is not None
+
+
+@pytest.mark.parametrize("missing", sorted(LOGIN))
+def test_a_login_that_is_not_whole_is_told(missing: str) -> None:
+    """Which setting is missing, and what needs it."""
+    values = {name: value for name, value in LOGIN.items() if name != missing}
+    with pytest.raises(InputError, match=f"{missing} is missing"):
+        of_settings({**values, "kafka.security_protocol": "SASL_SSL"})
+
+
+@pytest.mark.parametrize(
+    "unused", [{"kafka.user": "me"}, {"kafka.password": "pass"}, {"kafka.tls.ca": "ca.pem"}]
+)
+def test_what_would_not_be_used_is_told(unused: Mapping[str, str]) -> None:
+    """Who writes a password down believes that it protects something."""
+    with pytest.raises(InputError, match="does not use it") as caught:
+        of_settings(unused)
+    assert "kafka.security_protocol" in caught.value.hint
