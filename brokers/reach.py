@@ -32,7 +32,7 @@ def require_tls(hosts: str, default_port: int, within_s: float, tls: Tls, server
         UnavailableError: the connection broke.
     """
     ends_at = time.monotonic() + min(within_s, REACH_WITHIN_S)
-    for host, port in _addresses(hosts, default_port):
+    for host, port in addresses(hosts, default_port):
         left_s = max(0.1, ends_at - time.monotonic())
         try:
             plain = socket.create_connection((host, port), left_s)
@@ -83,7 +83,7 @@ def why_nobody_listens(hosts: str, default_port: int, within_s: float) -> str:
     """
     ends_at = time.monotonic() + min(within_s, REACH_WITHIN_S)
     reason = ""
-    for host, port in _addresses(hosts, default_port):
+    for host, port in addresses(hosts, default_port):
         try:
             socket.create_connection((host, port), max(0.1, ends_at - time.monotonic())).close()
         except TimeoutError:
@@ -95,7 +95,8 @@ def why_nobody_listens(hosts: str, default_port: int, within_s: float) -> str:
     return reason
 
 
-def _addresses(hosts: str, default_port: int) -> Iterable[tuple[str, int]]:
+def addresses(hosts: str, default_port: int) -> Iterable[tuple[str, int]]:
+    """Host and port of each address of a connect string, without a scheme before it."""
     for entry in hosts.split(","):
         address = entry.strip().rpartition("://")[2]
         host, colon, port = address.rpartition(":")

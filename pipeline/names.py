@@ -120,6 +120,16 @@ class FragmentNames:
         return f"{self.network}/{self.fragment}/epoch-{epoch:08d}"
 
 
+def doctor_group(owner: ParticipantId) -> GroupName:
+    """A group without members and offsets, to find out whether groups may be looked at."""
+    return GroupName(f"{PRODUCT}.{owner}.doctor")
+
+
+def doctor_transactions(owner: ParticipantId) -> TransactionalId:
+    """Begins no transaction: to find out whether one may be begun."""
+    return TransactionalId(f"{PRODUCT}.{owner}.doctor")
+
+
 @dataclass(frozen=True, slots=True)
 class Znodes:
     """The paths of the catalog.
@@ -204,6 +214,10 @@ class Znodes:
     def deploy(self, network: NetworkName) -> ZnodePath:
         """The topics that deploys of a network were about to create."""
         return ZnodePath(f"{self.root}/deploys/{network}")
+
+    def doctor(self) -> ZnodePath:
+        """Made and removed again, to find out whether that is allowed."""
+        return ZnodePath(f"{self.root}/doctor")
 
     def schemas(self) -> ZnodePath:
         """The schema registry's own subtree."""

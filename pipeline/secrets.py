@@ -56,6 +56,14 @@ class SecretSetting:
     def __bool__(self) -> bool:
         return bool(self.written)
 
+    @property
+    def file(self) -> Path | None:
+        """The file that it refers to, if it refers to one."""
+        reference = _REFERENCE.fullmatch(self.written)
+        if reference is None or reference["kind"] != "file":
+            return None
+        return (self.folder / Path(reference["name"]).expanduser()).absolute()
+
     def resolve(self, environment: Mapping[str, str] = os.environ) -> Secret:
         """The secret, read from where it lies.
 
@@ -65,10 +73,9 @@ class SecretSetting:
         reference = _REFERENCE.fullmatch(self.written)
         if reference is None:
             return Secret(self.written)
-        name = reference["name"]
-        if reference["kind"] == "env":
-            return self._from_environment(name, environment)
-        return self._from_file((self.folder / Path(name).expanduser()).absolute())
+        if self.file is not None:
+            return self._from_file(self.file)
+        return self._from_environment(reference["name"], environment)
 
     def _from_environment(self, name: str, environment: Mapping[str, str]) -> Secret:
         value = environment.get(name, "")

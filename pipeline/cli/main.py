@@ -53,6 +53,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "catalog": Entry(f"{_HERE}.catalog.group", "Back the catalog up, and bring it back.", _REST),
     "node": Entry(f"{_HERE}.node.group", "Start and list nodes.", _REST),
+    "doctor": Entry(f"{_HERE}.doctor", "Check connections, versions, rights and topics.", _REST),
     "config": Entry(f"{_HERE}.config.group", "Show the settings and where they come from.", _REST),
 }
 

@@ -16,11 +16,12 @@ import yaml
 from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.cli.project import load_project
+from pipeline.ids import TopicName
 from pipeline.names import Znodes
 from schemas.server import RegistryServer
+from tests.certificates import LOOPBACK, Authority
 from tests.conftest import WaitFor
 from tests.system.lanes.support import kill
-from tests.certificates import LOOPBACK, Authority
 from tests.system.secured.front import front
 from tests.system.secured.servers import (
     CLIENT_KEY_PASSWORD,
@@ -57,7 +58,7 @@ streams:
     partitions: 2
 boxes:
   high: {filter: readings, where: value % 2 = 0}
-outputs: {high: {topic: guarded-out}}
+outputs: {high: {topic: guarded-out, partitions: 2}}
 """
 
 
@@ -251,6 +252,27 @@ def test_a_network_runs_through_a_crash_and_tells_no_secret(
     assert set(tellers(guarded.folder, SECRETS)) == {str(path) for path in project}
 
 
+def test_topics_are_made_as_declared_or_listed(guarded: Guarded, secured: Secured) -> None:
+    """Partitions, replication and retention; with `auto_create: false` nothing is made."""
+    declared = NETWORK.replace("guarded", "declared") + "retention: 3d\nreplication: 1\n"
+    document = guarded.folder / "declared.yaml"
+    document.write_text(declared + "auto_create: false\n", encoding="utf-8")
+    refused = guarded.call("deploy", "-f", "declared.yaml", "--no-wait", "--yes")
+    assert refused.returncode == 65
+    wanted = [TopicName(f"declared-{which}") for which in ("in", "out")]
+    for topic in (*wanted, "declared-out.boundaries", "declared.high.markers"):
+        assert f"topic {topic} does not exist" in refused.stderr, refused.stderr
+    assert "it needs 2 partitions, replication 1" in refused.stderr
+    assert not secured.admin.describe(wanted)
+    document.write_text(declared, encoding="utf-8")
+    made = guarded.call("deploy", "-f", "declared.yaml", "--no-wait", "--yes")
+    assert made.returncode == 0, made.stderr
+    found = secured.admin.describe(wanted)
+    assert {topic: facts.partitions for topic, facts in found.items()} == dict.fromkeys(wanted, 2)
+    for config in secured.admin.topic_configs(wanted).values():
+        assert config["retention.ms"] == str(3 * 24 * 3_600_000)
+
+
 def test_what_is_wrong_is_told_in_words(guarded: Guarded, tmp_path: Path) -> None:
     """Where, what, what to do, the documented exit code, and no stack trace."""
     other = Authority(tmp_path / "other", "another authority")
@@ -295,6 +317,49 @@ def test_what_is_wrong_is_told_in_words(guarded: Guarded, tmp_path: Path) -> Non
         assert "hint:" in text, text
         assert "Traceback" not in text
         assert not any(one in text for one in (*SECRETS, "mistaken", STRANGER_PASSWORD)), text
+
+
+def doctor(guarded: Guarded, changes: Mapping[str, str]) -> tuple[int, list[dict[str, str]]]:
+    """Its exit code, and all that it finds."""
+    done = guarded.call("doctor", "-o", "json", changes=changes)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, json.loads(done.stdout)["findings"]
+
+
+def test_doctor_finds_nothing_wrong(guarded: Guarded) -> None:
+    """Each server is there in a version, each right is given, each topic can be made."""
+    code, found = doctor(guarded, {})
+    assert code == 0, found
+    assert not [one for one in found if one["verdict"] == "wrong"]
+    words = {one["what"]: one["message"] for one in found}
+    assert "version 4.0 or newer, SASL_SSL as medusa" in words["Kafka, connection"]
+    assert words["ZooKeeper, connection"] == "version 3.9.5, encrypted, as medusa"
+    assert "topics" in words["network guarded"]
+
+
+def test_doctor_says_what_is_missing(guarded: Guarded) -> None:
+    """Rights, topics and servers; all of it in one call, with what to do and an exit code."""
+    stranger = {"KAFKA_USER": STRANGER, "KAFKA_PASSWORD": STRANGER_PASSWORD}
+    code, found = doctor(guarded, stranger)
+    wrong = {one["what"]: one for one in found if one["verdict"] == "wrong"}
+    assert code == 65
+    assert {"Kafka, transactions", "Kafka, groups", "network guarded"} <= wrong.keys(), wrong
+    assert all(one["hint"] for one in wrong.values())
+    code, found = doctor(
+        guarded, {"KAFKA_PASSWORD": "mistaken", "ZOOKEEPER_CONNECT": "127.0.0.1:1"}
+    )
+    wrong = {one["what"]: one for one in found if one["verdict"] == "wrong"}
+    assert code == 69
+    assert wrong.keys() == {"Kafka, connection", "ZooKeeper, connection"}
+    document = guarded.folder / "other.yaml"
+    document.write_text(NETWORK.replace("guarded", "other") + "auto_create: false\n")
+    done = guarded.call("doctor", "-f", "other.yaml", "-o", "json")
+    found = json.loads(done.stdout)["findings"]
+    missing = [one["message"] for one in found if one["what"] == "network other"]
+    assert done.returncode == 65
+    assert len(missing) == 8
+    assert any("topic other-in does not exist, and auto_create is false" in one for one in missing)
+    assert not any("mistaken" in text or STRANGER_PASSWORD in text for text in guarded.printed)
 
 
 def test_a_project_without_secrets_in_it_can_be_given_away(guarded: Guarded) -> None:

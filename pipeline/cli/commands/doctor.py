@@ -1,0 +1,70 @@
+"""`medusa doctor`: looks at everything that an installation needs, and says what is missing."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from pipeline.cli.options import document_option, with_session
+from pipeline.cli.output import Table
+from pipeline.cli.session import Session
+from pipeline.deploy.documents import read_document
+from pipeline.doctor.checks import exit_code, findings
+from pipeline.doctor.facts import Finding
+from pipeline.doctor.look import Look
+from pipeline.ids import ParticipantId
+from pipeline.planner.plan import Plan
+from pipeline.planner.planner import plan
+from schemas.client import RegistryClient
+
+
+@click.command("doctor")
+@document_option
+@with_session
+def command(session: Session, file: str | None) -> None:
+    """Check this machine, each connection, version, right and topic; say what to do.
+
+    Looks at the deployed networks of this participant, and at the document of this project. Changes
+    nothing. The exit code is 0 if nothing is wrong, 69 if a server does not answer or this machine
+    lacks something, else 65.
+
+    \b
+    Examples:
+      medusa doctor
+      medusa doctor -o json | jq '.findings[] | select(.verdict != "good")'
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    observed = Look(session.settings, session.clock).observe(
+        lambda registry: _plan(session, file, registry)
+    )
+    found = findings(observed)
+    rows = [_row(finding) for finding in found]
+    columns = ("what", "verdict", "message", "place", "hint")
+    table = Table(columns, tuple(tuple(str(row[c]) for c in columns) for row in rows))
+    session.printer.show({"findings": rows}, table)
+    code = exit_code(found)
+    if code:
+        sys.exit(code)
+
+
+def _row(finding: Finding) -> dict[str, object]:
+    return {
+        "what": finding.what,
+        "verdict": finding.verdict.value,
+        "message": finding.message,
+        "place": finding.place,
+        "hint": finding.hint,
+    }
+
+
+def _plan(session: Session, file: str | None, registry: RegistryClient) -> Plan | None:
+    """What the project's document plans; None if the project has none."""
+    path = session.project.document(file)
+    if file is None and not Path(path).is_file():
+        return None
+
+    def newest(subject: str) -> str | None:
+        found = registry.latest(subject)
+        return found.text if found else None
+
+    document = read_document(path, newest)
+    return plan(document.network, ParticipantId(session.settings.participant))

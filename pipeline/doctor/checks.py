@@ -1,0 +1,150 @@
+"""What is missing, from what was seen. Pure."""
+
+from collections.abc import Iterator
+
+from pipeline.doctor.facts import Finding, NetworkSeen, Observed, Thing, TopicSeen, Trouble, Verdict
+from pipeline.errors import ExitCode
+from pipeline.planner.diff import needs
+
+READS = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
+"""What a lane does with each of its inputs."""
+WRITES = READS | {"WRITE"}
+"""What it does with each topic of its own."""
+KEEPS = "retention.ms"
+POLICY = "cleanup.policy"
+FOR_EVER = -1
+
+
+def findings(observed: Observed) -> tuple[Finding, ...]:
+    """Everything that was found out, in the order of what was seen."""
+    return (
+        *(_thing(thing) for thing in observed.things),
+        *_readable(observed),
+        *(finding for network in observed.networks for finding in _network(network)),
+        *_nodes(observed),
+    )
+
+
+def exit_code(found: tuple[Finding, ...]) -> ExitCode:
+    """Of a command that tells them: 69 before 65, since without a server the rest is unknown."""
+    codes = {one.exit_code for one in found if one.verdict is Verdict.WRONG}
+    if not codes:
+        return ExitCode.DONE
+    return ExitCode.UNAVAILABLE if ExitCode.UNAVAILABLE in codes else ExitCode.BAD_INPUT
+
+
+def _thing(thing: Thing) -> Finding:
+    if thing.trouble is not None:
+        return _wrong(thing.name, thing.trouble)
+    return Finding(thing.name, Verdict.GOOD, thing.words, thing.place)
+
+
+def _wrong(what: str, trouble: Trouble) -> Finding:
+    return Finding(
+        what, Verdict.WRONG, trouble.message, trouble.place, trouble.hint, trouble.exit_code
+    )
+
+
+def _readable(observed: Observed) -> Iterator[Finding]:
+    for setting, file in observed.readable:
+        yield Finding(
+            "secrets",
+            Verdict.DOUBTFUL,
+            f"others on this machine can read the secret of {setting}",
+            file,
+            f"`chmod go= {file}` closes the file.",
+        )
+
+
+def _network(network: NetworkSeen) -> Iterator[Finding]:
+    name = f"network {network.name}"
+    if network.trouble is not None:
+        yield _wrong(name, network.trouble)
+        return
+    found = [finding for topic in network.topics for finding in _topic(topic, network, name)]
+    yield from found
+    if not found:
+        state = "are there" if network.deployed else "are there, or can be made"
+        yield Finding(name, Verdict.GOOD, f"all {len(network.topics)} topics {state}")
+
+
+def _topic(topic: TopicSeen, network: NetworkSeen, name: str) -> Iterator[Finding]:
+    if topic.trouble is not None:
+        yield _wrong(name, topic.trouble)
+    elif topic.there is None:
+        yield from _missing(topic, network, name)
+    else:
+        yield from _rights(topic, name)
+        yield from _shape(topic, topic.there.partitions, name)
+
+
+def _missing(topic: TopicSeen, network: NetworkSeen, name: str) -> Iterator[Finding]:
+    if network.deployed or not network.auto_create:
+        why = "was deleted" if network.deployed else "does not exist, and auto_create is false"
+        yield Finding(
+            name,
+            Verdict.WRONG,
+            f"topic {topic.wanted.name} {why}: it needs {needs(topic.wanted)}",
+            f"topic {topic.wanted.name}",
+            "have it created like this"
+            + ("; lanes that knew the old one stop." if network.deployed else "."),
+            ExitCode.BAD_INPUT,
+        )
+
+
+def _rights(topic: TopicSeen, name: str) -> Iterator[Finding]:
+    wanted = READS if topic.wanted.external else WRITES
+    lacking = sorted(wanted - topic.allowed) if topic.allowed else []
+    if lacking:
+        yield Finding(
+            name,
+            Verdict.WRONG,
+            f"kafka.user may not do all with topic {topic.wanted.name}: {', '.join(lacking)}",
+            f"topic {topic.wanted.name}",
+            "whoever runs the brokers can give the right, in their access control lists.",
+            ExitCode.BAD_INPUT,
+        )
+
+
+def _shape(topic: TopicSeen, partitions: int, name: str) -> Iterator[Finding]:
+    """Where a topic that exists is not what the network would have made."""
+    wanted, place = dict(topic.wanted.config), f"topic {topic.wanted.name}"
+    if topic.wanted.single_partition and partitions != 1:
+        yield Finding(
+            name,
+            Verdict.WRONG,
+            f"{place} has {partitions} partitions; it must have 1",
+            place,
+            "its records are only right in one order: have it made again.",
+            ExitCode.BAD_INPUT,
+        )
+    policy = topic.config.get(POLICY)
+    if policy is not None and "compact" in policy and wanted.get(POLICY) == "delete":
+        yield Finding(
+            name,
+            Verdict.WRONG,
+            f"{place} is compacted: records go that somebody still needs",
+            place,
+            f"set {POLICY} of the topic to delete.",
+            ExitCode.BAD_INPUT,
+        )
+    kept, asked = topic.config.get(KEEPS), wanted.get(KEEPS)
+    if kept is not None and asked is not None and FOR_EVER < int(kept) < int(asked):
+        yield Finding(
+            name,
+            Verdict.DOUBTFUL,
+            f"{place} keeps records {int(kept) // 1000} s, the network says {int(asked) // 1000} s",
+            place,
+            "a lane that was stopped for longer than a topic keeps records cannot go on.",
+        )
+
+
+def _nodes(observed: Observed) -> Iterator[Finding]:
+    if observed.nodes is None:
+        return
+    if observed.nodes:
+        yield Finding("nodes", Verdict.GOOD, f"{observed.nodes} up")
+    elif any(network.deployed for network in observed.networks):
+        yield Finding(
+            "nodes", Verdict.DOUBTFUL, "none is up: no network runs", "", "`medusa node start`."
+        )

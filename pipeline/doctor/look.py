@@ -1,0 +1,251 @@
+"""Looks at an installation: every connection, every right, every topic. Nothing stays changed."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from stat import S_IRWXG, S_IRWXO
+from typing import TypeVar
+
+from brokers.embedded.jars import spark_jars
+from brokers.embedded.java import find_java
+from brokers.four_letters import zookeeper_version
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.rights import KafkaRights
+from brokers.kafka.servers import KafkaServers, kafka_servers
+from brokers.kafka.versions import requests_of, version_words
+from brokers.versioned_store import Create, Delete, PathExistsError
+from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
+from pipeline.catalog.catalog import Catalog
+from pipeline.clock import Clock
+from pipeline.deploy.documents import replan
+from pipeline.doctor.facts import NetworkSeen, Observed, Thing, Trouble
+from pipeline.doctor.topics import TopicsLook
+from pipeline.errors import EnvironmentProblem, MedusaError
+from pipeline.ids import NetworkName, ParticipantId
+from pipeline.names import Znodes, doctor_group, doctor_transactions
+from pipeline.planner.plan import Plan
+from pipeline.secrets import is_reference
+from pipeline.settings import SETTINGS, Kind, Settings
+from schemas.client import RegistryClient, registry_address
+
+T = TypeVar("T")
+WITHIN_S = 5.0
+
+PlanOfDocument = Callable[[RegistryClient], Plan | None]
+"""Plans the project's document, which may name schemas of the registry; None: there is none."""
+
+
+@dataclass
+class Look:
+    """One look at everything that settings name."""
+
+    settings: Settings
+    clock: Clock
+    things: list[Thing] = field(default_factory=list)
+    undo: ExitStack = field(default_factory=ExitStack)
+
+    def observe(self, document: PlanOfDocument) -> Observed:
+        """Look at everything; what cannot be looked at is part of what is seen."""
+        with self.undo:
+            self._machine()
+            brokers = self._kafka()
+            catalog = self._zookeeper()
+            registry = self._registry()
+            networks = self._networks(catalog, registry, document, brokers)
+            nodes = self._try("nodes", "", lambda: len(catalog.nodes())) if catalog else None
+            return Observed(tuple(self.things), networks, nodes, tuple(_readable(self.settings)))
+
+    def _see(self, name: str, place: str, look: Callable[[], str]) -> bool:
+        """Try one thing, which gives what is seen of it; whether it did."""
+        try:
+            self.things.append(Thing(name, place, look()))
+        except MedusaError as error:
+            self.things.append(Thing(name, place, "", Trouble.of(error)))
+            return False
+        return True
+
+    def _try(self, name: str, place: str, look: Callable[[], T]) -> T | None:
+        """Ask for something; that it could not be had is seen, that it could is not."""
+        try:
+            return look()
+        except MedusaError as error:
+            self.things.append(Thing(name, place, "", Trouble.of(error)))
+            return None
+
+    def _machine(self) -> None:
+        java = self._try("Java", "", lambda: find_java(os.environ))
+        if java is not None:
+            self.things.append(Thing("Java", str(java.executable), f"version {java.version}"))
+        cache = Path(self.settings.cache)
+        self._see("jars", str(cache), lambda: f"all {len(spark_jars(cache))} for Spark are there")
+        for name, folder in (("data", self.settings.data), ("checkpoints", _local(self.settings))):
+            if folder:
+                self._see(f"folder {name}", folder, partial(_writable, Path(folder)))
+
+    def _kafka(self) -> KafkaServers | None:
+        place = f"Kafka {self.settings.kafka_bootstrap_servers}"
+        brokers = self._try("Kafka", place, lambda: kafka_servers(self.settings))
+        if brokers is None:
+            return None
+
+        def connect() -> str:
+            cluster = KafkaAdmin(brokers, WITHIN_S).cluster_id()
+            user = f" as {brokers.sasl.login.user}" if brokers.sasl else ""
+            return f"cluster {cluster}, version {_kafka_version(brokers)}, {brokers.protocol}{user}"
+
+        if not self._see("Kafka, connection", place, connect):
+            return None
+        rights, participant = (
+            KafkaRights(brokers, WITHIN_S),
+            ParticipantId(self.settings.participant),
+        )
+
+        def transactions() -> str:
+            _raise(rights.why_no_transactions(doctor_transactions(participant)))
+            return "may be written"
+
+        def groups() -> str:
+            _raise(rights.why_no_group(doctor_group(participant)))
+            return "may be looked at"
+
+        self._see("Kafka, transactions", place, transactions)
+        self._see("Kafka, groups", place, groups)
+        return brokers
+
+    def _zookeeper(self) -> Catalog | None:
+        place = f"ZooKeeper {self.settings.zookeeper_connect}"
+        servers = self._try("ZooKeeper", place, lambda: zookeeper_servers(self.settings))
+        if servers is None:
+            return None
+        store = self._try(
+            "ZooKeeper, connection", place, lambda: ZooKeeperStore.connect(servers, WITHIN_S)
+        )
+        if store is None:
+            return None
+        self.undo.callback(store.close)
+        version = ""
+        with suppress(OSError):
+            version = zookeeper_version(servers, WITHIN_S)
+        how = ", encrypted" if servers.tls else ""
+        user = f", as {servers.login.user}" if servers.login else ""
+        words = f"version {version or 'not told'}{how}{user}"
+        self.things.append(Thing("ZooKeeper, connection", place, words))
+
+        def write() -> str:
+            path = Znodes("").doctor()
+            with suppress(PathExistsError):
+                store.apply((Create(path, b"", ephemeral=True),))
+            store.apply((Delete(path, None),))
+            return "may be written"
+
+        catalog = Catalog(store, Znodes(""))
+
+        def read() -> str:
+            if store.get(Znodes("").format()) is None:
+                return "there is none yet: the first deploy or node makes it"
+            catalog.ensure_format()
+            return f"format {catalog.format()}, {len(catalog.networks())} networks"
+
+        written = self._see("ZooKeeper, rights", place, write)
+        readable = self._see("catalog", place, read)
+        return catalog if written and readable else None
+
+    def _registry(self) -> RegistryClient | None:
+        place = f"schema registry {self.settings.registry_url}"
+
+        def connect() -> RegistryClient:
+            client = RegistryClient(registry_address(self.settings), WITHIN_S)
+            self.undo.callback(client.close)
+            return client
+
+        client = self._try("schema registry", place, connect)
+        if client is None:
+            return None
+        good = self._see(
+            "schema registry", place, lambda: f"answers, {len(client.subjects())} subjects"
+        )
+        return client if good else None
+
+    def _networks(
+        self,
+        catalog: Catalog | None,
+        registry: RegistryClient | None,
+        document: PlanOfDocument,
+        brokers: KafkaServers | None,
+    ) -> tuple[NetworkSeen, ...]:
+        """Those of the catalog that are ours, and the project's; without brokers none."""
+        if brokers is None:
+            return ()
+        found = dict(self._deployed(catalog)) if catalog is not None else {}
+        if registry is not None:
+            plan = self._try("document", "", lambda: document(registry))
+            if plan is not None and plan.network not in found:
+                found[plan.network] = NetworkSeen(plan.network, False, plan.auto_create), plan
+        look = TopicsLook(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
+        return tuple(seen if plan is None else look.of(seen, plan) for seen, plan in found.values())
+
+    def _deployed(
+        self, catalog: Catalog
+    ) -> Iterator[tuple[NetworkName, tuple[NetworkSeen, Plan | None]]]:
+        for record in catalog.networks():
+            if record.owner != self.settings.participant:
+                continue
+            seen = NetworkSeen(record.network, deployed=True, auto_create=True)
+            version = catalog.version(record.network, record.version)
+            try:
+                plan = replan(version, record.owner) if version is not None else None
+            except MedusaError as error:
+                seen = NetworkSeen(record.network, True, True, (), Trouble.of(error))
+                plan = None
+            yield record.network, (seen, plan)
+
+
+def _raise(error: MedusaError | None) -> None:
+    if error is not None:
+        raise error
+
+
+def _kafka_version(brokers: KafkaServers) -> str:
+    try:
+        return version_words(requests_of(brokers, WITHIN_S))
+    except OSError:
+        return "not told"
+
+
+def _local(settings: Settings) -> str:
+    return "" if "://" in settings.checkpoints else settings.checkpoints
+
+
+def _writable(folder: Path) -> str:
+    """Whether we may write into a folder, or make it.
+
+    Raises:
+        EnvironmentProblem: we may not.
+    """
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise EnvironmentProblem(
+            "the folder cannot be written",
+            place=str(folder),
+            hint="make it writable, or choose another one with the settings data and checkpoints.",
+        )
+    return "can be written"
+
+
+def _readable(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Settings whose secret lies in a file that others may read."""
+    sources = dict(settings.sources)
+    for setting in SETTINGS:
+        if setting.kind is not Kind.SECRET:
+            continue
+        secret = getattr(settings, setting.field)
+        source = sources.get(setting.name, "")
+        file = secret.file
+        if secret and not is_reference(secret.written) and " file " in source:
+            file = Path(source.partition(" file ")[2])
+        with suppress(OSError):
+            if file is not None and file.stat().st_mode & (S_IRWXG | S_IRWXO):
+                yield setting.name, str(file)

@@ -1,0 +1,147 @@
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from brokers.records import TopicDescription
+from pipeline.doctor.checks import READS, WRITES, exit_code, findings
+from pipeline.doctor.facts import (
+    Finding,
+    NetworkSeen,
+    Observed,
+    Thing,
+    TopicSeen,
+    Trouble,
+    Verdict,
+)
+from pipeline.errors import ExitCode
+from pipeline.ids import NetworkName, TopicName
+from pipeline.planner.plan import NewTopic
+
+NAME = TopicName("out")
+WANTED = NewTopic(NAME, 2, 1, (("cleanup.policy", "delete"), ("retention.ms", "1000")), False)
+THERE = TopicDescription(NAME, "id", 2)
+GOOD = TopicSeen(WANTED, THERE, dict(WANTED.config), WRITES | {"DELETE"})
+DOWN = Trouble("no broker can be reached", "Kafka a:1", "is it running?", ExitCode.UNAVAILABLE)
+REFUSED = Trouble("not allowed", "topic out", "ask for the right", ExitCode.BAD_INPUT)
+
+
+def of(topic: TopicSeen, *, deployed: bool = True, auto_create: bool = True) -> list[Finding]:
+    """What is found out about a network with one topic; nodes are up."""
+    network = NetworkSeen(NetworkName("n"), deployed, auto_create, (topic,))
+    *found, nodes = findings(Observed((), (network,), nodes=1))
+    assert nodes == Finding("nodes", Verdict.GOOD, "1 up")
+    return found
+
+
+def test_what_did_is_good_and_what_did_not_says_why() -> None:
+    """In the order in which it was tried."""
+    good, bad = Thing("Java", "/bin/java", "version 17"), Thing("Kafka", "Kafka a:1", "", DOWN)
+    assert findings(Observed((good, bad))) == (
+        Finding("Java", Verdict.GOOD, "version 17", "/bin/java"),
+        Finding("Kafka", Verdict.WRONG, DOWN.message, DOWN.place, DOWN.hint, ExitCode.UNAVAILABLE),
+    )
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ((), ExitCode.DONE),
+        ((ExitCode.BAD_INPUT,), ExitCode.BAD_INPUT),
+        ((ExitCode.FAILED,), ExitCode.BAD_INPUT),
+        ((ExitCode.BAD_INPUT, ExitCode.UNAVAILABLE), ExitCode.UNAVAILABLE),
+    ],
+)
+def test_the_exit_code_follows_from_what_is_wrong(
+    codes: tuple[ExitCode, ...], expected: ExitCode
+) -> None:
+    """What is only doubtful changes nothing."""
+    wrong = [Finding("x", Verdict.WRONG, "", exit_code=code) for code in codes]
+    assert exit_code((Finding("y", Verdict.DOUBTFUL, ""), *wrong)) is expected
+
+
+def test_a_topic_as_it_should_be() -> None:
+    """One line for all of a network's."""
+    assert of(GOOD) == [Finding("network n", Verdict.GOOD, "all 1 topics are there")]
+
+
+def test_a_topic_that_could_be_made_is_good() -> None:
+    """Before a deploy nothing is missing that it makes."""
+    (found,) = of(replace(GOOD, there=None), deployed=False)
+    assert found.verdict is Verdict.GOOD
+
+
+@pytest.mark.parametrize(("deployed", "auto_create"), [(True, True), (True, False), (False, False)])
+def test_a_topic_that_nobody_will_make_is_wrong(*, deployed: bool, auto_create: bool) -> None:
+    """With all that is needed to make it."""
+    (found,) = of(replace(GOOD, there=None), deployed=deployed, auto_create=auto_create)
+    assert found.verdict is Verdict.WRONG
+    assert "2 partitions, replication 1, cleanup.policy=delete retention.ms=1000" in found.message
+    assert found.hint
+
+
+def test_what_the_brokers_say_against_a_topic_is_told() -> None:
+    """As they say it."""
+    (found,) = of(replace(GOOD, there=None, trouble=REFUSED), deployed=False)
+    assert (found.message, found.hint) == (REFUSED.message, REFUSED.hint)
+
+
+@pytest.mark.parametrize(
+    ("external", "allowed", "lacking"),
+    [
+        (True, READS, ""),
+        (True, READS - {"READ"}, "READ"),
+        (False, READS, "WRITE"),
+        (False, WRITES, ""),
+        (False, frozenset(), ""),
+    ],
+)
+def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], lacking: str) -> None:
+    """Reading its inputs, writing its own; brokers that keep no rights tell none."""
+    topic = replace(GOOD, wanted=replace(WANTED, external=external), allowed=allowed)
+    found = [one for one in of(topic) if one.verdict is Verdict.WRONG]
+    assert [one.message.rpartition(": ")[2] for one in found] == ([lacking] if lacking else [])
+
+
+@pytest.mark.parametrize(
+    ("config", "verdict", "words"),
+    [
+        ({"cleanup.policy": "compact"}, Verdict.WRONG, "compacted"),
+        ({"cleanup.policy": "compact,delete"}, Verdict.WRONG, "compacted"),
+        ({"retention.ms": "999"}, Verdict.DOUBTFUL, "keeps records"),
+        ({"retention.ms": "1000"}, Verdict.GOOD, "are there"),
+        ({"retention.ms": "-1"}, Verdict.GOOD, "are there"),
+        ({}, Verdict.GOOD, "are there"),
+    ],
+)
+def test_settings_that_lose_records(
+    config: Mapping[str, str], verdict: Verdict, words: str
+) -> None:
+    """Of a topic that somebody else made; longer than asked for is no harm."""
+    (found,) = of(replace(GOOD, config=config))
+    assert found.verdict is verdict
+    assert words in found.message
+
+
+def test_a_topic_with_one_order_has_one_partition() -> None:
+    """Markers and boundaries of two partitions would have none."""
+    wanted = replace(WANTED, single_partition=True)
+    (found,) = of(replace(GOOD, wanted=wanted))
+    assert "it must have 1" in found.message
+
+
+def test_networks_without_a_node_do_not_run() -> None:
+    """Which is told where a network is deployed, and nowhere else."""
+    network = NetworkSeen(NetworkName("n"), deployed=True, auto_create=True)
+    *_, nodes = findings(Observed((), (network,), nodes=0))
+    assert (nodes.what, nodes.verdict) == ("nodes", Verdict.DOUBTFUL)
+    (only,) = findings(Observed((), (replace(network, deployed=False),), nodes=0))
+    assert only.what == "network n"
+
+
+def test_a_secret_that_others_can_read_is_doubtful() -> None:
+    """With the file, and how to close it."""
+    (found,) = findings(Observed((), readable=(("kafka.password", "/x/medusa.yaml"),)))
+    assert found.verdict is Verdict.DOUBTFUL
+    assert "kafka.password" in found.message
+    assert "/x/medusa.yaml" in found.hint
