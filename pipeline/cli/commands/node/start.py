@@ -24,7 +24,8 @@ from pipeline.errors import EnvironmentProblem
     "--ready-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the process id into FILE once the node takes up fragments.",
+    help="Write the process id into FILE once the node takes up fragments; until then it is not "
+    "there.",
 )
 @click.option(
     "--servers-within",
@@ -66,6 +67,8 @@ def command(
         stop,
         session.with_way_out(),
     ):
+        if ready_file is not None:
+            _remove(ready_file)
         # PySpark takes seconds to import; only this command needs it.
         from pipeline.brain.node import run_node  # noqa: PLC0415
 
@@ -110,6 +113,16 @@ class StopSignals:
         # Not through a stream: this may interrupt somebody who writes into it.
         os.write(sys.stderr.fileno(), "stopping…\n".encode())
         self.event.set()
+
+
+def _remove(path: Path) -> None:
+    """What an earlier life wrote says nothing of this one."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the file cannot be removed: {error.strerror}", place=str(path)
+        ) from error
 
 
 def _write(path: Path) -> None:
