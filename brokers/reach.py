@@ -4,6 +4,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from brokers.access import Tls
@@ -11,8 +12,6 @@ from pipeline.errors import RefusedError, UnavailableError
 
 REACH_WITHIN_S: Final = 3.0
 """An address that refuses says so at once; one that swallows everything is given up after this."""
-
-
 ALERT_WITHIN_S: Final = 0.2
 """How long a server may take to object to what we showed of ourselves, or did not show."""
 
@@ -33,19 +32,14 @@ def require_tls(hosts: str, default_port: int, within_s: float, tls: Tls, server
     """
     ends_at = time.monotonic() + min(within_s, REACH_WITHIN_S)
     for host, port in addresses(hosts, default_port):
-        left_s = max(0.1, ends_at - time.monotonic())
         try:
-            plain = socket.create_connection((host, port), left_s)
+            plain = socket.create_connection((host, port), max(0.1, ends_at - time.monotonic()))
         except OSError:
             continue
         place = f"{server} {host}:{port}"
         try:
             with plain, tls.context().wrap_socket(plain, server_hostname=host) as secured:
-                # With TLS 1.3 a server looks at our certificate when the handshake is over for us.
-                secured.settimeout(ALERT_WITHIN_S)
-                secured.recv(1)
-        except TimeoutError:
-            return
+                _await_objection(secured)
         except ssl.SSLCertVerificationError as error:
             raise RefusedError(
                 f"the certificate of the server is not believed: {error.verify_message}",
@@ -62,12 +56,18 @@ def require_tls(hosts: str, default_port: int, within_s: float, tls: Tls, server
             ) from error
         except OSError as error:
             raise UnavailableError(
-                f"the connection broke when encryption began: {(error.strerror or str(error))}",
+                f"the connection broke when encryption began: {error.strerror or error}",
                 place=place,
                 hint="does it listen for TLS there?",
             ) from error
-        else:
-            return
+        return
+
+
+def _await_objection(secured: ssl.SSLSocket) -> None:
+    """With TLS 1.3 a server looks at our certificate when the handshake is over for us."""
+    secured.settimeout(ALERT_WITHIN_S)
+    with suppress(TimeoutError):
+        secured.recv(1)
 
 
 def why_nobody_listens(hosts: str, default_port: int, within_s: float) -> str:

@@ -222,8 +222,9 @@ class ZooKeeperStore:
         opened = cls(client, hosts, chroot, timeout_s)
         client.start_async().wait(timeout_s)
         if not client.connected:
+            not_let_in = client.client_state == KeeperState.AUTH_FAILED
             opened.close()
-            if client.client_state == KeeperState.AUTH_FAILED:
+            if not_let_in:
                 raise translated(AuthFailedError(), f"ZooKeeper {hosts}")
             raise UnavailableError(
                 f"no ZooKeeper server gave us a session within {timeout_s:g} s",

@@ -1,8 +1,13 @@
 import socket
+import threading
 import time
 
+import pytest
+
+from brokers.access import Tls
 from brokers.ports import free_port
-from brokers.reach import why_nobody_listens
+from brokers.reach import require_tls, why_nobody_listens
+from pipeline.errors import RefusedError, UnavailableError
 
 
 def test_an_address_that_refuses_is_told_at_once() -> None:
@@ -30,3 +35,32 @@ def test_ipv6_addresses_are_understood() -> None:
     """In brackets, as everywhere."""
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
         assert why_nobody_listens(f"[::1]:{server.getsockname()[1]}", 1, 5.0) == ""
+
+
+def test_who_takes_a_connection_and_says_nothing_is_not_taken_for_good() -> None:
+    """An encrypted connection needs an answer, and needs it in time."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(UnavailableError, match="when encryption began"):
+            require_tls(address, 0, 0.3, Tls(), "kafka")
+
+
+def test_who_answers_in_plain_words_is_told() -> None:
+    """Whoever listens there does not encrypt."""
+    with socket.socket() as plain:
+        plain.bind(("127.0.0.1", 0))
+        plain.listen()
+
+        def answer() -> None:
+            connection, _ = plain.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(RefusedError, match="no encrypted connection") as caught:
+            require_tls(f"127.0.0.1:{plain.getsockname()[1]}", 0, 3.0, Tls(), "kafka")
+        thread.join(5.0)
+    assert "kafka.tls.certificate" in caught.value.hint
