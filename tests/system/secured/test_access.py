@@ -11,7 +11,7 @@ from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
 from brokers.kafka.servers import KafkaServers, kafka_servers
 from brokers.records import NewTopicSpec
-from brokers.versioned_store import Create
+from brokers.versioned_store import Create, Set
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.cli.project import load_project
 from pipeline.errors import RefusedError, UnavailableError
@@ -165,21 +165,22 @@ def zookeeper_settings(secured: Secured, chroot: str) -> dict[str, str]:
 
 def test_what_we_make_in_zookeeper_is_ours(secured: Secured) -> None:
     """Nobody else reads or changes it, with another password or without any."""
-    settings = zookeeper_settings(secured, "/ours")
+    settings = zookeeper_settings(secured, "/open")
+    mistaken = settings | {"zookeeper.password": "mistaken"}
+    nobody = settings | {"zookeeper.user": "", "zookeeper.password": ""}
+    # The path where all of it lies was made by somebody who had no login.
+    ZooKeeperStore.connect(zookeeper_servers(read(nobody)), WITHIN_S).close()
     store = ZooKeeperStore.connect(zookeeper_servers(read(settings)), WITHIN_S)
     store.apply((Create("/one", b"1"), Create("/two", b"2", ephemeral=True)))
-    for changed in (
-        settings | {"zookeeper.password": "mistaken"},
-        settings | {"zookeeper.user": "", "zookeeper.password": ""},
-    ):
+    for changed in (mistaken, nobody):
         other = ZooKeeperStore.connect(zookeeper_servers(read(changed)), WITHIN_S)
         for path in ("/one", "/two"):
             with pytest.raises(RefusedError) as caught:
                 other.get(path)
-            assert f"/ours{path}" in caught.value.place
+            assert f"/open{path}" in caught.value.place
             assert "zookeeper.password" in caught.value.hint
         with pytest.raises(RefusedError):
-            other.apply((Create("/three", b"3"),))
+            other.apply((Set("/one", b"3", 0),))
         other.close()
     again = ZooKeeperStore.connect(zookeeper_servers(read(settings)), WITHIN_S)
     found = again.get("/one")
@@ -187,6 +188,16 @@ def test_what_we_make_in_zookeeper_is_ours(secured: Secured) -> None:
     assert found.value == b"1"
     for opened in (again, store):
         opened.close()
+
+
+def test_a_path_that_we_made_is_closed_to_others(secured: Secured) -> None:
+    """They hear of it when they connect."""
+    settings = zookeeper_settings(secured, "/closed")
+    ZooKeeperStore.connect(zookeeper_servers(read(settings)), WITHIN_S).close()
+    mistaken = zookeeper_servers(read(settings | {"zookeeper.password": "mistaken"}))
+    with pytest.raises(RefusedError) as caught:
+        ZooKeeperStore.connect(mistaken, WITHIN_S)
+    assert "/closed" in caught.value.place
 
 
 def test_a_zookeeper_of_another_authority_is_not_believed(secured: Secured, tmp_path: Path) -> None:
