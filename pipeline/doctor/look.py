@@ -19,7 +19,6 @@ from brokers.kafka.versions import requests_of, version_words
 from brokers.versioned_store import Create, Delete, PathExistsError
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
-from pipeline.clock import Clock
 from pipeline.deploy.documents import replan
 from pipeline.doctor.facts import NetworkSeen, Observed, Thing, Trouble
 from pipeline.doctor.topics import TopicsLook
@@ -43,7 +42,6 @@ class Look:
     """One look at everything that settings name."""
 
     settings: Settings
-    clock: Clock
     things: list[Thing] = field(default_factory=list)
     undo: ExitStack = field(default_factory=ExitStack)
 
@@ -98,10 +96,8 @@ class Look:
 
         if not self._see("Kafka, connection", place, connect):
             return None
-        rights, participant = (
-            KafkaRights(brokers, WITHIN_S),
-            ParticipantId(self.settings.participant),
-        )
+        rights = KafkaRights(brokers, WITHIN_S)
+        participant = ParticipantId(self.settings.participant)
 
         def transactions() -> str:
             _raise(rights.why_no_transactions(doctor_transactions(participant)))

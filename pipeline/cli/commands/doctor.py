@@ -33,9 +33,7 @@ def command(session: Session, file: str | None) -> None:
       medusa doctor
       medusa doctor -o json | jq '.findings[] | select(.verdict != "good")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    observed = Look(session.settings, session.clock).observe(
-        lambda registry: _plan(session, file, registry)
-    )
+    observed = Look(session.settings).observe(lambda registry: _plan(session, file, registry))
     found = findings(observed)
     rows = [_row(finding) for finding in found]
     columns = ("what", "verdict", "message", "place", "hint")
