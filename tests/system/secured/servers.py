@@ -203,9 +203,12 @@ def _start_kafka(
     )
     tool = start_child(ChildSpec("storage tool", command, place.logs / "format.out", folder))
     deadline = Deadline.after(SystemClock(), 60.0, "formatting Kafka's folder")
-    while tool.running:
-        deadline.check()
-        time.sleep(0.02)
+    try:
+        while tool.running:
+            deadline.check()
+            time.sleep(0.02)
+    finally:
+        tool.stop()
     assert tool.exit_code == 0, tool.last_lines()
     return start_server(
         place,

@@ -193,7 +193,7 @@ def guarded(
 def lines(first: int, count: int) -> str:
     """Readings as JSON lines."""
     found = (
-        {"sensor": "a", "value": value, "at": f"2026-01-01T00:00:{value % 60:02}Z"}
+        {"sensor": "a", "value": value, "at": f"2026-01-01T00:{value // 60:02}:{value % 60:02}Z"}
         for value in range(first, first + count)
     )
     return "\n".join(json.dumps(one) for one in found)
