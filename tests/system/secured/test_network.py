@@ -32,7 +32,7 @@ from tests.system.secured.servers import (
     Secured,
 )
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 REGISTRY_PASSWORD = "password-of-the-registry"
 SECRETS = (PASSWORD, CLIENT_KEY_PASSWORD, REGISTRY_PASSWORD)
