@@ -150,7 +150,7 @@ class Run:
             raise feed.failure("the producer could not deliver everything")
 
     def inputs(self, network: Network, decoding: Decoding) -> dict[str, tuple[Given, ...]]:
-        """All that lies in the input topics, by stream."""
+        """All that lies in the input topics, by stream, in the order of each log."""
         world = self.world
         found = {}
         for stream in network.streams:
@@ -158,9 +158,8 @@ class Run:
             starts = {topic: dict.fromkeys(offsets, Offset(0)) for topic, offsets in ends.items()}
             world.inputs.assign(starts)
             reader = parse(stream.schema_json)
-            found[str(stream.name)] = tuple(
-                decoding.given(record, reader) for record in world.inputs.read_to(ends)
-            )
+            records = (decoding.given(record, reader) for record in world.inputs.read_to(ends))
+            found[str(stream.name)] = tuple(sorted(records, key=lambda given: given.place))
         return found
 
     def settle(self, last_ms: Millis) -> bool:

@@ -64,13 +64,13 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """All that was given, in the order of each partition, by stream; and all that was refused."""
+    """All that was given, by stream and in the order of places; and what was refused."""
 
     given: Mapping[str, tuple[Given, ...]]
     refusals: tuple[Refusal, ...] = ()
 
     def taken(self, fragment: str, stream: str, port: str | None = None) -> list[Fields]:
-        """The records of a stream that a fragment computed with.
+        """The records of a stream that a fragment computed with, in the order of their places.
 
         Args:
             fragment: its name.

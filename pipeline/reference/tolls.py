@@ -19,9 +19,10 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
-TEN_DIGITS = Decimal("1E-10")
+from pipeline.reference.numbers import decimal_of
+
 CONGESTED_MPH = 40
 CARS_FREE = 50
 TOW_TRUCK = "tow_truck"
@@ -115,8 +116,7 @@ def tolls(sightings: Iterable[Sighting], rules: Rules) -> list[Toll]:
     for sighting in sightings:
         end = sighting.seen_at - sighting.seen_at % rules.window_ms + rules.window_ms
         group = groups[end, sighting.road, sighting.segment]
-        # The shortest text of a double is what the engine turns into a decimal, too.
-        group.total += Decimal(repr(sighting.speed)).quantize(TEN_DIGITS, ROUND_HALF_UP)
+        group.total += decimal_of(sighting.speed)
         group.count += 1
         group.cars.add(sighting.car)
     return [

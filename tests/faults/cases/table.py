@@ -9,6 +9,7 @@ from tests.faults.cases.deduplicate import DEDUPLICATE
 from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
 from tests.faults.cases.join import JOIN
 from tests.faults.cases.outer_join import OUTER_JOIN
+from tests.faults.cases.prices import PRICES
 from tests.faults.cases.python import PYTHON
 from tests.faults.cases.route import ROUTE
 from tests.faults.cases.sessions import SESSIONS
@@ -42,5 +43,6 @@ CASES: Mapping[str, Case] = {
         CHAIN,
         WINDOWS_JOINED,
         TOLLS,
+        PRICES,
     )
 }

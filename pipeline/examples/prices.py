@@ -1,0 +1,201 @@
+"""The prices example: what has to come of its trades and quotes. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.examples.example import Example, Result, clock_time
+from pipeline.ids import BoxName
+from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.join import Join
+from pipeline.network.model import Network
+from pipeline.reference.compare import Row
+from pipeline.reference.inputs import Due, Inputs
+from pipeline.reference.prices import (
+    Aged,
+    Average,
+    Bar,
+    Crossing,
+    Spread,
+    aged,
+    averages,
+    bars,
+    crossings,
+    parse_quote,
+    parse_trade,
+    spreads,
+)
+
+BARS = ("bars_1s", "bars_10s", "bars_1m")
+SPEED = 10
+"""A run is short, and a bar of a minute long: the market runs faster than the clock."""
+_OF_AVERAGES = "bars_10s"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The times of the network, in ms.
+
+    Args:
+        sizes: how long each kind of bar is.
+        reach_ms: how far an average reaches back.
+        spread_ms: how long the windows of spreads are.
+        spread_slide_ms: how far apart these begin.
+    """
+
+    sizes: Mapping[str, int]
+    reach_ms: int
+    spread_ms: int
+    spread_slide_ms: int
+
+    @property
+    def step_ms(self) -> int:
+        """From one average to the next."""
+        return self.sizes[_OF_AVERAGES]
+
+
+def rules_of(network: Network) -> Rules:
+    """The times that the reference needs, from the network that was really deployed.
+
+    Raises:
+        BrokenInvariantError: the network is not the prices network.
+    """
+    boxes = {str(box.name): box for box in network.boxes}
+    sizes = {
+        name: box.window.size_ms for name in BARS if isinstance(box := boxes.get(name), Aggregate)
+    }
+    reach, averaged, steps, spread = (
+        boxes.get(name) for name in ("aged", "averages", "steps", "spreads")
+    )
+    if not (
+        set(sizes) == set(BARS)
+        and isinstance(reach, Join)
+        and isinstance(averaged, Aggregate)
+        and isinstance(steps, Join)
+        and isinstance(spread, Aggregate)
+        and reach.bound.lower_ms == 0
+        and averaged.window.size_ms == sizes[_OF_AVERAGES]
+        and steps.bound.lower_ms == steps.bound.upper_ms == sizes[_OF_AVERAGES]
+    ):
+        raise BrokenInvariantError(f"network {network.name} is not the one the reference knows")
+    return Rules(sizes, reach.bound.upper_ms, spread.window.size_ms, spread.window.slide_ms)
+
+
+def due_bars(name: str) -> Callable[[Inputs, Network], Iterator[Due]]:
+    """What the bars of one size have to be."""
+
+    def due(inputs: Inputs, network: Network) -> Iterator[Due]:
+        for bar in _bars(inputs, rules_of(network), name):
+            yield Due(astuple(bar), bar.window_end)
+
+    return due
+
+
+def due_aged(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """The bars that each average is made of."""
+    for bar in _aged(inputs, rules_of(network)):
+        yield Due(astuple(bar), bar.bar_end)
+
+
+def due_averages(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """Both averages at the end of each bar."""
+    for average in _averages(inputs, rules_of(network)):
+        yield Due(astuple(average), average.window_end)
+
+
+def due_crossings(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """Where they cross."""
+    rules = rules_of(network)
+    for crossing in crossings(_averages(inputs, rules), rules.step_ms):
+        yield Due(astuple(crossing), crossing.bar_end + rules.step_ms)
+
+
+def due_spreads(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """How far bid and ask were apart."""
+    rules = rules_of(network)
+    quotes = (parse_quote(fields) for fields in inputs.taken("spreads", "quotes"))
+    for spread in spreads(quotes, rules.spread_ms, rules.spread_slide_ms):
+        yield Due(astuple(spread), spread.window_end)
+
+
+def told_bar(row: Row) -> str:
+    """A bar for people."""
+    symbol, _, window_end, trades, volume, vwap = row
+    return f"{clock_time(window_end)}  {symbol} {vwap} ({trades} trades, {volume} shares)"
+
+
+def told_average(row: Row) -> str:
+    """The averages for people."""
+    symbol, bar_end, _, _, fast, slow = row
+    return f"{clock_time(bar_end)}  {symbol} {fast} fast, {slow} slow"
+
+
+def told_crossing(row: Row) -> str:
+    """An alert for people."""
+    symbol, bar_end, direction, _, _ = row
+    return f"{clock_time(bar_end)}  {symbol} crosses {direction}"
+
+
+def told_spread(row: Row) -> str:
+    """A spread for people."""
+    symbol, _, window_end, quotes, tightest, widest, _ = row
+    return f"{clock_time(window_end)}  {symbol} {tightest} to {widest} apart in {quotes} quotes"
+
+
+def _bars(inputs: Inputs, rules: Rules, name: str) -> list[Bar]:
+    trades = (parse_trade(fields) for fields in inputs.taken(name, "trades"))
+    return bars(trades, rules.sizes[name])
+
+
+def _averages(inputs: Inputs, rules: Rules) -> list[Average]:
+    return averages(_aged(inputs, rules), rules.step_ms)
+
+
+def _aged(inputs: Inputs, rules: Rules) -> list[Aged]:
+    return aged(_bars(inputs, rules, _OF_AVERAGES), rules.step_ms, rules.reach_ms)
+
+
+PRICES = Example(
+    name="prices",
+    summary="Bars of trades, moving averages of prices, and where they cross.",
+    fed="quotes and trades",
+    topic="crossings",
+    results=(
+        *(
+            Result(
+                box=BoxName(name),
+                name=name.replace("bars_", "bars of "),
+                columns=tuple(field.name for field in fields(Bar)),
+                identity=("symbol", "window_end"),
+                due=due_bars(name),
+                tell=told_bar,
+            )
+            for name in BARS
+        ),
+        Result(
+            box=BoxName("averages"),
+            name="moving averages",
+            columns=tuple(field.name for field in fields(Average)),
+            identity=("symbol", "bar_end"),
+            due=due_averages,
+            tell=told_average,
+        ),
+        Result(
+            box=BoxName("crossings"),
+            name="crossings",
+            columns=tuple(field.name for field in fields(Crossing)),
+            identity=("symbol", "bar_end"),
+            due=due_crossings,
+            tell=told_crossing,
+        ),
+        Result(
+            box=BoxName("spreads"),
+            name="spreads",
+            columns=tuple(field.name for field in fields(Spread)),
+            identity=("symbol", "window_end"),
+            due=due_spreads,
+            tell=told_spread,
+        ),
+    ),
+    feed=(f"--speed={SPEED}",),
+)

@@ -1,0 +1,81 @@
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from pipeline.deploy.documents import read_document
+from pipeline.errors import BrokenInvariantError
+from pipeline.examples.judge import compared
+from pipeline.examples.prices import BARS, PRICES, Rules, due_spreads, rules_of
+from pipeline.ids import Millis
+from pipeline.network.model import Network
+from pipeline.projects.prices.producer import TICK_MS, Market, Quote
+from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+
+PROJECT = Path(str(resources.files("pipeline.projects") / "prices"))
+NETWORK = read_document(PROJECT / "network.yaml", lambda _: None).network
+START_MS = 1_700_000_000_000
+
+
+def market(seconds: int) -> Inputs:
+    """What lies in the topics after so many seconds."""
+    source = Market(1, START_MS)
+    found: dict[str, list[Given]] = {"quotes": [], "trades": []}
+    for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
+        for report in source.reports(at_ms):
+            stream = "quotes" if isinstance(report, Quote) else "trades"
+            place = Place(stream, 0, len(found[stream]))
+            found[stream].append(Given(place, asdict(report)))
+    return Inputs({stream: tuple(records) for stream, records in found.items()})
+
+
+def due(name: str, inputs: Inputs, network: Network = NETWORK) -> list[Due]:
+    """What one output has to hold."""
+    return list(next(r for r in PRICES.results if r.box == name).due(inputs, network))
+
+
+def test_the_times_are_those_of_the_network() -> None:
+    """The project's own document, which an example run does not change."""
+    assert rules_of(NETWORK) == Rules(
+        {"bars_1s": 1_000, "bars_10s": 10_000, "bars_1m": 60_000}, 110_000, 60_000, 10_000
+    )
+
+
+def test_another_network_has_no_reference(tmp_path: Path) -> None:
+    """Rules come only from a network with these boxes."""
+    (tmp_path / "schemas").mkdir()
+    for file in (PROJECT / "schemas").iterdir():
+        (tmp_path / "schemas" / file.name).write_bytes(file.read_bytes())
+    text = (PROJECT / "network.yaml").read_text(encoding="utf-8")
+    (tmp_path / "network.yaml").write_text(text.replace("{after: 110s}", "110s"), encoding="utf-8")
+    with pytest.raises(BrokenInvariantError, match="not the one the reference knows"):
+        rules_of(read_document(tmp_path / "network.yaml", lambda _: None).network)
+
+
+def test_a_short_run_gives_every_output_something_to_compare() -> None:
+    """In what is fed in fifteen seconds; each row can be told, and is exact beside itself."""
+    inputs = market(150)
+    for result in PRICES.results:
+        rows = [due.row for due in result.due(inputs, NETWORK)]
+        assert len(rows) >= (8 if result.box != "crossings" else 3)
+        assert all(result.tell(row) for row in rows)
+        assert compared(result, inputs, NETWORK, rows, Millis(START_MS)).exact
+
+
+def test_a_late_report_is_missing_only_where_it_was_refused() -> None:
+    """Each size of bars decides by itself."""
+    inputs = market(20)
+    late = Refusal("bars_1s", inputs.given["trades"][0].place, "", "late", "")
+    without = Inputs(inputs.given, (late,))
+    assert due("bars_1s", without) != due("bars_1s", inputs)
+    assert [due(name, without) == due(name, inputs) for name in BARS[1:]] == [True, True]
+    assert due("averages", without) == due("averages", inputs)
+
+
+def test_spreads_come_from_quotes() -> None:
+    """Six windows hold each quote."""
+    inputs = market(20)
+    rows = [due.row for due in due_spreads(inputs, NETWORK)]
+    quotes = PRICES.results[-1].columns.index("quotes")
+    assert sum(int(row[quotes] or 0) for row in rows) == 6 * len(inputs.given["quotes"])

@@ -1,0 +1,164 @@
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from pipeline.projects.prices import producer
+from pipeline.projects.prices.producer import SYMBOLS, TICK_MS, Market, Quote, Trade, parse
+
+START_MS = 1_700_000_000_000
+LATENESS_MS = 3_000
+
+
+def drive(seed: int = 1, seconds: int = 200) -> Iterator[tuple[int, Quote | Trade]]:
+    """Pairs (when it was sent, report) of a market."""
+    market = Market(seed, START_MS)
+    for at_ms in range(START_MS + TICK_MS, START_MS + seconds * 1_000, TICK_MS):
+        for report in market.reports(at_ms):
+            yield at_ms, report
+
+
+def trades() -> list[tuple[int, Trade]]:
+    """All reports about trades."""
+    return [(at_ms, report) for at_ms, report in drive() if isinstance(report, Trade)]
+
+
+def test_the_same_seed_gives_the_same_market() -> None:
+    """Two runs with equal arguments are equal; another seed gives something else."""
+    assert list(drive(seconds=5)) == list(drive(seconds=5))
+    assert list(drive(seed=2, seconds=5)) != list(drive(seconds=5))
+
+
+def test_every_symbol_is_quoted_and_traded() -> None:
+    """Bids lie below asks, and trades are about as many as stated."""
+    quoted = {r.symbol for _, r in drive() if isinstance(r, Quote) and r.bid < r.ask}
+    traded = Counter(trade.symbol for _, trade in trades() if trade.status == "new")
+    assert quoted == set(traded) == set(SYMBOLS)
+    assert min(traded.values()) > 200
+
+
+def test_a_report_about_a_trade_follows_it_and_repeats_it() -> None:
+    """A correction has the old values and a cancellation the same ones, all with the same time."""
+    known: dict[str, Trade] = {}
+    amended: Counter[str] = Counter()
+    for _, trade in trades():
+        if trade.status == "new":
+            assert trade.trade not in known
+            known[trade.trade] = trade
+            continue
+        first = known[trade.trade]
+        amended[trade.status] += 1
+        assert (trade.symbol, trade.traded_at) == (first.symbol, first.traded_at)
+        if trade.status == "corrected":
+            assert (trade.was_price, trade.was_volume) == (first.price, first.volume)
+        else:
+            assert (trade.price, trade.volume) == (first.price, first.volume)
+    assert amended["corrected"] > 10
+    assert amended["cancelled"] > 10
+
+
+def test_trades_come_out_of_order_and_a_few_far_too_late() -> None:
+    """Most lie within the lateness of the network, some beyond it; none lies in the future."""
+    newest: defaultdict[str, int] = defaultdict(int)
+    behind = []
+    for at_ms, trade in trades():
+        assert trade.traded_at <= at_ms
+        newest[trade.symbol] = max(newest[trade.symbol], trade.traded_at)
+        behind.append(newest[trade.symbol] - trade.traded_at)
+    assert 5 < sum(ms > LATENESS_MS for ms in behind) < len(behind) / 20
+    assert sum(0 < ms <= LATENESS_MS for ms in behind) > len(behind) / 20
+
+
+def test_there_are_bursts_and_halts() -> None:
+    """Sometimes a symbol is traded much more than usual, and sometimes not at all."""
+    per_second = Counter((t.symbol, t.traded_at // 1_000) for _, t in trades())
+    assert max(per_second.values()) > 8
+    seconds = defaultdict(set)
+    for symbol, second in per_second:
+        seconds[symbol].add(second)
+    longest = max(
+        b - a
+        for found in seconds.values()
+        for a, b in zip(sorted(found), sorted(found)[1:], strict=False)
+    )
+    assert longest > 10
+
+
+@pytest.mark.parametrize(("kind", "file"), [(Quote, "quote.avsc"), (Trade, "trade.avsc")])
+def test_reports_have_the_fields_of_their_schemas(kind: type, file: str) -> None:
+    """The schemas that come with the project have exactly the fields that are sent."""
+    path = Path(producer.__file__).parent / "schemas" / file
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    report = next(report for _, report in drive() if isinstance(report, kind))
+    assert {field["name"] for field in schema["fields"]} == set(asdict(report))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--speed", "0.5"], "--speed is 1 to 60"),
+        (["--seconds", "0"], "above 0"),
+        (["--registry", "localhost:8081"], "begins with http://"),
+        (["--start-at", "yesterday"], "not an ISO 8601 time"),
+        (["--start-at", "2026-01-01T00:00:00"], "needs a zone"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A value out of range ends the program with a message about it."""
+    with pytest.raises(SystemExit):
+        parse(arguments)
+    assert says in capsys.readouterr().err
+
+
+class Clock:
+    """Time passes only in sleep."""
+
+    def __init__(self) -> None:
+        self.passed_s = 0.0
+
+    def monotonic(self) -> float:
+        """Seconds that have passed."""
+        return self.passed_s
+
+    def time_ns(self) -> int:
+        """Now."""
+        return START_MS * 1_000_000
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.passed_s += seconds
+
+
+class Taken:
+    """Takes what is sent."""
+
+    failure = None
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+
+    def send(self, report: Quote | Trade) -> None:
+        """Keep its time."""
+        self.times.append(report.quoted_at if isinstance(report, Quote) else report.traded_at)
+
+    def poll(self) -> None:
+        """Nothing waits."""
+
+
+def test_a_fast_market_begins_in_the_past_and_ends_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four seconds at ten times the speed hold forty of the market, and none of the future."""
+    clock, taken = Clock(), Taken()
+    monkeypatch.setattr(producer, "time", clock)
+    options = parse(["--seconds", "4", "--speed", "10"])
+    stop = cast("producer.Stop", SimpleNamespace(asked=False))
+    producer.run(options, cast("producer.Feed", taken), stop)
+    assert clock.passed_s == pytest.approx(4)
+    assert START_MS - 36_000 <= min(taken.times) < START_MS - 35_000
+    assert START_MS + 3_000 < max(taken.times) <= START_MS + 4_000
