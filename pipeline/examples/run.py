@@ -24,7 +24,7 @@ RUNNING_WITHIN_S = 120.0
 FED_WITHIN_S = 60.0
 """How much longer than its seconds the feed may take, deliveries included."""
 SETTLED_WITHIN_S = 300.0
-SILENT_WITHIN_S = 60.0
+SILENT_WITHIN_S = 180.0
 """A slow machine may take its time for the last windows, as long as something still comes."""
 LOOK_EVERY_S = 1.0
 _POLL_S = 0.2
