@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
 
-from pipeline.errors import BrokenInvariantError
 from pipeline.examples.example import Example, Result, clock_time
+from pipeline.examples.known import Known
 from pipeline.ids import BoxName
-from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.join import Join
 from pipeline.network.model import Network
 from pipeline.reference.compare import Row
 from pipeline.reference.inputs import Due, Inputs
@@ -60,25 +58,17 @@ def rules_of(network: Network) -> Rules:
     Raises:
         BrokenInvariantError: the network is not the prices network.
     """
-    boxes = {str(box.name): box for box in network.boxes}
-    sizes = {
-        name: box.window.size_ms for name in BARS if isinstance(box := boxes.get(name), Aggregate)
-    }
-    reach, averaged, steps, spread = (
-        boxes.get(name) for name in ("aged", "averages", "steps", "spreads")
-    )
-    if not (
-        set(sizes) == set(BARS)
-        and isinstance(reach, Join)
-        and isinstance(averaged, Aggregate)
-        and isinstance(steps, Join)
-        and isinstance(spread, Aggregate)
-        and reach.bound.lower_ms == 0
-        and averaged.window.size_ms == sizes[_OF_AVERAGES]
-        and steps.bound.lower_ms == steps.bound.upper_ms == sizes[_OF_AVERAGES]
-    ):
-        raise BrokenInvariantError(f"network {network.name} is not the one the reference knows")
-    return Rules(sizes, reach.bound.upper_ms, spread.window.size_ms, spread.window.slide_ms)
+    known = Known(network)
+    sizes = {name: known.window(name).size_ms for name in BARS}
+    step_ms = sizes[_OF_AVERAGES]
+    reach, steps, spread = known.bound("aged"), known.bound("steps"), known.window("spreads")
+    if reach.lower_ms != 0:
+        raise known.other("aged")
+    if known.window("averages") != known.window(_OF_AVERAGES):
+        raise known.other("averages")
+    if not steps.lower_ms == steps.upper_ms == step_ms:
+        raise known.other("steps")
+    return Rules(sizes, reach.upper_ms, spread.size_ms, spread.slide_ms)
 
 
 def due_bars(name: str) -> Callable[[Inputs, Network], Iterator[Due]]:

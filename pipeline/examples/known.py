@@ -1,0 +1,45 @@
+"""Reads the times of a network whose boxes the reference knows by name. Pure."""
+
+from dataclasses import dataclass
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.time_bound import TimeBound
+from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
+from pipeline.network.model import Box, Network
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A network that has to be the one that the reference knows.
+
+    Each question raises `BrokenInvariantError` if it is not.
+    """
+
+    network: Network
+
+    def box(self, name: str) -> Box | None:
+        """The box of a name."""
+        return next((box for box in self.network.boxes if box.name == name), None)
+
+    def window(self, name: str) -> TumblingWindow | SlidingWindow:
+        """The windows of an aggregate, which have one size and begin with the epoch."""
+        box = self.box(name)
+        window = box.window if isinstance(box, Aggregate) else None
+        if not isinstance(window, TumblingWindow | SlidingWindow) or window.offset_ms != 0:
+            raise self.other(name)
+        return window
+
+    def bound(self, name: str) -> TimeBound:
+        """How far apart the sides of a join may lie."""
+        box = self.box(name)
+        if not isinstance(box, Join):
+            raise self.other(name)
+        return box.bound
+
+    def other(self, name: str) -> BrokenInvariantError:
+        """The error that says that a box is not what the reference takes it for."""
+        return BrokenInvariantError(
+            f"network {self.network.name} is not the one the reference knows: box {name}"
+        )
