@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.join import Join
-from pipeline.network.boxes.time_bound import TimeBound
+from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from pipeline.network.model import Box, Network
 
