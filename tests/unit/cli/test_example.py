@@ -1,0 +1,36 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.examples.catalogue import EXAMPLES
+
+Caller = Callable[..., Any]
+
+
+def test_the_examples_are_listed_with_their_outputs(medusa: Caller) -> None:
+    """For people in a line each, for programs with the boxes that are compared."""
+    called = medusa("example", "list")
+    assert called.code == 0
+    assert all(example.summary in called.out for example in EXAMPLES.values())
+    listed = medusa("example", "list", "-o", "json").data["examples"]
+    assert [one["name"] for one in listed] == list(EXAMPLES)
+    assert listed[0]["outputs"] == ["toll_notifications", "tow_dispatch"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_project_of_every_example_is_written_and_checked(medusa: Caller, name: str) -> None:
+    """What `init` writes can be drawn as it is, and `init` says what to look at."""
+    called = medusa("init", name)
+    assert called.code == 0
+    assert f"medusa tail {EXAMPLES[name].topic}" in called.out
+    assert Path("producer.py").is_file()
+    assert medusa("show").out.startswith(f"network {name}\n")
+
+
+def test_an_unknown_example_is_a_usage_error(medusa: Caller) -> None:
+    """With the ones that there are, before anything is started."""
+    called = medusa("example", "run", "nonsense")
+    assert called.code == 64
+    assert "tolls" in called.err
