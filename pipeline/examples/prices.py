@@ -14,13 +14,17 @@ from pipeline.reference.prices import (
     Average,
     Bar,
     Crossing,
+    Pair,
+    Quoted,
     Spread,
     aged,
     averages,
     bars,
     crossings,
+    pairs,
     parse_quote,
     parse_trade,
+    quoted,
     spreads,
 )
 
@@ -39,12 +43,16 @@ class Rules:
         reach_ms: how far an average reaches back.
         spread_ms: how long the windows of spreads are.
         spread_slide_ms: how far apart these begin.
+        quote_reach_ms: how old a quote may be when a trade is made.
+        quoted_ms: how long the windows are in which trades are told with their quotes.
     """
 
     sizes: Mapping[str, int]
     reach_ms: int
     spread_ms: int
     spread_slide_ms: int
+    quote_reach_ms: int
+    quoted_ms: int
 
     @property
     def step_ms(self) -> int:
@@ -61,14 +69,27 @@ def rules_of(network: Network) -> Rules:
     known = Known(network)
     sizes = {name: known.window(name).size_ms for name in BARS}
     step_ms = sizes[_OF_AVERAGES]
-    reach, steps, spread = known.bound("aged"), known.bound("steps"), known.window("spreads")
-    if reach.lower_ms != 0:
-        raise known.other("aged")
+    steps, spread = known.bound("steps"), known.window("spreads")
     if known.window("averages") != known.window(_OF_AVERAGES):
         raise known.other("averages")
     if not steps.lower_ms == steps.upper_ms == step_ms:
         raise known.other("steps")
-    return Rules(sizes, reach.upper_ms, spread.size_ms, spread.slide_ms)
+    return Rules(
+        sizes,
+        _back(known, "aged"),
+        spread.size_ms,
+        spread.slide_ms,
+        _back(known, "quoted"),
+        known.window("trades_quoted").size_ms,
+    )
+
+
+def _back(known: Known, name: str) -> int:
+    """How far behind left the right side of a join may lie, which is never ahead."""
+    bound = known.bound(name)
+    if bound.lower_ms != 0:
+        raise known.other(name)
+    return bound.upper_ms
 
 
 def due_bars(name: str) -> Callable[[Inputs, Network], Iterator[Due]]:
@@ -108,6 +129,19 @@ def due_spreads(inputs: Inputs, network: Network) -> Iterator[Due]:
         yield Due(astuple(spread), spread.window_end)
 
 
+def due_pairs(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """Trades with the quotes before them."""
+    for pair in _pairs(inputs, rules_of(network)):
+        yield Due(astuple(pair), pair.traded_at)
+
+
+def due_quoted(inputs: Inputs, network: Network) -> Iterator[Due]:
+    """Trades with the quotes that held when they were made."""
+    rules = rules_of(network)
+    for trade in quoted(_pairs(inputs, rules), rules.quoted_ms):
+        yield Due(astuple(trade), trade.window_end)
+
+
 def told_bar(row: Row) -> str:
     """A bar for people."""
     symbol, _, window_end, trades, volume, vwap = row
@@ -132,6 +166,18 @@ def told_spread(row: Row) -> str:
     return f"{clock_time(window_end)}  {symbol} {tightest} to {widest} apart in {quotes} quotes"
 
 
+def told_quoted(row: Row) -> str:
+    """A trade with its quote for people."""
+    symbol, trade, _, _, price, _, traded_at, bid, ask, _ = row
+    return f"{clock_time(traded_at)}  {trade}: {symbol} at {price}, between {bid} and {ask}"
+
+
+def _pairs(inputs: Inputs, rules: Rules) -> list[Pair]:
+    trades = (parse_trade(fields) for fields in inputs.taken("quoted", "trades", "left"))
+    quotes = (parse_quote(fields) for fields in inputs.taken("quoted", "quotes", "right"))
+    return pairs(trades, quotes, rules.quote_reach_ms)
+
+
 def _bars(inputs: Inputs, rules: Rules, name: str) -> list[Bar]:
     trades = (parse_trade(fields) for fields in inputs.taken(name, "trades"))
     return bars(trades, rules.sizes[name])
@@ -147,7 +193,7 @@ def _aged(inputs: Inputs, rules: Rules) -> list[Aged]:
 
 PRICES = Example(
     name="prices",
-    summary="Bars of trades, moving averages of prices, and where they cross.",
+    summary="Bars of trades, moving averages and where they cross, trades with their quotes.",
     fed="quotes and trades",
     topic="crossings",
     results=(
@@ -185,6 +231,14 @@ PRICES = Example(
             identity=("symbol", "window_end"),
             due=due_spreads,
             tell=told_spread,
+        ),
+        Result(
+            box=BoxName("trades_quoted"),
+            name="trades with quotes",
+            columns=tuple(field.name for field in fields(Quoted)),
+            identity=("symbol", "trade"),
+            due=due_quoted,
+            tell=told_quoted,
         ),
     ),
     feed=(f"--speed={SPEED}",),

@@ -14,10 +14,13 @@ Rules, as in the network document:
   Bars without a price do not count, and there is no average at their ends.
 - Spreads are those of windows of `size_ms` that begin every `slide_ms`: least, greatest, and the
   average of the share of the ask that they are.
+- A new trade is told with the last quote of its symbol that is at most `reach_ms` older, and not
+  younger; one without such a quote is not told.
 - Averages cross where the fast one lies above the slow one and did not one bar before, or the
   other way round.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +37,7 @@ class Trade:
     """A report about a trade; `was_…` only of corrections, `traded_at` in ms since 1970 UTC."""
 
     symbol: str
+    trade: str
     status: str
     price: float
     volume: int
@@ -110,6 +114,36 @@ class Spread:
     spread: float
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A new trade with a quote that is not younger."""
+
+    symbol: str
+    trade: str
+    price: float
+    volume: int
+    traded_at: int
+    bid: float
+    ask: float
+    quoted_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A new trade with the quote that held when it was made; known at `window_end`."""
+
+    symbol: str
+    trade: str
+    window_start: int
+    window_end: int
+    price: float
+    volume: int
+    traded_at: int
+    bid: float
+    ask: float
+    quoted_at: int
+
+
 @dataclass(slots=True)
 class _Sums:
     """One bar while it is added up."""
@@ -128,6 +162,7 @@ def parse_trade(fields: Mapping[str, object]) -> Trade:
     match fields:
         case {
             "symbol": str(symbol),
+            "trade": str(trade),
             "status": str(status),
             "price": float(price),
             "volume": int(volume),
@@ -135,7 +170,7 @@ def parse_trade(fields: Mapping[str, object]) -> Trade:
             "was_volume": int() | None as was_volume,
             "traded_at": int(traded_at),
         }:
-            return Trade(symbol, status, price, volume, was_price, was_volume, traded_at)
+            return Trade(symbol, trade, status, price, volume, was_price, was_volume, traded_at)
     raise ValueError(f"not a trade: {fields!r}")
 
 
@@ -242,6 +277,60 @@ def spreads(quotes: Iterable[Quote], size_ms: int, slide_ms: int) -> list[Spread
         )
         for (start, symbol), inside in sorted(windows.items())
     ]
+
+
+def pairs(trades: Iterable[Trade], quotes: Iterable[Quote], reach_ms: int) -> list[Pair]:
+    """Every new trade with every quote of its symbol that is at most `reach_ms` older."""
+    by_symbol: defaultdict[str, list[Quote]] = defaultdict(list)
+    for quote in sorted(quotes, key=_quoted_at):
+        by_symbol[quote.symbol].append(quote)
+    found = []
+    for trade in trades:
+        if trade.status != "new":
+            continue
+        known = by_symbol[trade.symbol]
+        first = bisect_left(known, trade.traded_at - reach_ms, key=_quoted_at)
+        last = bisect_right(known, trade.traded_at, key=_quoted_at)
+        found += [
+            Pair(
+                trade.symbol,
+                trade.trade,
+                trade.price,
+                trade.volume,
+                trade.traded_at,
+                quote.bid,
+                quote.ask,
+                quote.quoted_at,
+            )
+            for quote in known[first:last]
+        ]
+    return found
+
+
+def quoted(found: Iterable[Pair], window_ms: int) -> list[Quoted]:
+    """Each trade with the last of its quotes; a symbol has one quote at a time."""
+    latest: dict[tuple[str, str], Pair] = {}
+    for pair in sorted(found, key=_quoted_at):
+        latest[pair.symbol, pair.trade] = pair
+    return [
+        Quoted(
+            pair.symbol,
+            pair.trade,
+            pair.traded_at - pair.traded_at % window_ms,
+            pair.traded_at - pair.traded_at % window_ms + window_ms,
+            pair.price,
+            pair.volume,
+            pair.traded_at,
+            pair.bid,
+            pair.ask,
+            pair.quoted_at,
+        )
+        for pair in latest.values()
+    ]
+
+
+def _quoted_at(one: Quote | Pair) -> int:
+    return one.quoted_at
 
 
 def _weighed(near: Iterable[Aged], factor: float) -> float:

@@ -38,7 +38,12 @@ def due(name: str, inputs: Inputs, network: Network = NETWORK) -> list[Due]:
 def test_the_times_are_those_of_the_network() -> None:
     """The project's own document, which an example run does not change."""
     assert rules_of(NETWORK) == Rules(
-        {"bars_1s": 1_000, "bars_10s": 10_000, "bars_1m": 60_000}, 110_000, 60_000, 10_000
+        {"bars_1s": 1_000, "bars_10s": 10_000, "bars_1m": 60_000},
+        110_000,
+        60_000,
+        10_000,
+        5_000,
+        1_000,
     )
 
 
@@ -77,5 +82,5 @@ def test_spreads_come_from_quotes() -> None:
     """Six windows hold each quote."""
     inputs = market(20)
     rows = [due.row for due in due_spreads(inputs, NETWORK)]
-    quotes = PRICES.results[-1].columns.index("quotes")
+    quotes = next(r for r in PRICES.results if r.box == "spreads").columns.index("quotes")
     assert sum(int(row[quotes] or 0) for row in rows) == 6 * len(inputs.given["quotes"])

@@ -8,17 +8,20 @@ from pipeline.reference.prices import (
     Average,
     Bar,
     Quote,
+    Quoted,
     Trade,
     aged,
     averages,
     bars,
     crossings,
+    pairs,
     parse_quote,
     parse_trade,
+    quoted,
     spreads,
 )
 
-TRADE = Trade("ALDER", "new", 100.0, 10, None, None, 1_500)
+TRADE = Trade("ALDER", "T1", "new", 100.0, 10, None, None, 1_500)
 SECOND, TEN = 1_000, 10_000
 
 
@@ -45,7 +48,7 @@ def test_a_window_has_its_start_and_not_its_end() -> None:
 
 def test_a_correction_replaces_what_it_corrects() -> None:
     """The bar is as if the trade had been reported right."""
-    corrected = Trade("ALDER", "corrected", 200.0, 5, 100.0, 10, 1_500)
+    corrected = Trade("ALDER", "T1", "corrected", 200.0, 5, 100.0, 10, 1_500)
     assert bars([TRADE, corrected], SECOND) == bars([replace(TRADE, price=200.0, volume=5)], SECOND)
 
 
@@ -104,6 +107,28 @@ def test_a_quote_counts_in_every_window_that_holds_it() -> None:
     ]
     both = spreads([Quote("A", 9.0, 10.0, 500), Quote("A", 6.0, 8.0, 900)], 1_000, 1_000)
     assert [(s.quotes, s.tightest, s.widest, s.spread) for s in both] == [(2, 1.0, 2.0, 0.175)]
+
+
+def held(*times: int) -> list[int]:
+    """The quotes of these times that a trade at 10,000 is told with, if they may be 5 s old."""
+    quotes = [Quote("ALDER", 9.0, 10.0, at_ms) for at_ms in times]
+    trade = replace(TRADE, traded_at=10_000)
+    return [one.quoted_at for one in quoted(pairs([trade], quotes, 5_000), SECOND)]
+
+
+def test_a_trade_is_told_with_the_quote_that_held() -> None:
+    """The last one up to its own moment, that included; not one that is too old, or of another."""
+    assert held(6_000, 8_000, 10_000, 10_001) == [10_000]
+    assert held(5_000) == [5_000]
+    assert held(4_999, 10_001) == []
+    assert pairs([TRADE], [Quote("BIRCH", 9.0, 10.0, 1_500)], 5_000) == []
+
+
+def test_only_new_trades_are_told_with_quotes() -> None:
+    """When the window of their second has ended."""
+    quotes = [Quote("ALDER", 9.0, 10.0, 1_400)]
+    found = quoted(pairs([TRADE, replace(TRADE, status="cancelled")], quotes, 5_000), SECOND)
+    assert found == [Quoted("ALDER", "T1", 1_000, 2_000, 100.0, 10, 1_500, 9.0, 10.0, 1_400)]
 
 
 def test_records_are_read_by_their_fields() -> None:
