@@ -9,6 +9,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, ExternalStream, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
@@ -49,7 +50,7 @@ class Stateless:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """An aggregate over windows."""
+    """An aggregate over windows, or the top rows of them."""
 
     window: Window
 
@@ -120,6 +121,8 @@ def _shape(box: Box | None) -> Shape:
             return Stateless()
         case Aggregate(window=window):
             return Sessions(window) if isinstance(window, SessionWindow) else Windowed(window)
+        case Top():
+            return Windowed(box.window)
         case Join():
             return _joined(box)
         case Deduplicate():  # of rows from t - within to t, as of a left join with them

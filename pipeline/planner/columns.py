@@ -13,6 +13,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.top import Top
 from pipeline.network.model import Box, Expression, ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput
 from schemas.avro import parse
@@ -126,7 +127,7 @@ def _by(box: Box, fragment: Fragment) -> frozenset[str]:
             return _of((box.where,)) | handed_on
         case Map():
             return _of(computed.expression for computed in box.select)
-        case FlatMap():
+        case FlatMap() | Top():
             return _of(expressions(box))
         case Aggregate():
             arguments = (e for a in box.aggregations for e in a.reads)

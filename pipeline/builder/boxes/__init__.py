@@ -8,6 +8,7 @@ from pipeline.builder.boxes.join import join
 from pipeline.builder.boxes.map import map  # noqa: A004 - a kind, not the built-in
 from pipeline.builder.boxes.python import python
 from pipeline.builder.boxes.route import route
+from pipeline.builder.boxes.top import top
 from pipeline.builder.boxes.union import union
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "map",
     "python",
     "route",
+    "top",
     "union",
 ]

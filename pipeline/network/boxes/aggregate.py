@@ -10,6 +10,8 @@ from pipeline.network.boxes.common import (
     Entry,
     OneInput,
     StreamFacts,
+    check_distinct,
+    check_groups,
     columns_of,
     compute,
     key_or,
@@ -18,7 +20,6 @@ from pipeline.network.boxes.common import (
 )
 from pipeline.network.boxes.sessions import SessionWindow, read_session
 from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, read_window
-from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check_with
 from pipeline.network.fields import Fields, Report
 from pipeline.network.model import Computed, Origin
@@ -74,12 +75,15 @@ class AggregateDraft(OneInput):
         (facts,) = inputs
         rows = Scope((Source(facts.columns, unreadable=facts.unreadable),))
         by = compute(self.by, rows, report, self.name, "by")
-        fine = by is not None and self._groupable(by, report)
+        fine = by is not None and check_groups(self.header, by, report)
         groups = _group_columns(self.by, by)
         collector = Collector(rows)
         computed = self._computed(collector, _compute_scope(groups, facts), report)
         columns = (*groups, *WINDOW_COLUMNS, *columns_of(computed or ()))
-        if by is None or computed is None or not fine or not self._distinct(columns, report):
+        what = "the columns of by, window_start, window_end, those of compute"
+        if by is None or computed is None or not fine:
+            return None
+        if not check_distinct(self.header, columns, what, report):
             return None
         default = tuple(c.name for c in by) or (WINDOW_END,)
         key = key_or(self.header, columns, report, default)
@@ -97,13 +101,6 @@ class AggregateDraft(OneInput):
             key=key,
         )
 
-    def _groupable(self, by: Sequence[Computed], report: Report) -> bool:
-        wrong = [c for c in by if not is_orderable(c.expression.type)]
-        for c in wrong:
-            message = f"{c.name} is {c.expression.type}, and rows cannot be grouped by that"
-            report.add(message, self.line, box=self.name, column=c.name)
-        return not wrong
-
     def _computed(
         self, collector: Collector, groups: Scope, report: Report
     ) -> tuple[Computed, ...] | None:
@@ -116,19 +113,6 @@ class AggregateDraft(OneInput):
             if checked.expression is not None:
                 made.append(Computed(entry.name.value, checked.expression))
         return tuple(made) if len(made) == len(self.compute) else None
-
-    def _distinct(self, columns: Columns, report: Report) -> bool:
-        names = [column.name.lower() for column in columns]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        for name in twice:
-            report.add(
-                f"two columns of the output are called {name}",
-                self.line,
-                box=self.name,
-                column=name,
-                hint="the output has the columns of by, window_start, window_end, those of compute",
-            )
-        return not twice
 
 
 def _group_columns(entries: Sequence[Entry], by: Sequence[Computed] | None) -> Columns:

@@ -273,6 +273,33 @@ def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str 
     return next((c.name for c in computed if c.expression.plain in wanted), None)
 
 
+def check_groups(header: Header, by: Sequence[Computed], report: Report) -> bool:
+    """Whether rows can be grouped by these columns; what cannot be is reported."""
+    wrong = [c for c in by if not is_orderable(c.expression.type)]
+    for c in wrong:
+        message = f"{c.name} is {c.expression.type}, and rows cannot be grouped by that"
+        report.add(message, header.line, box=header.name, column=c.name)
+    return not wrong
+
+
+def check_distinct(header: Header, columns: Columns, what: str, report: Report) -> bool:
+    """Whether no two output columns share a name; those that do are reported.
+
+    `what`: the columns that the output has, in words.
+    """
+    names = [column.name.lower() for column in columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    for name in twice:
+        report.add(
+            f"two columns of the output are called {name}",
+            header.line,
+            box=header.name,
+            column=name,
+            hint=f"the output has {what}",
+        )
+    return not twice
+
+
 def check_key(header: Header, columns: Columns, report: Report) -> tuple[str, ...] | None:
     """The declared key, checked against the output columns; None: not declared, or reported."""
     if header.key is None:

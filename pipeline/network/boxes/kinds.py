@@ -12,6 +12,7 @@ from pipeline.network.boxes import (
     map,  # noqa: A004 - a kind, not the built-in
     python,
     route,
+    top,
     union,
 )
 from pipeline.network.boxes.common import Defaults, Draft
@@ -23,6 +24,7 @@ KINDS: Mapping[str, Callable[[BoxName, Fields, Defaults], Draft | None]] = {
     flat_map.FlatMap.kind: flat_map.read,
     aggregate.Aggregate.kind: aggregate.read,
     join.Join.kind: join.read,
+    top.Top.kind: top.read,
     union.Union.kind: union.read,
     python.Python.kind: python.read,
     route.Route.kind: route.read,

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from pipeline.network.model import Box
-from pipeline.planner.boxes import aggregate, deduplicate, flat_map, join, python, route, union
+from pipeline.planner.boxes import aggregate, deduplicate, flat_map, join, python, route, top, union
 from pipeline.planner.boxes import filter as filter_box
 from pipeline.planner.boxes import map as map_box
 from pipeline.planner.boxes.words import Facts, Words
@@ -22,6 +22,7 @@ KINDS: Mapping[str, Words[Any]] = MappingProxyType(
         "map": map_box.WORDS,
         "python": python.WORDS,
         "route": route.WORDS,
+        "top": top.WORDS,
         "union": union.WORDS,
     }
 )

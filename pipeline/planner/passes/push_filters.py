@@ -13,7 +13,7 @@ moves below
 
 - a join, when it reads only columns that the join repeats from one side, of which the join has no
   row that lacks it;
-- an aggregate, when it reads only group columns that repeat a column of the input;
+- an aggregate or a top, when it reads only group columns that repeat a column of the input;
 - a map, when it reads only columns that the map repeats, and can go on moving from there.
 
 It stays where it is when anybody else sees what it filters, and when its condition can fail: below
@@ -31,6 +31,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.top import Top
 from pipeline.network.model import Box, ColumnRef, Computed, Network
 from pipeline.planner.draft import (
     Draft,
@@ -41,7 +42,7 @@ from pipeline.planner.draft import (
 )
 from pipeline.planner.rename import plain_column, rename
 
-Below = Join | Aggregate | Map
+Below = Join | Aggregate | Top | Map
 
 _OPTIONAL: Mapping[How, AbstractSet[str]] = {
     How.INNER: frozenset(),
@@ -117,7 +118,7 @@ def _move(moved: Filter, below: Below) -> _Move | None:
 
 
 def _selected(below: Below) -> tuple[Computed, ...]:
-    return below.by if isinstance(below, Aggregate) else below.select
+    return below.by if isinstance(below, Aggregate | Top) else below.select
 
 
 def _perform(draft: Draft, move: _Move) -> Draft:

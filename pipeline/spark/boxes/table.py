@@ -12,6 +12,7 @@ from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.route import Branch, Route
+from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box
 from pipeline.spark.boxes import (
@@ -23,6 +24,7 @@ from pipeline.spark.boxes import (
     map,  # noqa: A004 - kinds are named so
     python,
     route,
+    top,
     union,
 )
 from pipeline.spark.boxes.stateful import LoweredBox
@@ -56,5 +58,7 @@ def lower_stateful(box: Box) -> LoweredBox:
             return join.lower(box)
         case Deduplicate():
             return deduplicate.lower(box)
+        case Top():
+            return top.lower(box)
         case _:
             raise BrokenInvariantError(f"box {box.name} of kind {box.kind} is not stateful")

@@ -16,6 +16,7 @@ from tests.faults.cases.sessions import SESSIONS
 from tests.faults.cases.sliding import SLIDING
 from tests.faults.cases.stateless import FILTER, MAP
 from tests.faults.cases.tolls import TOLLS
+from tests.faults.cases.top import TOP
 from tests.faults.cases.union import UNION, UNION_WINDOW
 from tests.faults.cases.window import WINDOW, WINDOW_OF_WRONG_CLOCKS, WINDOW_WITH_IDLENESS
 from tests.faults.cases.windows_joined import WINDOWS_JOINED
@@ -35,6 +36,7 @@ CASES: Mapping[str, Case] = {
         AGGREGATES,
         SLIDING,
         SESSIONS,
+        TOP,
         JOIN,
         OUTER_JOIN,
         DEDUPLICATE,

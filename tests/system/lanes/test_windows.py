@@ -93,14 +93,16 @@ boxes:
     aggregate: readings
     window: {size: 2s, slide: 1s}
     compute: {n: count(*), most: max(value)}
-outputs: {counts: {topic: rolling-out}}
+  best: {top: readings, rows: 2, highest: value, window: {size: 2s, slide: 1s}, select: [value]}
+outputs: {counts: {topic: rolling-out}, best: {topic: rolling-best}}
 """
 
 
 def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installation) -> None:
     """One that comes when the first of them has ended counts in the last, and a letter says so."""
     medusa.deploy(SLIDING, {"reading.avsc": READING})
-    medusa.await_state("rolling", "counts", LaneState.RUNNING)
+    for fragment in ("counts", "best"):
+        medusa.await_state("rolling", fragment, LaneState.RUNNING)
     start = int(time.time()) // 1000 * 1000 - 60_000
 
     def send(value: int, after_ms: int) -> None:
@@ -108,27 +110,34 @@ def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installati
         medusa.send("rolling-in", medusa.encoded("rolling-in-value", READING, reading))
         medusa.producer.flush(10)
 
-    def results(count: int) -> list[tuple[int, int, int]]:
+    def results(topic: str, count: int, *columns: str) -> list[tuple[int, ...]]:
         medusa.wait_for(
-            lambda: len(medusa.records("rolling-out")) >= count,
-            f"{count} windows",
+            lambda: len(medusa.records(topic)) >= count,
+            f"{count} results in {topic}",
             within_s=WITHIN_S,
         )
-        ends = [record.timestamp_ms - start for record in medusa.records("rolling-out")]
-        rows = medusa.decoded("rolling-out")
-        return sorted((end, row["n"], row["most"]) for end, row in zip(ends, rows, strict=True))
+        ends = [record.timestamp_ms - start for record in medusa.records(topic)]
+        rows = zip(ends, medusa.decoded(topic), strict=True)
+        return sorted((end, *(row[column] for column in columns)) for end, row in rows)
 
     send(1, 0)
     send(2, 10_000)
-    assert results(2) == [(1_000, 1, 1), (2_000, 1, 1)]
+    assert results("rolling-out", 2, "n", "most") == [(1_000, 1, 1), (2_000, 1, 1)]
+    assert results("rolling-best", 2, "rank", "value") == [(1_000, 1, 1), (2_000, 1, 1)]
     send(3, 9_300)
     send(4, 5_000)
     send(5, 30_000)
-    assert results(4)[2:] == [(11_000, 2, 3), (12_000, 1, 2)]
-    letters = [dict(letter.headers) for letter in medusa.records("rolling.counts.dlq")]
-    told = {x["medusa.error.offset"]: x["medusa.error.reason"] for x in letters}
-    assert told == {b"2": b"partly_late", b"3": b"late"}
-    assert {x["medusa.error.closed"] for x in letters} == {str(start + 10_000).encode()}
+    assert results("rolling-out", 4, "n", "most")[2:] == [(11_000, 2, 3), (12_000, 1, 2)]
+    assert results("rolling-best", 5, "rank", "value")[2:] == [
+        (11_000, 1, 3),
+        (11_000, 2, 2),
+        (12_000, 1, 2),
+    ]
+    for topic in ("rolling.counts.dlq", "rolling.best.dlq"):
+        letters = [dict(letter.headers) for letter in medusa.records(topic)]
+        told = {x["medusa.error.offset"]: x["medusa.error.reason"] for x in letters}
+        assert told == {b"2": b"partly_late", b"3": b"late"}
+        assert {x["medusa.error.closed"] for x in letters} == {str(start + 10_000).encode()}
 
 
 SESSIONS = """

@@ -20,6 +20,7 @@ from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.route import BRANCH, Branch, Route
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, Expression
@@ -132,17 +133,36 @@ def _union(box: Union, streams: Streams) -> Iterator[Row]:
             yield replace(row, values={c.name: values[c.name.lower()] for c in box.columns})
 
 
-def _aggregate(box: Aggregate, streams: Streams) -> Iterator[Row]:
+def _groups(box: Aggregate | Top, rows: Iterable[Placed]) -> Iterator[tuple[Row, list[Placed]]]:
+    """For each window and group a row of what names it, and its members."""
     groups: dict[Group, list[Placed]] = {}
-    for place, row in enumerate(streams[box.input]):
+    for place, row in rows:
         group = tuple(value_of(c.expression, row=row.values) for c in box.by)
         groups.setdefault(group, []).append((place, row))
     for group, members, start, end in _windows(box.window, groups):
         values: dict[str, Value] = dict(zip((c.name for c in box.by), group, strict=True))
         values |= {"window_start": start, "window_end": end}
+        yield Row(end, values), members
+
+
+def _top(box: Top, streams: Streams) -> Iterator[Row]:
+    """The best by numbers; values of another type count as missing."""
+    rows = dict(enumerate(streams[box.input]))
+    found = {place: value_of(box.ordered_by, row=row.values) for place, row in rows.items()}
+    order = {at: (v, rows[at].at, at) for at, v in found.items() if isinstance(v, int)}
+    for named, members in _groups(box, ((at, rows[at]) for at in order)):
+        best = sorted((at for at, _ in members), key=order.__getitem__, reverse=box.highest)
+        for rank, at in enumerate(best[: box.rows], 1):
+            selected = {c.name: value_of(c.expression, row=rows[at].values) for c in box.select}
+            yield replace(named, values={**named.values, "rank": rank, **selected})
+
+
+def _aggregate(box: Aggregate, streams: Streams) -> Iterator[Row]:
+    for named, members in _groups(box, enumerate(streams[box.input])):
+        values = dict(named.values)
         inside = values | {a.name: _aggregation(a, members) for a in box.aggregations}
         values |= {c.name: value_of(c.expression, row=inside) for c in box.compute}
-        yield Row(end, values)
+        yield replace(named, values=values)
 
 
 def _windows(
@@ -219,6 +239,7 @@ _KINDS: Mapping[str, Callable[[Any, Streams], Iterator[Row]]] = {
     "map": _map,
     "python": _python,
     "route": _route,
+    "top": _top,
     "union": _union,
 }
 """What a kind of box makes of the streams that it reads."""

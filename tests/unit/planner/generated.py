@@ -1,11 +1,10 @@
 """Networks of any shape, and rows for them, made by hypothesis."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import How, Join
 from pipeline.network.boxes.route import Route
 from pipeline.network.boxes.sessions import SessionWindow
@@ -16,6 +15,7 @@ from pipeline.planner.boxes.catalogue import with_key
 from tests.unit.planner.evaluate import Row
 from tests.unit.planner.networks import (
     aggregated,
+    best,
     column,
     deduplicated,
     expression,
@@ -31,16 +31,13 @@ from tests.unit.planner.networks import (
 )
 
 WINDOW = 10
-ALL_WINDOWS: tuple[Window | SessionWindow, ...] = (
-    TumblingWindow(WINDOW, 0),
-    SlidingWindow(WINDOW, 2, 4),
-    SessionWindow(3, WINDOW),
-)
+ALL_WINDOWS: tuple[Window, ...] = (TumblingWindow(WINDOW, 0), SlidingWindow(WINDOW, 2, 4))
 WINDOWS = st.sampled_from(ALL_WINDOWS)
 FUNCTIONS = ("sum", "count", "max", "first", "last", "stddev_pop")
+WINDOWS_OR_SESSIONS = WINDOWS | st.just(SessionWindow(3, WINDOW))
 KINDS = (
     "filter", "filter", "map", "aggregate", "join", "twins", "union", "python", "flat_map", "route",
-    "deduplicate",
+    "deduplicate", "top",
 )  # fmt: skip
 ARRAY = ArrayType(Scalar.LONG, element_nullable=True)
 SOURCE = external("s0", column("a"), column("b"), column("xs", ARRAY))
@@ -92,30 +89,25 @@ def _readable(boxes: list[Box]) -> tuple[Box, ...]:
 def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -> list[Box]:
     recent = st.sampled_from(streams[-3:]) | st.sampled_from(streams)
     source = draw(recent)
-    match kind:
-        case "filter":
-            where = f"`{_column(draw, source)}` > {draw(st.integers(-1, 1))}"
-            boxes: list[Box] = [filtered(name, source, where)]
-        case "map":
-            plain = {f"m{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(1, 3)))}
-            boxes = [mapped(name, source, {**plain, "sum": f"`{_column(draw, source)}` + 1"})]
-        case "aggregate":
-            boxes = [_aggregate(draw, name, source, "n")]
-        case "twins":
-            boxes = _twins(draw, name, source)
-        case "union":
-            boxes = _union(draw, name, source, streams)
-        case "flat_map":
-            boxes = _flat_map(draw, name, source)
-        case "route":
-            boxes = _route(draw, name, source)
-        case "python":
-            boxes = [python(name, source)]
-        case "deduplicate":
-            boxes = [_deduplicate(draw, name, source)]
-        case _:
-            boxes = [_join(draw, name, source, draw(recent))]
-    return boxes
+    if kind == "union":
+        return _union(draw, name, source, streams)
+    if kind == "join":
+        return [_join(draw, name, source, draw(recent))]
+    return OF_ONE_STREAM[kind](draw, name, source)
+
+
+def _filter(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
+    where = f"`{_column(draw, source)}` > {draw(st.integers(-1, 1))}"
+    return [filtered(name, source, where)]
+
+
+def _map(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
+    plain = {f"m{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(1, 3)))}
+    return [mapped(name, source, {**plain, "sum": f"`{_column(draw, source)}` + 1"})]
+
+
+def _python(_draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
+    return [python(name, source)]
 
 
 def _union(draw: st.DrawFn, name: str, source: Stream, streams: tuple[Stream, ...]) -> list[Box]:
@@ -145,21 +137,34 @@ def _route(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
     return [route, *branches]
 
 
-def _deduplicate(draw: st.DrawFn, name: str, source: Stream) -> Deduplicate:
+def _deduplicate(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
     names = st.sampled_from([column.name for column in source.columns])
     by = draw(st.lists(names, min_size=1, max_size=2, unique=True))
-    return deduplicated(name, source, tuple(by), draw(st.sampled_from((0, 3, 20))))
+    return [deduplicated(name, source, tuple(by), draw(st.sampled_from((0, 3, 20))))]
 
 
 def _column(draw: st.DrawFn, source: Stream) -> str:
     return draw(st.sampled_from([c.name for c in source.columns]))
 
 
-def _aggregate(draw: st.DrawFn, name: str, source: Stream, result: str) -> Aggregate:
+def _aggregate(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
     by = {f"g{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(0, 1)))}
     function = draw(st.sampled_from(FUNCTIONS))
-    compute = {result: (function, f"`{_column(draw, source)}`")}
-    return aggregated(name, source, by, compute, window=draw(WINDOWS))
+    compute = {"n": (function, f"`{_column(draw, source)}`")}
+    return [aggregated(name, source, by, compute, window=draw(WINDOWS_OR_SESSIONS))]
+
+
+def _top(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
+    by = {f"g{i}": f"`{_column(draw, source)}`" for i in range(draw(st.integers(0, 1)))}
+    select = {"t": f"`{_column(draw, source)}`"}
+    return [
+        replace(
+            best(name, source, by, select, f"`{_column(draw, source)}`"),
+            window=draw(WINDOWS),
+            rows=draw(st.integers(1, 2)),
+            highest=draw(st.booleans()),
+        )
+    ]
 
 
 def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
@@ -167,7 +172,7 @@ def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
     groups = sorted({_column(draw, source), _column(draw, source)})
     results = draw(st.sampled_from((("n", "n"), ("n", "m"))))
     names = ("g", draw(st.sampled_from(("g", "h"))))
-    window = draw(WINDOWS)
+    window = draw(WINDOWS_OR_SESSIONS)
     sides = [
         aggregated(
             f"{name}_{side}",
@@ -200,3 +205,16 @@ def _join(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> Join:
     }
     bound = draw(st.sampled_from(((0, 0), (-5, 15))))
     return replace(joined(name, left, right, on, select, bound), how=draw(HOWS))
+
+
+OF_ONE_STREAM: Mapping[str, Callable[[st.DrawFn, str, Stream], list[Box]]] = {
+    "aggregate": _aggregate,
+    "deduplicate": _deduplicate,
+    "filter": _filter,
+    "flat_map": _flat_map,
+    "map": _map,
+    "python": _python,
+    "route": _route,
+    "top": _top,
+    "twins": _twins,
+}

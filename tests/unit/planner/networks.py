@@ -14,6 +14,7 @@ from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.route import BRANCH, Branch, Choice, Route
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from pipeline.network.model import (
@@ -120,6 +121,38 @@ def aggregated(
         columns,
         "window_end",
         tuple(by),
+    )
+
+
+def best(
+    name: str,
+    source: ExternalStream | Box,
+    by: dict[str, str],
+    select: dict[str, str],
+    ordered_by: str,
+) -> Top:
+    """The two highest rows of each minute; every column is a nullable number."""
+    groups = tuple(Computed(new, expression(sql)) for new, sql in by.items())
+    computed = tuple(Computed(new, expression(sql)) for new, sql in select.items())
+    columns: Columns = (
+        *map(column, by),
+        column("window_start", Scalar.TIMESTAMP, nullable=False),
+        column("window_end", Scalar.TIMESTAMP, nullable=False),
+        column("rank", Scalar.INT, nullable=False),
+        *map(column, select),
+    )
+    return Top(
+        name=BoxName(name),
+        input=StreamName(source.name),
+        window=BY_MINUTE,
+        by=groups,
+        rows=2,
+        ordered_by=expression(ordered_by),
+        highest=True,
+        select=computed,
+        columns=columns,
+        event_time_column="window_end",
+        key=tuple(by),
     )
 
 
