@@ -14,6 +14,8 @@ from tests.unit.planner.aggregating import Seen, aggregated
 KINDS = 10
 """Readings are compared by one digit, so that most windows hold equal ones."""
 
+RESULTS = ("opened", "closed", "lowest", "highest", "most", "spread")
+
 
 def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     rows = []
@@ -29,6 +31,7 @@ def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
         spread = aggregated("stddev_pop", values)
         row = (
             sensor,
+            end - WINDOW_MS,
             end,
             *(aggregated(function, numbers) for function in ("first", "last", "min_by", "max_by")),
             aggregated("percentile", values, ("0.9",)),
@@ -61,8 +64,7 @@ AGGREGATES = replace(
     reference=_reference,
     columns={
         "summaries": Columns(
-            ("sensor", "window_end", "opened", "closed", "lowest", "highest", "most", "spread"),
-            ("sensor", "window_end"),
+            ("sensor", "window_start", "window_end", *RESULTS), ("sensor", "window_end")
         )
     },
 )
