@@ -153,8 +153,7 @@ def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
 
 
 def test_the_fixture_tests_a_network_in_python(project: Path) -> None:
-    """It is a plugin; the box that it looks at has no topic of its own."""
-    plugin = ("-p", "pipeline.testing.plugin", "-p", "no:cacheprovider")
+    """It is found where Medusa is installed; the box that it looks at has no topic."""
     tests = ("small/tests/test_moving.py", "tests/test_page.py")
-    called = run(project, "pytest", "-q", *plugin, *tests)
+    called = run(project, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert called.returncode == 0, called.stdout + called.stderr
