@@ -103,7 +103,7 @@ def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installati
     medusa.deploy(SLIDING, {"reading.avsc": READING})
     for fragment in ("counts", "best"):
         medusa.await_state("rolling", fragment, LaneState.RUNNING)
-    start = int(time.time()) // 1000 * 1000 - 60_000
+    start = int(time.time()) * 1000 - 60_000
 
     def send(value: int, after_ms: int) -> None:
         reading = {"sensor": "any", "value": value, "at": start + after_ms}
@@ -165,7 +165,7 @@ def test_a_session_goes_on_as_long_as_no_gap_is_longer_and_takes_no_late_record(
     """It is cut where the longest one ends; a record is late by its own time, its letter says."""
     medusa.deploy(SESSIONS, {"reading.avsc": READING})
     medusa.await_state("visits", "visits", LaneState.RUNNING)
-    start = int(time.time()) // 10_000 * 10_000 - 60_000
+    start = int(time.time()) // 10 * 10_000 - 60_000
 
     def send(*after_ms: int) -> None:
         for after in after_ms:
@@ -239,7 +239,7 @@ def test_of_equal_event_times_the_place_in_the_log_decides(medusa: Installation)
     medusa.deploy(TIES, {"list.avsc": LABELS})
     medusa.await_state("ties", "ends", LaneState.RUNNING)
     medusa.await_state("ties", "visits", LaneState.RUNNING)
-    start = int(time.time()) // 1000 * 1000 - 60_000
+    start = int(time.time()) * 1000 - 60_000
     for partition, labels, after_ms in (
         (1, "x,y", 0),
         (0, "u,v", 0),
