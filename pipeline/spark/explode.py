@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
-from pipeline.spark import hidden, places
+from pipeline.spark import hidden
 from pipeline.spark.lowered import Explode
 
 _AT = "__at"
@@ -12,7 +12,7 @@ _AT = "__at"
 def exploded(rows: DataFrame, step: Explode) -> DataFrame:
     """A row for each element; what is set aside stays one row, so that it counts once.
 
-    Ids and positions get the place of the element.
+    An id gets the place of the element.
     """
     at = step.at or _AT
     array = F.col(step.element)
@@ -23,6 +23,4 @@ def exploded(rows: DataFrame, step: Explode) -> DataFrame:
     rows = rows.select(*kept, F.posexplode(elements).alias(at, step.element))
     if hidden.ID in kept:
         rows = rows.withColumn(hidden.ID, F.concat_ws("/", hidden.ID, at))
-    if hidden.POSITION in kept:
-        rows = rows.withColumn(hidden.POSITION, places.position_of_element(at))
     return rows

@@ -11,7 +11,6 @@ from pipeline.spark import hidden
 from pipeline.spark.lowered import DeduplicateCore, Grouping, Lowered, Path, Source, TopicRole
 
 _OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
-_ELEMENTS = "elements"
 _PLACE = r"^[^/]+/\d{1,9}/\d{1,18}$"
 
 
@@ -37,24 +36,17 @@ def record_id(source: Source, twin: str = "") -> Column:
 
 
 def position(source: Source, path: Path) -> Column:
-    """Topic, partition and offset where a record first stood, its path, and its elements' numbers.
+    """Topic, partition and offset where a record first stood, and the path on which it comes.
 
-    The last tells rows apart that a record has become. In this order all rows of a port stand one
-    after the other, no two in the same place.
+    In this order all rows of a port stand one after the other, no two in the same place: what makes
+    several rows of a record ends its fragment.
     """
     origin = _origin(source)
     parts = F.split(origin, "/")
     first = (parts[0], parts[1].cast("int"), parts[2].cast("bigint"))
     again = origin.rlike(_PLACE)
     places = (F.when(again, f).otherwise(F.col(own)) for f, own in zip(first, _OWN, strict=True))
-    elements = F.array().cast("array<int>").alias(_ELEMENTS)
-    return F.struct(*places, F.lit(path.name), elements)
-
-
-def position_of_element(at: str) -> Column:
-    """The position of one of the rows that a row becomes; `at` is the column that numbers them."""
-    whole = F.col(hidden.POSITION)
-    return whole.withField(_ELEMENTS, F.concat(whole[_ELEMENTS], F.array(at)))
+    return F.struct(*places, F.lit(path.name))
 
 
 def _origin(source: Source) -> Column:
