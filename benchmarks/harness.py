@@ -78,7 +78,8 @@ def medusa_command(*arguments: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Variables of every process that is started: this checkout first."""
-    return {**os.environ, "PYTHONPATH": str(HERE.parent), "PYTHONWARNINGS": "ignore"}
+    ours = {"PYTHONPATH": str(HERE.parent), "PYTHONWARNINGS": "ignore"}
+    return {**os.environ, **ours, "PYSPARK_PYTHON": sys.executable}
 
 
 @contextmanager

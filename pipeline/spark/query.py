@@ -190,6 +190,7 @@ _DAMAGED_LOG = (
 )
 
 
+_TRACEBACK = "Traceback (most recent call last):"
 _OF_FUNCTION = re.compile(rf"{re.escape(SIGN)} (.*)")
 
 
@@ -226,8 +227,13 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says; bounded. Of Java's, which call failed comes before."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if isinstance(error, Py4JJavaError):
+    """The first line of what an error says; bounded.
+
+    Of Java's, which call failed comes before; of Python's, where it was raised.
+    """
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    if _TRACEBACK in lines:
+        lines = [x for x in lines[lines.index(_TRACEBACK) + 1 :] if not x[0].isspace()]
+    elif isinstance(error, Py4JJavaError):
         lines = [line.removeprefix(": ") for line in lines[1:]]
-    return (lines[0] if lines else type(error).__name__)[:500]
+    return (lines[0].strip() if lines else type(error).__name__)[:500]

@@ -7,6 +7,7 @@ the default of 200 shuffle partitions would be pinned in each checkpoint for lif
 
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -130,6 +131,8 @@ def open_session(settings: SessionSettings) -> SparkSession:
             f"-XX:+UseSerialGC -Xss4m {_AVRO_LIMITS} {settings.java_options}"
         ),
     }
+    if settings.master.startswith("local"):  # else Spark takes the first `python3` that it finds
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(settings.app).master(settings.master)
     for key, value in config.items():
         builder = builder.config(key, value)

@@ -55,6 +55,19 @@ def test_a_task_that_fails_in_a_batch_is_told_in_javas_words() -> None:
     )
 
 
+def test_a_python_process_that_fails_is_told_by_what_it_raised() -> None:
+    """Not by the line that says that there was something."""
+    text = (
+        "An exception was thrown from the Python worker:\n"
+        "Traceback (most recent call last):\n"
+        '  File "worker.py", line 1, in main\n'
+        "    read()\n"
+        "ModuleNotFoundError: No module named 'pyarrow'\n\n"
+    )
+    found = from_spark(PySparkException(text), None)
+    assert found.message == "the query failed: ModuleNotFoundError: No module named 'pyarrow'"
+
+
 @pytest.mark.parametrize("folder", [None, FOLDER])
 def test_a_function_that_cannot_be_called_is_told_as_such(folder: Path | None) -> None:
     """In one line out of a trace; trying again by itself would not help."""
