@@ -1,18 +1,15 @@
 """Deduplication: the first of each run of readings of one kind."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from random import Random
+from collections.abc import Iterable, Mapping
 
-from tests.faults.case import Case, Fed
+from tests.faults.case import Case
 from tests.faults.cases.outer_join import kind
-from tests.faults.cases.readings import declared, recipe, stream
+from tests.faults.cases.readings import close, declared, feed, stream
 from tests.faults.cases.stateless import number
 from tests.faults.history import Expected, Fate
 from tests.faults.letters import Accepted
-from tests.faults.traffic import closing, mixed
 from tests.faults.values import Columns
 
-READ = recipe()
 WITHIN_MS = 1_000
 """About as far as readings of a kind lie apart: many repeat another one, and many do not."""
 
@@ -31,14 +28,6 @@ def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     return {"once": rows}
 
 
-def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
-    return mixed(random, start_ms, (READ,))
-
-
-def _close(at_ms: int) -> Iterator[Fed]:
-    return closing(READ, at_ms)
-
-
 DEDUPLICATE = Case(
     name="deduplicate",
     document=(
@@ -52,8 +41,8 @@ DEDUPLICATE = Case(
         + "outputs: {once: {topic: {name}-once, partitions: 2}}\n"
     ),
     streams=(stream(),),
-    feed=_feed,
-    close=_close,
+    feed=feed,
+    close=close,
     reference=_reference,
     columns={"once": Columns(("sensor", "kind", "number", "at"), ("number",))},
 )

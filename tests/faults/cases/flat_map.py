@@ -1,18 +1,15 @@
 """flat_map: the rows of a record all or none, in its partition; and windows over them."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from random import Random
+from collections.abc import Iterable, Mapping
 
-from tests.faults.case import Case, Fed
-from tests.faults.cases.readings import declared, recipe, stream
-from tests.faults.cases.stateless import SPOILT, number, text
+from tests.faults.case import Case
+from tests.faults.cases.readings import close, declared, feed, feed_spoilt, stream
+from tests.faults.cases.stateless import number, text
 from tests.faults.cases.window import COLUMNS, counted
 from tests.faults.history import Expected, Sent
 from tests.faults.letters import Accepted
-from tests.faults.traffic import closing, mixed
 from tests.faults.values import Columns
 
-READ = recipe()
 PARTS_MAX = 10
 """More than the parts of any value."""
 EACH = "each: {part: \"split(CAST(value AS STRING), '[37]')\"}"
@@ -43,18 +40,6 @@ def _counts(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     return {"parts": rows, "counts": counted([record for record, _ in parted])}
 
 
-def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
-    return mixed(random, start_ms, (READ,))
-
-
-def _feed_spoilt(random: Random, start_ms: int) -> Iterator[Fed]:
-    return mixed(random, start_ms, (SPOILT,))
-
-
-def _close(at_ms: int) -> Iterator[Fed]:
-    return closing(READ, at_ms)
-
-
 FLAT_MAP = Case(
     name="flat_map",
     document=(
@@ -69,8 +54,8 @@ FLAT_MAP = Case(
         + "outputs: {parts: {topic: {name}-parts, partitions: 2}}\n"
     ),
     streams=(stream(),),
-    feed=_feed_spoilt,
-    close=_close,
+    feed=feed_spoilt,
+    close=close,
     reference=_rows,
     columns={"parts": Columns(("sensor", "number", "n", "part", "share"), ("number", "n"))},
 )
@@ -92,8 +77,8 @@ FLAT_MAP_WINDOW = Case(
         + "outputs: {counts: {topic: {name}-counts, partitions: 2}}\n"
     ),
     streams=(stream(),),
-    feed=_feed,
-    close=_close,
+    feed=feed,
+    close=close,
     reference=_counts,
     columns={
         "parts": Columns(("sensor", "value", "part"), ("sensor", "value", "part")),

@@ -1,10 +1,11 @@
 """The stream that most cases read: readings of a few sensors."""
 
+from collections.abc import Iterator
 from random import Random
 
-from tests.faults.case import INSTANT, AvroSchema, Stream
+from tests.faults.case import INSTANT, AvroSchema, Fed, Stream
 from tests.faults.history import Value
-from tests.faults.traffic import Recipe
+from tests.faults.traffic import Recipe, closing, mixed
 
 READING: AvroSchema = {
     "type": "record",
@@ -42,3 +43,23 @@ def fields(random: Random, sensor: str, number: int) -> dict[str, Value]:
 def recipe(name: str = "readings", spoil_fields: tuple[tuple[str, Value], ...] = ()) -> Recipe:
     """How readings are made."""
     return Recipe(name, "at", (*SENSORS, None), fields, spoil_fields=spoil_fields)
+
+
+READ = recipe()
+SPOILT = recipe(spoil_fields=(("value", 0),))
+"""A value of 0 cannot be divided by."""
+
+
+def feed(random: Random, start_ms: int) -> Iterator[Fed]:
+    """Endless readings."""
+    return mixed(random, start_ms, (READ,))
+
+
+def feed_spoilt(random: Random, start_ms: int) -> Iterator[Fed]:
+    """The same, of which some cannot be computed."""
+    return mixed(random, start_ms, (SPOILT,))
+
+
+def close(at_ms: int) -> Iterator[Fed]:
+    """What closes everything."""
+    return closing(READ, at_ms)

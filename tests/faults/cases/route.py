@@ -1,14 +1,12 @@
 """route: each record to one of several streams; what its conditions cannot judge to none."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from random import Random
+from collections.abc import Iterable, Mapping
 
-from tests.faults.case import Case, Fed
-from tests.faults.cases.readings import declared, stream
-from tests.faults.cases.stateless import SPOILT, number, of_one, text
+from tests.faults.case import Case
+from tests.faults.cases.readings import close, declared, feed_spoilt, stream
+from tests.faults.cases.stateless import number, of_one, text
 from tests.faults.history import Expected, Row, Sent
 from tests.faults.letters import Accepted
-from tests.faults.traffic import closing, mixed
 from tests.faults.values import Columns
 
 NAMES = ("sensor", "number", "value", "at")
@@ -35,14 +33,6 @@ def _routed(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     }
 
 
-def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
-    return mixed(random, start_ms, (SPOILT,))
-
-
-def _close(at_ms: int) -> Iterator[Fed]:
-    return closing(SPOILT, at_ms)
-
-
 ROUTE = Case(
     name="route",
     document=(
@@ -59,8 +49,8 @@ ROUTE = Case(
         + "  rest: {topic: {name}-rest, partitions: 2}\n"
     ),
     streams=(stream(),),
-    feed=_feed,
-    close=_close,
+    feed=feed_spoilt,
+    close=close,
     reference=_routed,
     columns={name: Columns(NAMES, ("number",)) for name in BRANCHES},
 )

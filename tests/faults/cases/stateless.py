@@ -1,18 +1,12 @@
 """Filter and map: a record in, a record or none out, in its partition with its key and time."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from random import Random
+from collections.abc import Iterable, Mapping
 
-from tests.faults.case import Case, Fed
-from tests.faults.cases.readings import declared, recipe, stream
+from tests.faults.case import Case
+from tests.faults.cases.readings import close, declared, feed, feed_spoilt, stream
 from tests.faults.history import Expected, Row, Sent, Value
 from tests.faults.letters import Accepted
-from tests.faults.traffic import closing, mixed
 from tests.faults.values import Columns
-
-READ = recipe()
-SPOILT = recipe(spoil_fields=(("value", 0),))
-"""A value of 0 cannot be divided by."""
 
 
 def number(record: Sent, name: str) -> int:
@@ -53,18 +47,6 @@ def _mapped(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     return {"halved": rows}
 
 
-def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
-    return mixed(random, start_ms, (READ,))
-
-
-def _feed_spoilt(random: Random, start_ms: int) -> Iterator[Fed]:
-    return mixed(random, start_ms, (SPOILT,))
-
-
-def _close(at_ms: int) -> Iterator[Fed]:
-    return closing(READ, at_ms)
-
-
 FILTER = Case(
     name="filter",
     document=(
@@ -75,8 +57,8 @@ FILTER = Case(
         + "outputs: {even: {topic: {name}-even, partitions: 2}}\n"
     ),
     streams=(stream(),),
-    feed=_feed,
-    close=_close,
+    feed=feed,
+    close=close,
     reference=_filtered,
     columns={"even": Columns(("sensor", "number", "value", "at"), ("number",))},
 )
@@ -90,8 +72,8 @@ MAP = Case(
         + "outputs: {halved: {topic: {name}-halved, partitions: 2}}\n"
     ),
     streams=(stream(),),
-    feed=_feed_spoilt,
-    close=_close,
+    feed=feed_spoilt,
+    close=close,
     reference=_mapped,
     columns={"halved": Columns(("sensor", "number", "part"), ("number",))},
 )

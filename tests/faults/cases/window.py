@@ -6,14 +6,13 @@ from dataclasses import replace
 from random import Random
 
 from tests.faults.case import Case, Fed
-from tests.faults.cases.readings import declared, recipe, stream
+from tests.faults.cases.readings import READ, close, declared, feed, stream
 from tests.faults.cases.stateless import number, text
 from tests.faults.history import Expected, Fate, Sent
 from tests.faults.letters import Accepted
-from tests.faults.traffic import closing, mixed, wrong_clocks
+from tests.faults.traffic import wrong_clocks
 from tests.faults.values import Columns
 
-READ = recipe()
 WINDOW_MS = 1_000
 COLUMNS = Columns(
     ("sensor", "window_start", "window_end", "n", "total", "most"), ("sensor", "window_end")
@@ -45,16 +44,8 @@ def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     return {"counts": counted(accepted.of("counts", "readings"))}
 
 
-def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
-    return mixed(random, start_ms, (READ,))
-
-
 def _feed_with_wrong_clocks(random: Random, start_ms: int) -> Iterator[Fed]:
-    return wrong_clocks(random, READ, _feed(random, start_ms))
-
-
-def _close(at_ms: int) -> Iterator[Fed]:
-    return closing(READ, at_ms)
+    return wrong_clocks(random, READ, feed(random, start_ms))
 
 
 def _document(streams: str) -> str:
@@ -75,8 +66,8 @@ WINDOW = Case(
     name="window",
     document=_document(declared("readings")),
     streams=(stream(),),
-    feed=_feed,
-    close=_close,
+    feed=feed,
+    close=close,
     reference=_reference,
     columns={"counts": COLUMNS},
 )
