@@ -1,4 +1,4 @@
-"""The processes that this one has started, whoever in it did so."""
+"""The processes that a process has started, most of all this one, whoever in it did so."""
 
 import os
 import subprocess
@@ -9,10 +9,10 @@ from typing import Final
 _PS_WITHIN_S: Final = 10.0
 
 
-def child_processes() -> tuple[int, ...]:
-    """The ids of our children that have not ended."""
+def child_processes(parent: int | None = None) -> tuple[int, ...]:
+    """The ids of a process's children that have not ended; without a process, of ours."""
     table = _from_proc() if sys.platform.startswith("linux") else _from_ps()
-    return children_in(table, os.getpid())
+    return children_in(table, os.getpid() if parent is None else parent)
 
 
 def children_in(table: str, parent: int) -> tuple[int, ...]:

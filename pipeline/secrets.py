@@ -64,6 +64,12 @@ class SecretSetting:
             return None
         return (self.folder / Path(reference["name"]).expanduser()).absolute()
 
+    @property
+    def variable(self) -> str | None:
+        """The variable of the environment that it refers to, if it refers to one."""
+        reference = _REFERENCE.fullmatch(self.written)
+        return reference["name"] if reference and reference["kind"] == "env" else None
+
     def resolve(self, environment: Mapping[str, str] = os.environ) -> Secret:
         """The secret, read from where it lies.
 

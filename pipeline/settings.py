@@ -27,14 +27,16 @@ class Form:
 
 _NAME = Form(NAME_PATTERN, "lower case letters, digits and _, a letter first")
 _NODE = Form(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", "letters, digits, - . and _")
-_MASTER = Form(
-    r"local(\[(\*|[1-9][0-9]*)(,[1-9][0-9]*)?\])?|yarn|(spark|k8s)://\S+",
-    "local[2], local[*], spark://HOST:PORT, yarn or k8s://URL",
-)
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
 _PORT = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _ADDRESS = rf"{_HOST}(:{_PORT})?"
 _ADDRESSES = rf"{_ADDRESS}(\s*,\s*{_ADDRESS})*"
+_MASTER = Form(
+    rf"local(\[(\*|[1-9][0-9]*)(,[1-9][0-9]*)?\])?|spark://{_HOST}:{_PORT}(,{_HOST}:{_PORT})*",
+    "local[2], local[*] or spark://HOST:PORT, with more of HOST:PORT behind commas",
+)
+_CORES = Form(r"[1-9][0-9]{0,3}", "a whole number from 1 to 9999")
+_OWN_HOST = Form(rf"({_HOST})?", "a host name or an address, without a port")
 _BROKERS = Form(
     rf"([A-Za-z_]+://)?{_ADDRESS}(\s*,\s*([A-Za-z_]+://)?{_ADDRESS})*",
     "HOST:PORT, or several of them with commas between",
@@ -54,6 +56,8 @@ _ZOOKEEPER_USER = Form(r"[^:]*", "a name without a colon")
 _SECRET = Form(secrets.FORM, "${env:NAME}, ${file:PATH} or the secret itself")
 _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
 
+
+_FOLDER = Form(r"(?!.*://).*", "a folder of this machine, or one that it has mounted")
 
 _ANYTHING = Form(r"(?s).*", "anything")
 
@@ -169,7 +173,40 @@ SETTINGS: tuple[Setting, ...] = (
         _MASTER,
     ),
     Setting("spark.memory", "MEDUSA_SPARK_MEMORY", "1g", "heap of a node's Spark driver", _MEMORY),
-    Setting("checkpoints", "MEDUSA_CHECKPOINTS", "", "checkpoint root; empty: in the data folder"),
+    Setting(
+        "spark.cores",
+        "MEDUSA_SPARK_CORES",
+        "2",
+        "how many cores of a cluster a node takes at most; of this machine spark.master says it",
+        _CORES,
+    ),
+    Setting(
+        "spark.executor_memory",
+        "MEDUSA_SPARK_EXECUTOR_MEMORY",
+        "1g",
+        "heap of each of a node's executors on a cluster",
+        _MEMORY,
+    ),
+    Setting(
+        "spark.host",
+        "MEDUSA_SPARK_HOST",
+        "",
+        "where a cluster's workers reach this machine; empty: as the master does",
+        _OWN_HOST,
+    ),
+    Setting(
+        "spark.python",
+        "PYSPARK_PYTHON",
+        "",
+        "Python of Spark's workers, with Medusa in it; empty: the path of the node's own",
+    ),
+    Setting(
+        "checkpoints",
+        "MEDUSA_CHECKPOINTS",
+        "",
+        "checkpoint root, which a cluster's workers have, too; empty: in the data folder",
+        _FOLDER,
+    ),
     Setting(
         "cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars", kind=Kind.PATH
     ),
@@ -213,6 +250,10 @@ class Settings:
     registry_tls_key_password: SecretSetting
     spark_master: str
     spark_memory: str
+    spark_cores: str
+    spark_executor_memory: str
+    spark_host: str
+    spark_python: str
     checkpoints: str
     cache: str
     sources: tuple[tuple[str, str], ...] = ()
@@ -232,6 +273,14 @@ def combine(layers: tuple[tuple[str, Mapping[str, str]], ...]) -> Settings:
         secret = setting.kind is Kind.SECRET
         values[setting.field] = SecretSetting(value, setting.name) if secret else value
     return Settings(sources=tuple(sources), **values)
+
+
+def secret_variables(settings: Settings) -> frozenset[str]:
+    """The variables of an environment that may hold a secret of ours."""
+    secret = [setting for setting in SETTINGS if setting.kind is Kind.SECRET]
+    referred = {getattr(settings, setting.field).variable for setting in secret} - {None}
+    with_login = {setting.environment for setting in SETTINGS if setting.name == "registry.url"}
+    return frozenset({setting.environment for setting in secret} | referred | with_login)
 
 
 def problem_with(name: str, value: str) -> Problem | None:

@@ -34,6 +34,7 @@ from pipeline.formats import NEWEST
 from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.settings import Settings
+from pipeline.spark.cluster import check_folder, is_cluster
 from pipeline.spark.idle_session import IdleSession
 from pipeline.spark.lane import LaneHost, read_marker
 from pipeline.spark.session import (
@@ -41,9 +42,9 @@ from pipeline.spark.session import (
     SessionSettings,
     abandon_session,
     close_session,
-    has_ended,
     open_session,
     session_settings,
+    watch_session,
 )
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.warm_up import WarmUp
@@ -73,6 +74,11 @@ class Folders:
             data=data,
             checkpoints=checkpoints.absolute() if checkpoints else data / "checkpoints",
         )
+
+    def warm_up(self, settings: Settings) -> Path:
+        """For the checkpoints of a warm-up: where executors of a cluster can write, too."""
+        where = self.checkpoints if is_cluster(settings.spark_master) else self.data / "spark"
+        return where / f"warm-up-{settings.node}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ def run_node(
         UnavailableError: a server does not answer.
         RefusedError: a node of this name is up already.
         NewerFormatError: the catalog is too new for this version, from the start or by now.
-        EnvironmentProblem: Java, a jar or a writable folder is missing.
+        EnvironmentProblem: Java, a jar or a folder that can be written is missing.
     """
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
@@ -123,8 +129,7 @@ def run_node(
         brokers = servers.brokers
         surveyor, checkpoints = _surveyor(servers), folders.checkpoints
         idle = IdleSession(spark, surveyor, brokers, partial(read_marker, brokers), clock)
-        scratch = folders.data / "spark" / f"warm-up-{record.node}"
-        warm_up = WarmUp(idle, scratch)
+        warm_up = WarmUp(idle, folders.warm_up(settings))
         host = LaneHost(spark, surveyor, brokers, checkpoints, clock, mailbox.tell, warm_up)
         context = NodeContext(
             node=record.node,
@@ -144,7 +149,7 @@ def run_node(
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
             "boundaries": polls.BoundaryPoll(brokers, plans, mailbox.tell),
             "warm-up": polls.WarmUpPoll(warm_up, plans),
-            "engine": polls.EnginePoll(partial(has_ended, spark), record.node, ending),
+            "engine": polls.EnginePoll(watch_session(spark, settings.spark_master), ending),
         }
         threads = [polls.start(poll, name, stop, ending) for name, poll in looks.items()]
         _log.info("node %s is up", record.node)
@@ -200,7 +205,10 @@ class _Start:
 
         def work() -> Session:
             try:
-                return open_session(settings)
+                spark = open_session(settings)
+                if is_cluster(settings.master):
+                    check_folder(spark, settings.master, Folders.of(self.settings).checkpoints)
+                return spark
             finally:
                 ended.set()
 

@@ -24,7 +24,7 @@ from pipeline.brain.plans import Plans, state_choice
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, NodeRecord
 from pipeline.clock import Clock, steady_ms
-from pipeline.errors import EnvironmentProblem, MedusaError, NewerFormatError
+from pipeline.errors import MedusaError, NewerFormatError
 from pipeline.ids import NodeId, Offset, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId as Id
@@ -128,23 +128,22 @@ def start(poll: Poll, name: str, stop: threading.Event, ending: Ending) -> threa
 
 
 class EnginePoll:
-    """Watches the engine that all lanes run in; when it is gone, the node has to end."""
+    """Watches the engine that all lanes run in; when it cannot run any, the node has to end.
 
-    def __init__(self, has_ended: Callable[[], bool], node: NodeId, ending: Ending) -> None:
-        self._has_ended = has_ended
-        self._node = node
+    Args:
+        trouble: tells why it cannot; None as long as it can.
+        ending: of the node.
+    """
+
+    def __init__(self, trouble: Callable[[], MedusaError | None], ending: Ending) -> None:
+        self._trouble = trouble
         self._ending = ending
 
     def look(self) -> float:
-        """End the node if the engine has ended; once the node was stopped, that is no loss."""
-        if self._has_ended() and not self._ending.stopped:
-            self._ending.because(
-                EnvironmentProblem(
-                    "the Java process of the node has ended",
-                    place=f"node {self._node}",
-                    hint="start the node again; `medusa up` does so by itself",
-                )
-            )
+        """End the node if the engine is of no use; once the node was stopped, that is no loss."""
+        trouble = self._trouble()
+        if trouble is not None and not self._ending.stopped:
+            self._ending.because(trouble)
         return ENGINE_PAUSE_S
 
 

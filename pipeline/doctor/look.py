@@ -39,9 +39,15 @@ PlanOfDocument = Callable[[RegistryClient], Plan | None]
 
 @dataclass
 class Look:
-    """One look at everything that settings name."""
+    """One look at everything that settings name.
+
+    Args:
+        settings: where it is.
+        spark: what is seen of a cluster's master; None: Spark runs on this machine.
+    """
 
     settings: Settings
+    spark: Callable[[], str] | None
     things: list[Thing] = field(default_factory=list)
     undo: ExitStack = field(default_factory=ExitStack)
 
@@ -52,6 +58,8 @@ class Look:
             brokers = self._kafka()
             catalog = self._zookeeper()
             registry = self._registry()
+            if self.spark is not None:
+                self._see("Spark", f"Spark {self.settings.spark_master}", self.spark)
             networks = self._networks(catalog, registry, document, brokers)
             nodes = self._try("nodes", "", lambda: len(catalog.nodes())) if catalog else None
             return Observed(tuple(self.things), networks, nodes, tuple(_readable(self.settings)))
@@ -79,9 +87,9 @@ class Look:
             self.things.append(Thing("Java", str(java.executable), f"version {java.version}"))
         cache = Path(self.settings.cache)
         self._see("jars", str(cache), lambda: f"all {len(spark_jars(cache))} for Spark are there")
-        for name, folder in (("data", self.settings.data), ("checkpoints", _local(self.settings))):
-            if folder:
-                self._see(f"folder {name}", folder, partial(_writable, Path(folder)))
+        for name in ("data", "checkpoints"):
+            folder = getattr(self.settings, name)
+            self._see(f"folder {name}", folder, partial(_writable, Path(folder)))
 
     def _kafka(self) -> KafkaServers | None:
         place = f"Kafka {self.settings.kafka_bootstrap_servers}"
@@ -209,10 +217,6 @@ def _kafka_version(brokers: KafkaServers) -> str:
         return version_words(requests_of(brokers, WITHIN_S))
     except OSError:
         return "not told"
-
-
-def _local(settings: Settings) -> str:
-    return "" if "://" in settings.checkpoints else settings.checkpoints
 
 
 def _writable(folder: Path) -> str:

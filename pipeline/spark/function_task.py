@@ -4,10 +4,14 @@ A row carries hidden columns. The function sees none of them, and no row that is
 been set aside. Runs where there is no session, so it needs nothing of PySpark.
 """
 
+import functools
+import socket
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Final
 
 import pyarrow as pa
@@ -32,6 +36,12 @@ CALLERS_MAX: Final = 4
 _callers: OrderedDict[Function, Caller] = OrderedDict()
 
 
+@functools.cache
+def own_version() -> str:
+    """The version of Medusa that this process runs."""
+    return version("medusa-streams")
+
+
 class FunctionError(Exception):
     """A function cannot be called at all, or hangs too often: no row is at fault."""
 
@@ -45,15 +55,20 @@ class FunctionTask:
         function: what it calls.
         hidden_columns: what a row carries beside the columns of the box's input; passed on.
         keep_input: whether a row that fails keeps those columns, too, as `hidden.GIVEN`.
+        medusa: the version that made it; another one might make other rows.
     """
 
     box: str
     function: Function
     hidden_columns: tuple[str, ...]
     keep_input: bool
+    medusa: str = field(default_factory=own_version)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Results in the order of their rows; what is set aside follows."""
+        if self.medusa != own_version():
+            there = f"{sys.executable} on {socket.gethostname()} has Medusa {own_version()}"
+            raise self._trouble(f"spark.python: {there}, the node has {self.medusa}")
         patience = Patience(self.function.timeout_ms, time.monotonic)
         try:
             for batch in batches:

@@ -27,6 +27,7 @@ WATERMARK = "__watermark"
 ID = "__id"
 """What a result is told apart by; a column only where the output can be corrected."""
 POSITION = "__position"
+POSITION_FIELDS = ("topic", "partition", "offset", "path")
 """Where a row stands, to break ties by: no two rows have the same; a column only where that is
 asked for."""
 

@@ -190,7 +190,19 @@ _DAMAGED_LOG = (
 )
 
 
+_WAITED = "Exception thrown in awaitResult"
+_CAUSE = "Caused by: "
 _TRACEBACK = "Traceback (most recent call last):"
+_NO_PYTHON = (
+    "No module named 'pipeline",
+    "No module named pyspark",
+    "PYTHON_VERSION_MISMATCH",
+    "Cannot run program",
+)
+_PYTHON = (
+    "on a cluster's workers spark.python has to be a Python of the node's version, with Medusa in "
+    "it; then `medusa pause` and `medusa resume` the fragment: nothing is lost"
+)
 _OF_FUNCTION = re.compile(rf"{re.escape(SIGN)} (.*)")
 
 
@@ -217,6 +229,9 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
         hint = "mend it and deploy; what it needs has to be installed on the node. Then `medusa "
         hint += "pause` and `medusa resume` the fragment: nothing is lost"
         return RefusedError(trouble[1], hint=hint)
+    if any(sign in text for sign in _NO_PYTHON):
+        what = f"Spark has no Python for a box's function: {first_line(error)}"
+        return RefusedError(what, hint=_PYTHON)
     inside = folder is None or _IN_BATCH in text
     of_log = not inside and (str(folder) in text or any(sign in text for sign in _DAMAGED_LOG))
     if of_log or any(sign in text for sign in _DAMAGED_STATE):
@@ -236,4 +251,7 @@ def first_line(error: Exception) -> str:
         lines = [x for x in lines[lines.index(_TRACEBACK) + 1 :] if not x[0].isspace()]
     elif isinstance(error, Py4JJavaError):
         lines = [line.removeprefix(": ") for line in lines[1:]]
+        if lines and _WAITED in lines[0]:  # by whoever waited for the job; why comes after
+            lines = [line for line in lines if line.startswith(_CAUSE)] or lines
+            lines[0] = lines[0].removeprefix(_CAUSE)
     return (lines[0].strip() if lines else type(error).__name__)[:500]

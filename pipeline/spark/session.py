@@ -11,9 +11,10 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,8 +26,19 @@ from brokers.children import child_processes
 from brokers.embedded.class_archive import java_options
 from brokers.embedded.jars import spark_jars
 from brokers.embedded.java import Java
-from pipeline.errors import EnvironmentProblem
-from pipeline.settings import Settings
+from pipeline.errors import EnvironmentProblem, MedusaError, UnavailableError
+from pipeline.settings import Settings, secret_variables
+from pipeline.spark.cluster import (
+    ExecutorWatch,
+    Share,
+    await_executors,
+    cluster_config,
+    executors,
+    is_cluster,
+    is_stopped,
+    own_address,
+    reason,
+)
 
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
@@ -61,6 +73,10 @@ class SessionSettings:
         jars: connector jars, and the bare local file system.
         scratch: a folder for Spark's own temporary files.
         cached_readers: Kafka readers kept open; at least the sum of partitions read.
+        java_options: for the Java process of the driver.
+        share: what it takes of a cluster, if the master is one.
+        python: interpreter of Spark's Python processes; empty: that of this process.
+        withheld: variables of our environment that those processes, and executors, get empty.
     """
 
     app: str
@@ -70,6 +86,9 @@ class SessionSettings:
     scratch: Path
     cached_readers: int = 512
     java_options: str = ""
+    share: Share = field(default_factory=Share)
+    python: str = ""
+    withheld: frozenset[str] = frozenset()
 
 
 def session_settings(settings: Settings, app: str, scratch: Path, java: Java) -> SessionSettings:
@@ -86,16 +105,60 @@ def session_settings(settings: Settings, app: str, scratch: Path, java: Java) ->
         jars=spark_jars(cache),
         scratch=scratch,
         java_options=java_options(cache, java),
+        share=Share(int(settings.spark_cores), settings.spark_executor_memory, settings.spark_host),
+        python=settings.spark_python,
+        withheld=secret_variables(settings) & os.environ.keys(),
     )
 
 
 def open_session(settings: SessionSettings) -> SparkSession:
-    """Start the JVM and the session (4 to 6 seconds).
+    """Start the JVM and the session (4 to 6 seconds); on a cluster, until it has an executor.
 
     Raises:
         EnvironmentProblem: it does not start; with the reason, as far as Java tells.
+        UnavailableError: the cluster's master does not answer, or gives no executor in time.
     """
-    config = {
+    config = dict(_config(settings))
+    config |= {f"spark.executorEnv.{name}": "" for name in sorted(settings.withheld)}
+    if is_cluster(settings.master):
+        own = own_address(settings.master)
+        config |= cluster_config(settings.share, own, f"-Xss4m {_AVRO_LIMITS}")
+    # Else Spark takes the first `python3` that it finds.
+    python = settings.python or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
+    builder = SparkSession.builder.appName(settings.app).master(settings.master)
+    for key, value in config.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+        _hush(spark)
+    except (Py4JError, PySparkException, OSError) as error:
+        logs = ", and in the logs of the cluster's workers" if is_cluster(settings.master) else ""
+        raise EnvironmentProblem(
+            f"the Spark session could not be opened: {reason(error)}",
+            place=f"spark.master {settings.master}, spark.memory {settings.memory}",
+            hint=f"what Java said about it stands above, or in the node's .out file{logs}.",
+        ) from error
+    if is_cluster(settings.master):
+        _await_executors(spark, settings.master)
+    return spark
+
+
+def _await_executors(spark: SparkSession, master: str) -> None:
+    try:
+        await_executors(master, partial(executors, spark))
+    except UnavailableError:
+        close_session(spark)
+        raise
+    except Py4JError as error:
+        raise UnavailableError(
+            f"the Spark session has ended: {reason(error)}", place=f"spark.master {master}"
+        ) from error
+
+
+def _config(settings: SessionSettings) -> Mapping[str, str]:
+    """Spark's settings, wherever it runs."""
+    return {
         "spark.jars": ",".join(str(jar) for jar in settings.jars),
         # Here, too, since only what is found by Java's own class loader can be in an archive.
         "spark.driver.extraClassPath": ":".join(map(str, settings.jars)),
@@ -131,21 +194,6 @@ def open_session(settings: SessionSettings) -> SparkSession:
             f"-XX:+UseSerialGC -Xss4m {_AVRO_LIMITS} {settings.java_options}"
         ),
     }
-    if settings.master.startswith("local"):  # else Spark takes the first `python3` that it finds
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(settings.app).master(settings.master)
-    for key, value in config.items():
-        builder = builder.config(key, value)
-    try:
-        spark = builder.getOrCreate()
-        _hush(spark)
-    except (Py4JError, PySparkException, OSError) as error:
-        raise EnvironmentProblem(
-            f"the Spark session could not be opened: {_reason(error)}",
-            place=f"spark.master {settings.master}, spark.memory {settings.memory}",
-            hint="what Java said about it stands above, or in the node's .out file.",
-        ) from error
-    return spark
 
 
 def abandon_session(ended: threading.Event, within_s: float) -> None:
@@ -169,8 +217,23 @@ def abandon_session(ended: threading.Event, within_s: float) -> None:
         time.sleep(_POLL_S)
 
 
+def watch_session(spark: SparkSession, master: str) -> Callable[[], MedusaError | None]:
+    """What tells why no lane will run in a session any more; None as long as they do."""
+    watch = ExecutorWatch(master, partial(executors, spark), partial(is_stopped, spark))
+
+    def trouble() -> MedusaError | None:
+        if has_ended(spark):
+            return EnvironmentProblem(
+                "the Java process of the node has ended",
+                hint="start the node again; `medusa up` does so by itself",
+            )
+        return watch.trouble() if is_cluster(master) else None
+
+    return trouble
+
+
 def has_ended(spark: SparkSession) -> bool:
-    """Whether the session's own Java process is gone; without it no lane can ever run again."""
+    """Whether the session's own Java process is gone."""
     process = getattr(spark.sparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark keeps it
     return process is not None and process.poll() is not None
 
@@ -179,13 +242,6 @@ def close_session(spark: SparkSession) -> None:
     """Stop the session, unless its Java process is gone already."""
     with suppress(Py4JError, OSError):
         spark.stop()
-
-
-def _reason(error: Exception) -> str:
-    """The first line that says something."""
-    java = getattr(error, "java_exception", None)
-    text = str(java) if java is not None else str(error)
-    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
 def _hush(spark: SparkSession) -> None:

@@ -20,6 +20,7 @@ from pipeline.user_code import child
 from pipeline.user_code.arrow import arrow_schema
 from pipeline.user_code.function import Function
 from pipeline.user_code.messages import HEAD, Kind, decoded, encoded
+from pipeline.user_code.variables import needed
 
 START_S: Final = 60.0
 """How long Python itself may take to start on a busy machine."""
@@ -147,6 +148,7 @@ class _Child:
                 [sys.executable, "-P", "-m", child.__name__, str(requests), str(answers)],
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno() if _has_stderr() else None,
+                env=needed(os.environ),
                 pass_fds=(requests, answers),
                 start_new_session=True,
             )

@@ -1,6 +1,8 @@
 """`medusa doctor`: looks at everything that an installation needs, and says what is missing."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,6 +17,7 @@ from pipeline.doctor.look import Look
 from pipeline.ids import ParticipantId
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
+from pipeline.settings import Settings
 from schemas.client import RegistryClient
 
 
@@ -33,7 +36,8 @@ def command(session: Session, file: str | None) -> None:
       medusa doctor
       medusa doctor -o json | jq '.findings[] | select(.verdict != "good")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    observed = Look(session.settings).observe(lambda registry: _plan(session, file, registry))
+    look = Look(session.settings, _spark(session.settings))
+    observed = look.observe(lambda registry: _plan(session, file, registry))
     found = findings(observed)
     rows = [_row(finding) for finding in found]
     columns = ("what", "verdict", "message", "place", "hint")
@@ -42,6 +46,16 @@ def command(session: Session, file: str | None) -> None:
     code = exit_code(found)
     if code:
         sys.exit(code)
+
+
+def _spark(settings: Settings) -> Callable[[], str] | None:
+    """Looks at a cluster's master; None if Spark runs on this machine."""
+    if settings.spark_master.startswith("local"):
+        return None
+    # PySpark takes a second to import, and most installations do not need it for this.
+    from pipeline.spark.master import look_at_master  # noqa: PLC0415
+
+    return partial(look_at_master, settings)
 
 
 def _row(finding: Finding) -> dict[str, object]:

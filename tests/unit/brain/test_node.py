@@ -1,13 +1,15 @@
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
 from brokers.memory_store import MemoryTree
-from pipeline.brain.node import refuse_second
+from pipeline.brain.node import Folders, refuse_second
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import RefusedError
+from pipeline.settings import combine
 from tests.unit.catalog.support import ME, NODE1, NODE2, NOW, session
 
 _NOBODY = 2**22 + 1
@@ -34,3 +36,11 @@ def test_a_node_whose_name_is_taken_is_refused_before_it_opens_anything() -> Non
 def test_a_life_that_ended_here_is_no_hindrance() -> None:
     """ZooKeeper remembers a killed process for some seconds; we can see that it is gone."""
     refuse_second(NODE1, _with_node(_NOBODY, socket.gethostname()))
+
+
+def test_a_warm_up_lies_where_executors_can_write() -> None:
+    """On this machine it does not burden the folder of checkpoints."""
+    written = {"data": "/data", "checkpoints": "/shared", "node": "one"}
+    for master, where in (("local[2]", "/data/spark"), ("spark://one:7077", "/shared")):
+        settings = combine((("flag", {**written, "spark.master": master}),))
+        assert Folders.of(settings).warm_up(settings) == Path(where) / "warm-up-one"

@@ -25,7 +25,7 @@ from pipeline.catalog.records import (
     NodeRecord,
 )
 from pipeline.clock import SystemClock
-from pipeline.errors import EnvironmentProblem, NewerFormatError, UnavailableError
+from pipeline.errors import EnvironmentProblem, MedusaError, NewerFormatError, UnavailableError
 from pipeline.ids import (
     FragmentName,
     Millis,
@@ -194,12 +194,12 @@ def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
 
 def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
     """No lane could run in it again, so somebody has to start the node anew."""
-    stop, ended = threading.Event(), [False]
+    stop = threading.Event()
+    troubles: list[MedusaError | None] = [EnvironmentProblem("the Java process has ended"), None]
     ending = Ending(stop)
-    poll = EnginePoll(lambda: ended[0], NodeId("here"), ending)
+    poll = EnginePoll(troubles.pop, ending)
     poll.look()
     assert not stop.is_set()
-    ended[0] = True
     poll.look()
     assert stop.is_set()
     with pytest.raises(EnvironmentProblem, match="Java process"):

@@ -153,3 +153,10 @@ def test_a_process_keeps_few_functions_ready() -> None:
     for name in (*names[:2], names[0], *names[2:]):
         function_task._caller(Function(name, "…", COLUMNS, 1_000))
     assert NoCaller.closed == [names[1], names[0]]
+
+
+def test_another_version_of_medusa_makes_nothing() -> None:
+    """A worker of a cluster with another one is told, with both."""
+    task = FunctionTask("doubled", FUNCTION, CARRIED, keep_input=False, medusa="0.0.0")
+    with pytest.raises(FunctionError, match=r"has Medusa .*, the node has 0\.0\.0"):
+        next(task(iter([rows(1)])))

@@ -34,25 +34,25 @@ def test_what_fails_inside_a_batch_does_not_blame_the_checkpoint(
 class TaskError(Py4JJavaError):  # type: ignore[misc] # py4j has no types
     """What Java says of a task that failed while rows were taken over."""
 
-    def __init__(self) -> None:
+    def __init__(self, *lines: str) -> None:
         Exception.__init__(self)
+        self._lines = ("An error occurred while calling o123.collectAsArrowToPython.", *lines)
 
     def __str__(self) -> str:
-        return (
-            "An error occurred while calling o123.collectAsArrowToPython.\n"
-            ": org.apache.spark.SparkException: Job aborted: java.lang.OutOfMemoryError: heap\n"
-            "\tat org.apache.spark.scheduler.DAGScheduler\n"
-        )
+        return "\n".join(self._lines)
+
+
+ABORTED = "org.apache.spark.SparkException: Job aborted: java.lang.OutOfMemoryError: heap"
+TRACE = "\tat org.apache.spark.scheduler.DAGScheduler"
 
 
 def test_a_task_that_fails_in_a_batch_is_told_in_javas_words() -> None:
-    """Not where in Python it was noticed, and no trace."""
-    found = from_spark(TaskError(), None)
-    assert type(found) is RetryError
-    assert found.message == (
-        "the query failed: org.apache.spark.SparkException: Job aborted: "
-        "java.lang.OutOfMemoryError: heap"
-    )
+    """Not where in Python it was noticed, nor by whom in Java, and no trace."""
+    waited = ": org.apache.spark.SparkException: Exception thrown in awaitResult: "
+    for said in ((f": {ABORTED}", TRACE), (waited, TRACE, f"Caused by: {ABORTED}", TRACE)):
+        found = from_spark(TaskError(*said), None)
+        assert type(found) is RetryError
+        assert found.message == f"the query failed: {ABORTED}"
 
 
 def test_a_python_process_that_fails_is_told_by_what_it_raised() -> None:
@@ -76,3 +76,19 @@ def test_a_function_that_cannot_be_called_is_told_as_such(folder: Path | None) -
     found = from_spark(PySparkException(text), folder)
     assert type(found) is RefusedError
     assert found.message == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ModuleNotFoundError: No module named 'pipeline'",
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.10",
+        'java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory',
+    ],
+)
+def test_a_worker_without_our_python_is_told_with_the_setting(said: str) -> None:
+    """Trying again by itself would find the same interpreter."""
+    found = from_spark(PySparkException(said), None)
+    assert type(found) is RefusedError
+    assert said in found.message
+    assert "spark.python" in found.hint

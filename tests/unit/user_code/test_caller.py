@@ -51,6 +51,8 @@ def do(batch):
             sys.stdout.buffer.write(b"x" * 100_000)
         if what == "read":
             sys.stdin.read()
+        if what == "secret":
+            return pa.record_batch({"made": [os.environ.get("KAFKA_PASSWORD", "none")]})
         if what == "wrong":
             return batch
     return pa.record_batch({"made": batch.column("what"), })
@@ -73,6 +75,13 @@ def asked(*what: str) -> pa.RecordBatch:
 def made(calls: Caller, *what: str) -> list[str]:
     """What came back."""
     return [row["made"] for row in calls.call(asked(*what)).to_pylist()]
+
+
+def test_a_function_does_not_see_the_secrets_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the node got in its environment is not for the code of others."""
+    monkeypatch.setenv("KAFKA_PASSWORD", "of Kafka")
+    with Caller(function()) as calls:
+        assert made(calls, "secret") == ["none"]
 
 
 def test_rows_go_and_come_in_one_process() -> None:

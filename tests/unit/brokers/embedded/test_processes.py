@@ -118,9 +118,11 @@ def test_children_do_not_outlive_their_parent(
 ) -> None:
     """However the parent goes, `kill -9` included, its children end."""
     program = textwrap.dedent(f"""
-        import sys, threading
+        import signal, sys, threading
         from pathlib import Path
         from brokers.embedded.processes import ChildSpec, start_child
+
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started us may ignore it
 
         def start():
             spec = ChildSpec("child", {SLEEP!r}, Path("child.out"), Path("."))
