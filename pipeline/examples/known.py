@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.as_of import AsOf
+from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from pipeline.network.model import Box, Network
 
@@ -30,12 +33,26 @@ class Known:
             raise self.other(name)
         return window
 
+    def session(self, name: str) -> SessionWindow:
+        """The sessions of an aggregate."""
+        box = self.box(name)
+        if not isinstance(box, Aggregate) or not isinstance(box.window, SessionWindow):
+            raise self.other(name)
+        return box.window
+
     def bound(self, name: str) -> TimeBound:
         """How far apart the sides of a join may lie."""
         box = self.box(name)
         if not isinstance(box, Join):
             raise self.other(name)
         return box.bound
+
+    def within(self, name: str) -> int:
+        """How much older what belongs to a row may be, in ms: a version, or what it repeats."""
+        box = self.box(name)
+        if not isinstance(box, AsOf | Deduplicate):
+            raise self.other(name)
+        return box.within_ms
 
     def other(self, name: str) -> BrokenInvariantError:
         """The error that says that a box is not what the reference takes it for."""

@@ -3,7 +3,7 @@
 import importlib.resources
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -13,7 +13,7 @@ from pipeline.deploy.documents import read_document
 from pipeline.examples.example import DOCUMENT, Example
 from pipeline.network.model import Network
 from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
-from tests.faults.case import Case, Fed, Stream
+from tests.faults.case import AvroSchema, Case, Fed, Stream
 from tests.faults.history import Expected, Fate
 from tests.faults.history import Place as Stood
 from tests.faults.letters import Accepted
@@ -42,6 +42,8 @@ class Played:
         inner: streams that are no outputs, by box.
         settle_ms: as for a case.
         per_second: as for a case.
+        older: files of the project with schemas that some producers still write with, by stream.
+        files: of the project, which its document names besides schemas.
     """
 
     example: Example
@@ -51,6 +53,8 @@ class Played:
     inner: Mapping[str, Inner]
     settle_ms: int
     per_second: int = 200
+    older: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
 
 def case_of(played: Played) -> Case:
@@ -68,15 +72,20 @@ def case_of(played: Played) -> Case:
             for box, of_box in references.items()
         }
 
+    def schema(file: str) -> AvroSchema:
+        found: AvroSchema = json.loads((project / file).read_text(encoding="utf-8"))
+        return found
+
     return Case(
         name=example.name,
         document=_document(project),
         streams=tuple(
             Stream(
                 stream.name,
-                json.loads((project / played.schemas[stream.name]).read_text(encoding="utf-8")),
+                schema(played.schemas[stream.name]),
                 stream.event_time_column or "",
                 PARTITIONS,
+                schema(played.older[stream.name]) if stream.name in played.older else None,
             )
             for stream in network.streams
         ),
@@ -89,6 +98,7 @@ def case_of(played: Played) -> Case:
         },
         settle_ms=played.settle_ms,
         per_second=played.per_second,
+        files={name: (project / name).read_text(encoding="utf-8") for name in played.files},
     )
 
 

@@ -1,0 +1,103 @@
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from pipeline.deploy.documents import read_document
+from pipeline.errors import BrokenInvariantError
+from pipeline.examples.judge import compared
+from pipeline.examples.sensors import SENSORS, Rules, due_once, rules_of
+from pipeline.ids import Millis
+from pipeline.network.model import Network
+from pipeline.projects.sensors.producer import TICK_MS, Fleet, Reading
+from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+
+PROJECT = Path(str(resources.files("pipeline.projects") / "sensors"))
+NETWORK = read_document(PROJECT / "network.yaml", lambda _: None).network
+START_MS = 1_700_000_000_000
+
+
+def measured(seconds: int) -> Inputs:
+    """What lies in the topics after so many seconds."""
+    fleet = Fleet(1, START_MS)
+    found: dict[str, list[Given]] = {"readings": [], "calibrations": []}
+    for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
+        for report in fleet.reports(at_ms):
+            stream = "readings" if isinstance(report, Reading) else "calibrations"
+            place = Place(stream, 0, len(found[stream]))
+            found[stream].append(Given(place, asdict(report)))
+    return Inputs({stream: tuple(records) for stream, records in found.items()})
+
+
+def due(name: str, inputs: Inputs, network: Network = NETWORK) -> list[Due]:
+    """What one output has to hold."""
+    return list(next(r for r in SENSORS.results if r.box == name).due(inputs, network))
+
+
+def test_the_times_are_those_of_the_network() -> None:
+    """The project's own document, which an example run does not change."""
+    day_ms = 86_400_000
+    assert rules_of(NETWORK) == Rules(10_000, day_ms, 5_000, 3_000, 1_000, day_ms)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "box"),
+    [
+        ("longest: 1d", "longest: 2d", "heard"),
+        ("INTERVAL 5 SECONDS", "INTERVAL 6 SECONDS", "beside"),
+        ("within: 10s", "within: 10s, key: [device]", None),
+    ],
+)
+def test_another_network_has_no_reference(
+    tmp_path: Path, now: str, then: str, box: str | None
+) -> None:
+    """Rules come only from a network with these boxes; what decides nothing may differ."""
+    (tmp_path / "schemas").mkdir()
+    for file in ("alarms.py", "schemas/reading.avsc", "schemas/calibration.avsc"):
+        (tmp_path / file).write_bytes((PROJECT / file).read_bytes())
+    text = (PROJECT / "network.yaml").read_text(encoding="utf-8")
+    assert text.count(now) == 1
+    (tmp_path / "network.yaml").write_text(text.replace(now, then), encoding="utf-8")
+    network = read_document(tmp_path / "network.yaml", lambda _: None).network
+    if box is None:
+        assert rules_of(network) == rules_of(NETWORK)
+    else:
+        with pytest.raises(BrokenInvariantError, match=f"reference knows: box {box}"):
+            rules_of(network)
+
+
+def test_a_short_run_gives_every_output_something_to_compare() -> None:
+    """In what is fed in twenty seconds; each row can be told, and is exact beside itself."""
+    inputs = measured(20)
+    for result in SENSORS.results:
+        rows = [due.row for due in result.due(inputs, NETWORK)]
+        assert len(rows) > 3, result.name
+        assert all(result.tell(row) for row in rows)
+        assert compared(result, inputs, NETWORK, rows, Millis(START_MS)).exact
+    states = {due.row[2] for due in due("alarms", inputs)}
+    assert states == {"hot", "cool"}
+    last_ms = START_MS + 15_000
+    assert any(
+        isinstance(due.row[1], int) and due.row[1] < last_ms for due in due("silences", inputs)
+    )
+
+
+def test_what_the_deduplication_refused_is_missing_everywhere() -> None:
+    """And nothing else is."""
+    inputs = measured(5)
+    late = Refusal("once", inputs.given["readings"][-1].place, "", "late", "")
+    without = Inputs(inputs.given, (late,))
+    assert len(list(due_once(inputs, NETWORK))) == len(list(due_once(without, NETWORK))) + 1
+
+
+def test_what_one_side_refused_is_missing_there() -> None:
+    """A calibration that came too late holds for no reading."""
+    inputs = measured(5)
+    late = tuple(
+        Refusal("calibrated", given.place, "right", "late", "")
+        for given in inputs.given["calibrations"]
+    )
+    assert due("statistics", inputs)
+    assert due("statistics", Inputs(inputs.given, late)) == []
+    assert due("silences", Inputs(inputs.given, late)) == due("silences", inputs)
