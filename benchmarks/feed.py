@@ -41,6 +41,7 @@ def steady(values: argparse.Namespace) -> dict[str, int]:
     started = time.monotonic()
     measured_from_ms = time.time_ns() // 1_000_000 + int(values.warm_up * 1_000)
     failures: list[str] = []
+    topics = values.topics
 
     def report(error: KafkaError | None, _message: Message) -> None:
         if error is not None:
@@ -52,10 +53,10 @@ def steady(values: argparse.Namespace) -> dict[str, int]:
             at_ms = time.time_ns() // 1_000_000
             key, body = readings.make(at_ms)
             kafka.produce(
-                values.topic,
+                topics[sent % len(topics)],
                 body,
                 key,
-                sent % values.partitions,
+                sent // len(topics) % values.partitions,
                 on_delivery=report,
                 timestamp=at_ms,
             )
@@ -85,7 +86,7 @@ def bulk(values: argparse.Namespace) -> dict[str, int]:
         if len(kafka) > QUEUE_MAX // 2:
             kafka.poll(0.05)
             continue
-        queued = kafka.produce_batch(values.topic, chunk, turn % values.partitions)
+        queued = kafka.produce_batch(values.topics[0], chunk, turn % values.partitions)
         if queued != len(chunk):
             raise SystemExit(f"only {queued} of {len(chunk)} readings fitted into the queue")
         sent += queued
@@ -100,14 +101,21 @@ def rising(values: argparse.Namespace) -> dict[str, int]:
     """Send `records` readings, `rate` in each second of event time, to all partitions in turn."""
     kafka = producer(values.bootstrap_servers, 20)
     readings = Readings(values.schema_id, values.seed)
+    pool = [readings.parts() for _ in range(POOL)]
+    topics = values.topics
     first_ms = time.time_ns() // 1_000_000 - int(values.records / values.rate * 1_000)
     for n in range(values.records):
         at_ms = first_ms + int(n / values.rate * 1_000)
-        key, body = readings.make(at_ms)
+        sensor, rest = pool[n % POOL]
+        if values.sensors:
+            sensor = f"sensor-{n // len(topics) % values.sensors:07d}".encode()
+        turn = n // len(topics) % values.partitions
+        body = readings.body(sensor, rest, at_ms)
         while len(kafka) > QUEUE_MAX // 2:
             kafka.poll(0.05)
-        kafka.produce(values.topic, body, key, n % values.partitions, timestamp=at_ms)
-        kafka.poll(0)
+        kafka.produce(topics[n % len(topics)], body, sensor, turn, timestamp=at_ms)
+        if not n % 1_000:
+            kafka.poll(0)
     if left := kafka.flush(FLUSH_SECONDS):
         raise SystemExit(f"{left} readings got no answer in {FLUSH_SECONDS} s")
     return {"sent": values.records}
@@ -121,7 +129,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=tuple(FEEDS))
     parser.add_argument("--bootstrap-servers", required=True)
-    parser.add_argument("--topic", required=True)
+    parser.add_argument("--topics", nargs="+", required=True, help="in turn; bulk: the first")
     parser.add_argument("--schema-id", type=int, required=True)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
@@ -129,6 +137,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--warm-up", type=float, default=10.0, help="steady: seconds before")
     parser.add_argument("--seconds", type=float, default=30.0, help="steady: seconds measured")
     parser.add_argument("--records", type=int, default=1_000_000, help="how many, but for steady")
+    parser.add_argument(
+        "--sensors", type=int, default=0, help="rising: one after the other; 0: any"
+    )
     values = parser.parse_args(arguments)
     done = FEEDS[values.kind](values)
     sys.stdout.write(json.dumps(done) + "\n")

@@ -6,6 +6,7 @@ Ours is driven through the command line alone (`medusa up`, `deploy`, `down`), a
 import json
 import os
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -106,7 +107,8 @@ def project() -> Iterator[Stack]:
 
 @contextmanager
 def running_stack() -> Iterator[Stack]:
-    """The same with `medusa up`, and `medusa down` at the end."""
+    """The same with `medusa up`, and `medusa down` at the end, by SIGTERM too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with project() as stack:
         try:
             stack.medusa("up", "--detach")
@@ -208,10 +210,12 @@ def all_run(stack: Stack, network: str) -> bool:
     return bool(rows) and all(row["state"] == "running" for row in rows)
 
 
-def feed(stack: Stack, kind: str, schema_id: int, **options: float) -> "subprocess.Popen[str]":
+def feed(
+    stack: Stack, kind: str, schema_id: int, topics: Sequence[str] = (SOURCE,), **options: float
+) -> "subprocess.Popen[str]":
     """Start a feed; its stdout is one JSON object."""
     command = [sys.executable, "-m", "benchmarks.feed", kind]
-    command += ["--bootstrap-servers", stack.bootstrap_servers, "--topic", SOURCE]
+    command += ["--bootstrap-servers", stack.bootstrap_servers, "--topics", *topics]
     command += ["--schema-id", str(schema_id), "--partitions", str(PARTITIONS)]
     for name, value in options.items():
         command += [f"--{name.replace('_', '-')}", f"{value:g}" if value % 1 else str(int(value))]

@@ -90,14 +90,18 @@ def watch(
     topic: str,
     feeding: "subprocess.Popen[str]",
     event_ms: Callable[[Message], int],
+    quiet_s: float = QUIET_S,
 ) -> tuple[list[Seen], int, int]:
-    """Read an output while the feed runs, until it is quiet: what came, measured from, how many."""
+    """Read an output while the feed runs, until nothing came for so long after it.
+
+    Returns: what came, from when on it is to be measured, how many readings were sent from then on.
+    """
     consumer = reader(stack, topic, at_end=True)
     seen: list[Seen] = []
     last_s = None
     ended_s = None
     try:
-        while not _over(last_s, ended_s):
+        while not _over(last_s, ended_s, quiet_s):
             if ended_s is None and feeding.poll() is not None:
                 ended_s = time.monotonic()
             message = consumer.poll(0.2)
@@ -114,19 +118,20 @@ def watch(
     return seen, facts["measured_from_ms"], facts["measured"]
 
 
-def _over(last_s: float | None, ended_s: float | None) -> bool:
+def _over(last_s: float | None, ended_s: float | None, quiet_s: float) -> bool:
     """Whether an output has ended: the feed has, and then nothing came for a while.
 
     Args:
         last_s: when the last record came, if one did: a cold query takes long for its first batch.
         ended_s: when the feed ended.
+        quiet_s: for how long nothing has to have come.
     """
     if ended_s is None:
         return False
     now_s = time.monotonic()
     if last_s is None:
         return now_s - ended_s > FINISHED_WITHIN_S
-    return now_s - max(last_s, ended_s) > QUIET_S
+    return now_s - max(last_s, ended_s) > quiet_s
 
 
 def stateless(side: str, seen: Sequence[Seen], from_ms: int, expected: int) -> Measured:

@@ -21,10 +21,11 @@ from confluent_kafka import Producer
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro, to_avro
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from benchmarks.conversion import convert
-from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON, SWING_JSON
+from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON
 
 STREAMING = "org.apache.spark.sql.execution.streaming"
 BARE_FILES = "hadoop-bare-naked-local-fs"
@@ -73,9 +74,9 @@ def parse(arguments: list[str]) -> Options:
     return Options(**vars(values))
 
 
-def session(options: Options) -> SparkSession:
+def session(jar_folder: Path, scratch: Path, memory: str) -> SparkSession:
     """A session with the settings that a node's session has."""
-    jars = sorted(options.jars.glob("*.jar"))
+    jars = sorted(jar_folder.glob("*.jar"))
     bare = next(jar for jar in jars if jar.name.startswith(BARE_FILES))
     config = {
         "spark.jars": ",".join(str(j) for j in jars if not j.name.startswith(IN_PYSPARK)),
@@ -94,15 +95,15 @@ def session(options: Options) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.scheduler.mode": "FAIR",
-        "spark.driver.memory": options.memory,
+        "spark.driver.memory": memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xss4m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.local.dir": str(options.scratch / "local"),
-        "spark.sql.warehouse.dir": str(options.scratch / "warehouse"),
+        "spark.local.dir": str(scratch / "local"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
     builder = SparkSession.builder.appName("plain").master("local[2]")
     for key, value in config.items():
@@ -122,8 +123,8 @@ def read(spark: SparkSession, options: Options) -> DataFrame:
         .load()
     )
     body = F.expr("substring(value, 6)")
-    rows = raw.select("key", "partition", from_avro(body, READING_JSON).alias("reading"))
-    return rows.select("key", "partition", "reading.*")
+    rows = raw.select("key", "partition", "offset", from_avro(body, READING_JSON).alias("reading"))
+    return rows.select("key", "partition", "offset", "reading.*")
 
 
 def stateless(rows: DataFrame) -> DataFrame:
@@ -185,42 +186,6 @@ def windowed(rows: DataFrame) -> DataFrame:
     )
 
 
-def outer_joined(rows: DataFrame) -> DataFrame:
-    """Warm readings with the cold ones of their sensor near them, if there are any."""
-    late = rows.withWatermark("at", "10 seconds")
-    pairs = (
-        late.where("celsius >= 10")
-        .alias("l")
-        .join(
-            late.where("celsius < 10").alias("r"),
-            F.expr(
-                "l.sensor = r.sensor AND l.at >= r.at - INTERVAL 10 SECONDS "
-                "AND l.at <= r.at + INTERVAL 10 SECONDS"
-            ),
-            "left",
-        )
-    )
-    named = pairs.select("l.sensor", "l.celsius", F.col("r.celsius").alias("other"), "l.at")
-    return named.select(
-        F.col("sensor").cast("binary").alias("key"),
-        encoded(("sensor", "celsius", "other", "at"), SWING_JSON).alias("value"),
-        F.unix_millis("at").alias("timestamp_ms"),
-        F.lit(-1).alias("partition"),
-    )
-
-
-def deduplicated(rows: DataFrame) -> DataFrame:
-    """Readings without those of the same sensor that came before, as the watermark tells."""
-    once = rows.withWatermark("at", "10 seconds").dropDuplicatesWithinWatermark(["sensor"])
-    columns = ("sensor", "site", "note", "celsius", "humidity", "count", "at")
-    return once.select(
-        "key",
-        encoded(columns, READING_JSON).alias("value"),
-        F.unix_millis("at").alias("timestamp_ms"),
-        "partition",
-    )
-
-
 def encoded(columns: tuple[str, ...], schema_json: str) -> Column:
     """Five bytes in front, then the Avro body."""
     return F.concat(F.lit(PREFIX), to_avro(F.struct(*columns), schema_json))
@@ -230,18 +195,20 @@ JOBS: Mapping[str, Callable[[DataFrame], DataFrame]] = {
     "stateless": stateless,
     "python": python,
     "window": windowed,
-    "outer_join": outer_joined,
-    "deduplicate": deduplicated,
 }
 
 
 def own_sink(job: DataFrame, options: Options) -> DataStreamWriter:
-    """Spark's own Kafka sink: at least once, written by its tasks. It cannot set timestamps."""
+    """Spark's own Kafka sink: at least once, written by its tasks. It cannot set timestamps.
+
+    A job may name the topic of each row; else all go to the target.
+    """
+    placed = F.expr("nullif(partition, -1)").alias("partition")
+    topic = F.col("topic") if "topic" in job.columns else F.lit(options.target).alias("topic")
     return (
-        job.select("key", "value", "partition")
+        job.select("key", "value", placed, topic)
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", options.bootstrap_servers)
-        .option("topic", options.target)
     )
 
 
@@ -265,10 +232,11 @@ def writer(options: Options) -> Callable[[DataFrame, int], None]:
         table = rows.toArrow()
         executed = time.monotonic()
         producer.begin_transaction()
-        for key, value, timestamp_ms, partition in columns_of(table):
+        for key, value, timestamp_ms, partition, *named in columns_of(table):
+            topic = named[0] if named else options.target
             while True:
                 try:
-                    producer.produce(options.target, value, key, partition, timestamp=timestamp_ms)
+                    producer.produce(topic, value, key, partition, timestamp=timestamp_ms)
                 except BufferError:
                     producer.poll(0.05)
                 else:
@@ -281,10 +249,19 @@ def writer(options: Options) -> Callable[[DataFrame, int], None]:
     return write
 
 
-def columns_of(table: Any) -> Iterator[tuple[bytes | None, bytes, int, int]]:
+def columns_of(table: Any) -> Iterator[tuple[Any, ...]]:
     """The records of a batch, a chunk at a time so that not all are Python objects at once."""
     for chunk in table.to_batches(max_chunksize=10_000):
         yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
+
+
+def start(job: DataFrame, options: Options) -> StreamingQuery:
+    """Run a job as a query, written as the options say."""
+    written = job.writeStream if options.write == "transaction" else own_sink(job, options)
+    written = written.option("checkpointLocation", str(options.scratch / "checkpoint"))
+    if options.write == "transaction":
+        written = written.foreachBatch(writer(options))
+    return written.outputMode("append").start()
 
 
 def main(arguments: list[str]) -> int:
@@ -293,14 +270,8 @@ def main(arguments: list[str]) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    spark = session(options)
-    rows = read(spark, options)
-    job = JOBS[options.job](rows)
-    written = job.writeStream if options.write == "transaction" else own_sink(job, options)
-    written = written.option("checkpointLocation", str(options.scratch / "checkpoint"))
-    if options.write == "transaction":
-        written = written.foreachBatch(writer(options))
-    query = written.outputMode("append").start()
+    spark = session(options.jars, options.scratch, options.memory)
+    query = start(JOBS[options.job](read(spark, options)), options)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while query.isActive and not stop.wait(0.2):

@@ -36,18 +36,6 @@ AVERAGE_JSON = json.dumps(
         ],
     }
 )
-SWING_JSON = json.dumps(
-    {
-        "type": "record",
-        "name": "Swing",
-        "fields": [
-            {"name": "sensor", "type": "string"},
-            {"name": "celsius", "type": "double"},
-            {"name": "other", "type": ["null", "double"]},
-            {"name": "at", "type": _INSTANT},
-        ],
-    }
-)
 SITES = tuple(f"site-{n:02d}" for n in range(8))
 
 
@@ -66,17 +54,39 @@ class Readings:
 
     def make(self, at_ms: int) -> tuple[bytes, bytes]:
         """Key and value of one reading."""
+        sensor, rest = self.parts()
+        return sensor, self.body(sensor, rest, at_ms)
+
+    def parts(self) -> tuple[bytes, bytes]:
+        """A sensor, and what lies between sensor and time in the body, encoded."""
         sensor = f"sensor-{self._random.randrange(10_000):06d}"
         reading = {
-            "sensor": sensor,
+            "sensor": "",
             "site": self._random.choice(SITES),
             "note": "calibrated in spring, roof, south side, third mast, checked",
             "celsius": self._random.uniform(-20, 40),
             "humidity": self._random.random(),
             "count": self._random.randrange(1_000),
-            "at": at_ms,
+            "at": 0,
         }
-        body = io.BytesIO(self._prefix)
-        body.seek(len(self._prefix))
+        body = io.BytesIO()
         fastavro.schemaless_writer(body, self._schema, reading)
-        return sensor.encode(), body.getvalue()
+        return sensor.encode(), body.getvalue()[1:-1]
+
+    def body(self, sensor: bytes, rest: bytes, at_ms: int) -> bytes:
+        """The value of a reading of these parts: sensor is its first field, time its last."""
+        return b"".join((self._prefix, _long(len(sensor)), sensor, rest, _long(at_ms)))
+
+
+_MORE = 0x80
+"""The bit of a byte that says that another one follows."""
+
+
+def _long(value: int) -> bytes:
+    """A number as Avro writes it; not below 0."""
+    left, made = value << 1, bytearray()
+    while left >= _MORE:
+        made.append(left % _MORE + _MORE)
+        left //= _MORE
+    made.append(left)
+    return bytes(made)

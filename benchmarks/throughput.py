@@ -9,7 +9,7 @@ reader could see; `warm` leaves out the first quarter, in which the JVM compiles
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ from benchmarks.harness import (
     stable_end,
 )
 
-STALLED_AFTER_S = 60.0
+STALLED_AFTER_S = 240.0
 LOADERS = 2
 
 
@@ -46,21 +46,26 @@ class Measured:
 
 def watch(stack: Stack, topic: str, records: int) -> list[tuple[float, int]]:
     """How many outputs are visible over time, from the first until all are: (seconds, count)."""
-    seen: list[tuple[float, int]] = []
-    changed_at = time.monotonic()
     consumer = reader(stack, topic, at_end=True)
     try:
-        while not seen or seen[-1][1] < records:
-            visible = stable_end(consumer, topic)
-            now = time.monotonic()
-            if visible > (seen[-1][1] if seen else 0):
-                seen.append((now, visible))
-                changed_at = now
-            if now - changed_at > STALLED_AFTER_S:
-                raise SystemExit(f"{topic} stands still at {visible} of {records}")
-            time.sleep(0.05)
+        return follow(lambda: stable_end(consumer, topic), records, topic)
     finally:
         consumer.close()
+
+
+def follow(reached: Callable[[], int], until: int, what: str) -> list[tuple[float, int]]:
+    """How a count grows until it is reached: (seconds, count), one point for each step."""
+    seen: list[tuple[float, int]] = []
+    changed_at = time.monotonic()
+    while not seen or seen[-1][1] < until:
+        count_now = reached()
+        now = time.monotonic()
+        if count_now > (seen[-1][1] if seen else 0):
+            seen.append((now, count_now))
+            changed_at = now
+        if now - changed_at > STALLED_AFTER_S:
+            raise SystemExit(f"{what} stands still at {count_now} of {until}")
+        time.sleep(0.05)
     return seen
 
 

@@ -1,0 +1,51 @@
+"""What Linux tells of the processes of a side: which they are, and how much they have computed."""
+
+import os
+from pathlib import Path
+
+from pipeline.examples.memory import descendants
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def java_of(root: int) -> int:
+    """The Java process of Spark's among the descendants of a process."""
+    for pid in descendants(root):
+        if _command(pid).find(b"org.apache.spark.deploy.SparkSubmit") > 0 and _name(pid) == "java":
+            return pid
+    raise SystemExit(f"process {root} has no Java process of Spark")
+
+
+def node_of(root: int) -> int:
+    """The process of the node among the descendants of `medusa up`."""
+    for pid in descendants(root):
+        if b"\0node\0start\0" in _command(pid) and b"guard.py" not in _command(pid):
+            return pid
+    raise SystemExit(f"process {root} has no node")
+
+
+def computed_s(root: int) -> float:
+    """Seconds of processor time of a process and all that descend from it, ended ones included."""
+    return sum(_ticks(pid) for pid in descendants(root)) / _TICKS
+
+
+def _ticks(pid: int) -> int:
+    """Its own, and those of its children that have ended; 0 if it ended itself meanwhile."""
+    # The name stands in brackets and may hold anything; the state follows, then numbers.
+    fields = _text(pid, "stat").rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15])
+
+
+def _name(pid: int) -> str:
+    return _text(pid, "comm").strip()
+
+
+def _command(pid: int) -> bytes:
+    return _text(pid, "cmdline").encode()
+
+
+def _text(pid: int, file: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{file}").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
