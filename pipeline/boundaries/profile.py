@@ -6,12 +6,14 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import FragmentName, StreamName, TopicName
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
-from pipeline.network.boxes.join import How, Join
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.sides import How
 from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.windows import Window
-from pipeline.network.model import Box, ExternalStream, Silence
+from pipeline.network.model import ExternalStream, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
 
 
@@ -40,6 +42,8 @@ class DerivedInput:
     writer: str
 
 
+_SIDES = ("left", "right")
+
 LaneInput = ExternalInput | DerivedInput
 
 
@@ -64,17 +68,23 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A join within a time bound.
+    """A join within a time bound, or with what a table said.
 
     Args:
         span_ms: how far before the watermark a row may lie that still counts: one that waits for
             partners, or one that was the partner of a row that waits. Never negative.
         behind_ms: how far behind the watermark the output is complete: rows without a partner may
             be waiting there. 0 if the join has none.
+        lets_go: whether there are rows that come out because event time has passed them, beside
+            those that come because a partner did.
+        passing: inputs of which nothing but what waits is kept: a row that event time has passed
+            counts for no other one.
     """
 
     span_ms: int
     behind_ms: int = 0
+    lets_go: bool = False
+    passing: frozenset[StreamName] = frozenset()
 
 
 Shape = Stateless | Windowed | Sessions | Joined
@@ -88,6 +98,19 @@ class LaneProfile:
     shape: Shape
 
 
+def reach_ms(shape: Shape, of: StreamName) -> int:
+    """How far before its own event time a result may reach into an input for what it is made of."""
+    match shape:
+        case Stateless():
+            return 0
+        case Windowed(window):
+            return window.size_ms
+        case Sessions(window):
+            return window.gap_ms + window.longest_ms
+        case Joined(span_ms, _, _, passing):
+            return 0 if of in passing else span_ms
+
+
 def profile(fragment: Fragment) -> LaneProfile:
     """Read a fragment's profile.
 
@@ -96,7 +119,7 @@ def profile(fragment: Fragment) -> LaneProfile:
     """
     return LaneProfile(
         inputs=tuple(_input(fragment.names, stream) for stream in fragment.inputs),
-        shape=_shape(fragment.stateful_box),
+        shape=_shape(fragment),
     )
 
 
@@ -115,7 +138,8 @@ def _input(names: FragmentNames, stream: FragmentInput) -> LaneInput:
     return DerivedInput(stream.name, stream.topic, stream.partitions, writer)
 
 
-def _shape(box: Box | None) -> Shape:
+def _shape(fragment: Fragment) -> Shape:
+    box = fragment.stateful_box
     match box:
         case None:
             return Stateless()
@@ -126,7 +150,11 @@ def _shape(box: Box | None) -> Shape:
         case Join():
             return _joined(box)
         case Deduplicate():  # of rows from t - within to t, as of a left join with them
-            return Joined(box.within_ms, behind_ms=1)
+            return Joined(box.within_ms, behind_ms=1, lets_go=True)
+        case AsOf():  # a row comes when no version for it can come any more: all up to its time
+            sources = {p: {w.source for w in fragment.ways if w.port == p} for p in _SIDES}
+            rows_alone = frozenset(sources["left"] - sources["right"])
+            return Joined(box.within_ms, lets_go=True, passing=rows_alone)
         case _:
             message = f"there is no rule for how event time moves through a box of kind {box.kind}"
             raise BrokenInvariantError(message, place=f"box {box.name}")
@@ -147,4 +175,4 @@ def _joined(box: Join) -> Joined:
             behind = max(0, left)
         case How.FULL:
             behind = max(0, left, right)
-    return Joined(max(0, -lower, upper, upper - lower), behind)
+    return Joined(max(0, -lower, upper, upper - lower), behind, lets_go=True)

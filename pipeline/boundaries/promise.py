@@ -5,10 +5,10 @@ late in N by the watermark of N-1. So what batch N closed with is what batch N+1
 it can be promised in the transaction of batch N.
 """
 
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 from pipeline.boundaries.sessions import oldest_record
 from pipeline.boundaries.windows import next_end
-from pipeline.ids import Millis
+from pipeline.ids import Millis, StreamName
 from pipeline.lanes.markers import CommitMarker
 
 
@@ -65,8 +65,8 @@ def promise(
     return max(found, previous_ms)
 
 
-def kept_from(shape: Shape, eviction_ms: Millis | None) -> Millis | None:
-    """The event time at or above which rows may still count in what a stateful lane holds.
+def kept_from(shape: Shape, eviction_ms: Millis | None, of: StreamName) -> Millis | None:
+    """The event time at or above which rows of an input may still count in what a lane holds.
 
     None: no watermark was in force yet, so every row counts. A stateless lane holds nothing; ask
     only for the others.
@@ -79,8 +79,8 @@ def kept_from(shape: Shape, eviction_ms: Millis | None) -> Millis | None:
             return Millis(next_end(window, in_force) - window.size_ms)
         case Sessions(window):
             return oldest_record(window, in_force)
-        case Joined(span_ms, _):
-            return Millis(in_force - span_ms)
+        case Joined():
+            return Millis(in_force - reach_ms(shape, of))
         case Stateless():
             return None
 

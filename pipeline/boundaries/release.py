@@ -10,17 +10,24 @@ from dataclasses import dataclass, replace
 
 from pipeline.boundaries.external import StreamBoundary
 from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
-from pipeline.boundaries.promise import advance_in_force
+from pipeline.boundaries.promise import advance_in_force, watermark_for
 from pipeline.boundaries.windows import last_end, next_end
 from pipeline.ids import Millis, SteadyMillis
 from pipeline.lanes.markers import CommitMarker
 
+LEAST_WATERMARK_MS = 2
+"""Spark's watermark begins at 0, so one up to there would never be seen to be in force, and whoever
+waits for the first would wait for ever. Spark wakes no state before 1, so what waits for the first
+millisecond comes with the second."""
 STEP_SPANS = 64
 """A lane's first step, in windows or join spans: many enough that a lane which catches up soon runs
 at full speed, few enough that 64 windows of many groups still fit one batch."""
 JOIN_STEP_MIN_MS = 1_000
 """A join over an instant needs a first step too, and one that lets go rows without a partner never
 lets go so little that it could not keep up."""
+WAITING_STEP_MAX_MS = 60_000
+"""The first step of a join that lets waiting rows go is its span, but at most so long: what a table
+says may hold for years, while the rows that wait came in a second."""
 STEP_MAX_MS = 3_650 * 24 * 3_600_000
 """Doubling ends at ten years: more is no limit any more."""
 STEP_ROWS = 10_000
@@ -116,6 +123,8 @@ def next_advance(
         if _must_wait(shape, release):
             return release, None
         value, cut = _within_step(shape, release, target.at_ms)
+        if watermark_for(shape, value) < LEAST_WATERMARK_MS:
+            return release, None
     if release.released_ms is not None and value <= release.released_ms:
         return release, None
     if not cut and not _in_pace(shape, release, target, now_ms):
@@ -173,10 +182,10 @@ def _first_step_ms(shape: Shape) -> int:
             return STEP_SPANS * window.slide_ms
         case Sessions(window):
             return STEP_SPANS * window.gap_ms
-        case Joined(span_ms, 0):
+        case Joined(span_ms, _, lets_go, _):
+            if lets_go:
+                return min(max(JOIN_STEP_MIN_MS, span_ms), WAITING_STEP_MAX_MS)
             return max(JOIN_STEP_MIN_MS, STEP_SPANS * span_ms)
-        case Joined(span_ms, _):  # at most the rows that its state holds anyway
-            return max(JOIN_STEP_MIN_MS, span_ms)
         case Stateless():
             return STEP_MAX_MS
 
@@ -193,7 +202,7 @@ def _least_step_ms(shape: Shape) -> int:
             return window.slide_ms
         case Sessions(window):
             return window.gap_ms
-        case Joined(_, behind_ms) if behind_ms > 0:
+        case Joined(lets_go=True):
             return JOIN_STEP_MIN_MS
         case Joined() | Stateless():
             return _first_step_ms(shape)

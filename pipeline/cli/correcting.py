@@ -63,7 +63,7 @@ def stands(what: Subject, period: Period, connections: Connections) -> dict[byte
             hint="run it again",
         )
     kept = kept_of(output, period.results_from_ms, connections)
-    read = whole(kept, 0, incomplete=False)
+    read = whole(kept, incomplete=False)
     reader = connections.reader()
     reader.assign({output.topic: {one.partition: one.start for one in read}})
     ends = {output.topic: {one.partition: one.end for one in read}}

@@ -234,7 +234,7 @@ def _absolute(text: str, base: Path) -> Path:
 def _checkpoints(text: str, data: Path, base: Path) -> str:
     if not text:
         return str(data / "checkpoints")
-    return text if "://" in text else str(_absolute(text, base))
+    return str(_absolute(text, base))
 
 
 def seen_from_here(path: Path) -> Path:

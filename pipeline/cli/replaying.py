@@ -1,10 +1,10 @@
 """What a replay asks the catalog and Kafka before it does anything, and where it would write."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from brokers.records import NewTopicSpec
-from pipeline.boundaries.profile import profile
+from pipeline.boundaries.profile import profile, reach_ms
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import ends_of, label, letters_of
 from pipeline.cli.positions import first_time, last_marker
@@ -17,7 +17,7 @@ from pipeline.lanes.positions import InputPartition
 from pipeline.names import INTERNAL_SUFFIXES, replay_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput, Plan
-from pipeline.replay.period import Asked, Period, period, reach_ms
+from pipeline.replay.period import Asked, Period, period
 from pipeline.replay.ranges import Kept, Range, may_lack, ranges, timestamps_from
 
 EventTimeOf = Callable[[InputPartition, Offset], Millis]
@@ -160,14 +160,23 @@ def reads(
     kept = [
         one
         for stream in fragment.inputs
-        for one in kept_of(stream, timestamps_from(stream, found.input_from_ms), connections)
+        for one in _read_of(stream, found, reach_ms(shape, stream.name), connections)
     ]
-    ahead = [s.ahead_ms for s in fragment.inputs if isinstance(s, ExternalStream)]
-    chosen = ranges(kept, reach_ms(shape) + max(ahead, default=0), incomplete=incomplete)
+    chosen = ranges(kept, incomplete=incomplete)
     reader = connections.reader()
     since = tuple(first_time(r.topic, r.partition, (r.start, r.end), reader) for r in chosen)
     late, again = _letters(fragment, chosen, found, connections)
     return Reads(found, chosen, since, late, again)
+
+
+def _read_of(
+    stream: FragmentInput, found: Period, reach_ms: int, connections: Connections
+) -> Iterator[Kept]:
+    """What the partitions of a stream hold of what results can be made of."""
+    from_ms = Millis(max(found.input_from_ms, found.results_from_ms - reach_ms))
+    ahead_ms = stream.ahead_ms if isinstance(stream, ExternalStream) else 0
+    for one in kept_of(stream, timestamps_from(stream, from_ms), connections):
+        yield replace(one, reach_ms=reach_ms + ahead_ms)
 
 
 def kept_of(stream: FragmentInput, from_ms: Millis, connections: Connections) -> list[Kept]:

@@ -1,8 +1,10 @@
 """What the planner's comparison does not see: inputs in the registry, what is others'. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from pipeline import durations
+from pipeline.boundaries.profile import profile, reach_ms
 from pipeline.deploy.others import Taken, conflicts
 from pipeline.errors import Problem
 from pipeline.ids import StreamName, Subject, TopicName
@@ -72,6 +74,7 @@ def review(
             *_foreign_records(plan, around, registered),
             *conflicts(plan, inputs_of(plan), around.taken),
         ),
+        warnings=(*found.warnings, *_forgetting(plan, found)),
     )
 
 
@@ -84,6 +87,25 @@ def _missing_inputs(
             text = schemas.get(stream.name, stream.schema_json)
             missing.setdefault(stream.subject, SchemaText(stream.subject, text))
     return tuple(missing.values())
+
+
+def _forgetting(plan: Plan, found: Changes) -> Iterator[str]:
+    """The topics that would forget what a fragment keeps, so that it could not be built again."""
+    kept_ms = {
+        topic.name: int(ms)
+        for topic in found.create_topics
+        if (ms := dict(topic.config).get("retention.ms")) is not None
+    }
+    for fragment in plan.fragments:
+        shape = profile(fragment).shape
+        for stream in fragment.inputs:
+            reach = reach_ms(shape, stream.name)
+            if kept_ms.get(stream.topic, reach) < reach:
+                yield (
+                    f"{fragment.name} keeps what lies up to {durations.format(reach)} back, topic "
+                    f"{stream.topic} for {durations.format(kept_ms[stream.topic])}: state that is "
+                    "lost could not be built again; write a longer retention"
+                )
 
 
 def _foreign_records(

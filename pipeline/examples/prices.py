@@ -14,14 +14,12 @@ from pipeline.reference.prices import (
     Average,
     Bar,
     Crossing,
-    Pair,
     Quoted,
     Spread,
     aged,
     averages,
     bars,
     crossings,
-    pairs,
     parse_quote,
     parse_trade,
     quoted,
@@ -44,7 +42,6 @@ class Rules:
         spread_ms: how long the windows of spreads are.
         spread_slide_ms: how far apart these begin.
         quote_reach_ms: how old a quote may be when a trade is made.
-        quoted_ms: how long the windows are in which trades are told with their quotes.
     """
 
     sizes: Mapping[str, int]
@@ -52,7 +49,6 @@ class Rules:
     spread_ms: int
     spread_slide_ms: int
     quote_reach_ms: int
-    quoted_ms: int
 
     @property
     def step_ms(self) -> int:
@@ -79,8 +75,7 @@ def rules_of(network: Network) -> Rules:
         _back(known, "aged"),
         spread.size_ms,
         spread.slide_ms,
-        _back(known, "quoted"),
-        known.window("trades_quoted").size_ms,
+        known.within("trades_quoted"),
     )
 
 
@@ -129,17 +124,12 @@ def due_spreads(inputs: Inputs, network: Network) -> Iterator[Due]:
         yield Due(astuple(spread), spread.window_end)
 
 
-def due_pairs(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Trades with the quotes before them."""
-    for pair in _pairs(inputs, rules_of(network)):
-        yield Due(astuple(pair), pair.traded_at)
-
-
 def due_quoted(inputs: Inputs, network: Network) -> Iterator[Due]:
     """Trades with the quotes that held when they were made."""
-    rules = rules_of(network)
-    for trade in quoted(_pairs(inputs, rules), rules.quoted_ms):
-        yield Due(astuple(trade), trade.window_end)
+    trades = (parse_trade(fields) for fields in inputs.taken("trades_quoted", "trades", "left"))
+    quotes = (parse_quote(fields) for fields in inputs.taken("trades_quoted", "quotes", "right"))
+    for trade in quoted(trades, quotes, rules_of(network).quote_reach_ms):
+        yield Due(astuple(trade), trade.traded_at)
 
 
 def told_bar(row: Row) -> str:
@@ -168,14 +158,8 @@ def told_spread(row: Row) -> str:
 
 def told_quoted(row: Row) -> str:
     """A trade with its quote for people."""
-    symbol, trade, _, _, price, _, traded_at, bid, ask, _ = row
+    symbol, trade, price, _, traded_at, bid, ask, _ = row
     return f"{clock_time(traded_at)}  {trade}: {symbol} at {price}, between {bid} and {ask}"
-
-
-def _pairs(inputs: Inputs, rules: Rules) -> list[Pair]:
-    trades = (parse_trade(fields) for fields in inputs.taken("quoted", "trades", "left"))
-    quotes = (parse_quote(fields) for fields in inputs.taken("quoted", "quotes", "right"))
-    return pairs(trades, quotes, rules.quote_reach_ms)
 
 
 def _bars(inputs: Inputs, rules: Rules, name: str) -> list[Bar]:

@@ -83,11 +83,10 @@ def after_batch(shape: Shape, log: NeededLog, batch: BatchRead) -> tuple[NeededL
         last = before[-1] if before else None
         if last is None or (last.newest_ms is not None and last.newest_ms < newest_ms):
             spans[partition] = _bounded((*before, Span(batch.start[partition], newest_ms)))
-    kept_from_ms = kept_from(shape, batch.eviction_ms)
     spans = {
         partition: left
         for partition, found in spans.items()
-        if (left := _open(found, kept_from_ms))
+        if (left := _open(found, kept_from(shape, batch.eviction_ms, partition.input)))
     }
     return NeededLog(spans), {
         partition: spans[partition][0].start if partition in spans else offset

@@ -15,6 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from pipeline.errors import BrokenInvariantError
+from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.python import Python
@@ -54,7 +55,7 @@ def state_digest(fragment: Fragment) -> str:
         "boxes": [_canonical(_without_patience(box)) for box in fragment.boxes],
     }
     stateful = fragment.stateful_box
-    if fragment.output.corrections and isinstance(stateful, Join | Deduplicate):
+    if fragment.output.corrections and isinstance(stateful, Join | AsOf | Deduplicate):
         plain["ids"] = True  # rows that wait keep theirs
     return _hash(plain)
 

@@ -1,9 +1,11 @@
-"""How the engine adds: as decimals with ten digits, so that the order does not matter."""
+"""How the engine computes: sums as decimals with ten digits, so that the order does not matter."""
 
 from collections.abc import Collection
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from math import ceil, floor
 
 TEN_DIGITS = Decimal("1E-10")
+_ENOUGH_DIGITS = 60
 
 
 def decimal_of(number: float) -> Decimal:
@@ -20,3 +22,25 @@ def decimal_of(number: float) -> Decimal:
 def average(numbers: Collection[float]) -> float:
     """The sum as a double, divided by how many there are; there is at least one."""
     return float(sum(decimal_of(number) for number in numbers)) / len(numbers)
+
+
+def deviation(numbers: Collection[float], digits: int) -> float | None:
+    """The standard deviation of a sample, rounded half up; None of a single number."""
+    count = len(numbers)
+    if count == 1:
+        return None
+    steps = [int(decimal_of(number) / TEN_DIGITS) for number in numbers]
+    squares = count * sum(step * step for step in steps) - sum(steps) ** 2
+    with localcontext(prec=_ENOUGH_DIGITS):
+        root = (Decimal(squares) / (count * (count - 1))).sqrt() * TEN_DIGITS
+        return float(root.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
+def percentile(numbers: Collection[float], share: float) -> float:
+    """The value at a share of the numbers in order; between two of them in proportion."""
+    ordered = sorted(numbers)
+    place = (len(ordered) - 1) * share
+    below, above = floor(place), ceil(place)
+    if ordered[below] == ordered[above]:
+        return ordered[below]
+    return (above - place) * ordered[below] + (place - below) * ordered[above]

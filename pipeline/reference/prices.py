@@ -20,7 +20,7 @@ Rules, as in the network document:
   other way round.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,27 +115,11 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A new trade with a quote that is not younger."""
-
-    symbol: str
-    trade: str
-    price: float
-    volume: int
-    traded_at: int
-    bid: float
-    ask: float
-    quoted_at: int
-
-
-@dataclass(frozen=True, slots=True)
 class Quoted:
-    """A new trade with the quote that held when it was made; known at `window_end`."""
+    """A new trade with the quote that held when it was made."""
 
     symbol: str
     trade: str
-    window_start: int
-    window_end: int
     price: float
     volume: int
     traded_at: int
@@ -279,58 +263,32 @@ def spreads(quotes: Iterable[Quote], size_ms: int, slide_ms: int) -> list[Spread
     ]
 
 
-def pairs(trades: Iterable[Trade], quotes: Iterable[Quote], reach_ms: int) -> list[Pair]:
-    """Every new trade with every quote of its symbol that is at most `reach_ms` older."""
+def quoted(trades: Iterable[Trade], quotes: Iterable[Quote], reach_ms: int) -> list[Quoted]:
+    """Each new trade with the last quote of its symbol that is not younger, in the order of trades.
+
+    Args:
+        trades: the reports.
+        quotes: in the order of their places, which tells first from last in one millisecond.
+        reach_ms: how old a quote may be; a trade for which there is none is left out.
+    """
     by_symbol: defaultdict[str, list[Quote]] = defaultdict(list)
     for quote in sorted(quotes, key=_quoted_at):
         by_symbol[quote.symbol].append(quote)
     found = []
     for trade in trades:
-        if trade.status != "new":
-            continue
         known = by_symbol[trade.symbol]
-        first = bisect_left(known, trade.traded_at - reach_ms, key=_quoted_at)
-        last = bisect_right(known, trade.traded_at, key=_quoted_at)
-        found += [
-            Pair(
-                trade.symbol,
-                trade.trade,
-                trade.price,
-                trade.volume,
-                trade.traded_at,
-                quote.bid,
-                quote.ask,
-                quote.quoted_at,
-            )
-            for quote in known[first:last]
-        ]
+        before = bisect_right(known, trade.traded_at, key=_quoted_at)
+        if trade.status != "new" or before == 0:
+            continue
+        quote = known[before - 1]
+        if trade.traded_at - quote.quoted_at <= reach_ms:
+            told = (trade.symbol, trade.trade, trade.price, trade.volume, trade.traded_at)
+            found.append(Quoted(*told, quote.bid, quote.ask, quote.quoted_at))
     return found
 
 
-def quoted(found: Iterable[Pair], window_ms: int) -> list[Quoted]:
-    """Each trade with the last of its quotes; a symbol has one quote at a time."""
-    latest: dict[tuple[str, str], Pair] = {}
-    for pair in sorted(found, key=_quoted_at):
-        latest[pair.symbol, pair.trade] = pair
-    return [
-        Quoted(
-            pair.symbol,
-            pair.trade,
-            pair.traded_at - pair.traded_at % window_ms,
-            pair.traded_at - pair.traded_at % window_ms + window_ms,
-            pair.price,
-            pair.volume,
-            pair.traded_at,
-            pair.bid,
-            pair.ask,
-            pair.quoted_at,
-        )
-        for pair in latest.values()
-    ]
-
-
-def _quoted_at(one: Quote | Pair) -> int:
-    return one.quoted_at
+def _quoted_at(quote: Quote) -> int:
+    return quote.quoted_at
 
 
 def _weighed(near: Iterable[Aged], factor: float) -> float:

@@ -92,19 +92,6 @@ def period(
             return Period(asked.from_ms, until, Millis(asked.from_ms - span_ms), last)
 
 
-def reach_ms(shape: Shape) -> int:
-    """How far before its own event time a result may reach for what it is made of."""
-    match shape:
-        case Stateless():
-            return 0
-        case Windowed(window):
-            return window.size_ms
-        case Sessions(window):
-            return window.gap_ms + window.longest_ms
-        case Joined(span_ms, _):
-            return span_ms
-
-
 def _within(at_ms: Millis, from_ms: Millis, until_ms: Millis | None) -> bool:
     return from_ms <= at_ms and (until_ms is None or at_ms < until_ms)
 

@@ -27,6 +27,7 @@ class Kept:
         since: the first record at or after the Kafka timestamp that a replay begins with; the end
             if there is none.
         oldest_ms: the Kafka timestamp of its oldest record; None: it holds none, or nobody asked.
+        reach_ms: how far a result and the timestamps of its records here may lie apart.
     """
 
     at: InputPartition
@@ -34,6 +35,7 @@ class Kept:
     end: Offset
     since: Offset
     oldest_ms: Millis | None
+    reach_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +75,17 @@ def may_lack(kept: Kept) -> bool:
     return kept.log_start > 0 and kept.since <= kept.log_start
 
 
-def ranges(kept: Iterable[Kept], reach_ms: int, *, incomplete: bool) -> tuple[Range, ...]:
+def ranges(kept: Iterable[Kept], *, incomplete: bool) -> tuple[Range, ...]:
     """What to read of every input partition.
 
     Args:
         kept: all input partitions.
-        reach_ms: how far a result and the timestamps of its records may lie apart.
         incomplete: whether to do with what is left where records are gone.
 
     Raises:
         RefusedError: records that are needed may be gone, with the place and what can be done.
     """
-    found = whole(kept, reach_ms, incomplete=incomplete)
+    found = whole(kept, incomplete=incomplete)
     if not any(one.offsets for one in found):
         raise RefusedError(
             "the inputs hold no records that can belong to these results",
@@ -93,22 +94,22 @@ def ranges(kept: Iterable[Kept], reach_ms: int, *, incomplete: bool) -> tuple[Ra
     return found
 
 
-def whole(kept: Iterable[Kept], reach_ms: int, *, incomplete: bool) -> tuple[Range, ...]:
+def whole(kept: Iterable[Kept], *, incomplete: bool) -> tuple[Range, ...]:
     """The same, also when they hold nothing."""
     found = []
     for one in kept:
         gone = may_lack(one)
         if gone and not incomplete:
-            raise _gone(one, reach_ms)
+            raise _gone(one)
         found.append(Range(one.at.input, one.at.topic, one.at.partition, one.since, one.end, gone))
     return tuple(found)
 
 
-def _gone(one: Kept, reach_ms: int) -> RefusedError:
+def _gone(one: Kept) -> RefusedError:
     left, later = "and it holds no record any more", ""
     if one.oldest_ms is not None:
         left = f"whose record has the time {instant(one.oldest_ms)}"
-        first = instant(Millis(one.oldest_ms + reach_ms + 1))
+        first = instant(Millis(one.oldest_ms + one.reach_ms + 1))
         later = (
             f"begin after {first}, which is the first time for which this partition is whole, or "
         )

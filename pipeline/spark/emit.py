@@ -16,6 +16,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden, places, result_ids, sessions
+from pipeline.spark.emitting.as_of import held
 from pipeline.spark.emitting.deduplicated import deduplicated
 from pipeline.spark.emitting.joined import joined
 from pipeline.spark.explode import exploded
@@ -23,6 +24,7 @@ from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
     DECODED_MARK,
+    AsOfCore,
     Call,
     Check,
     DeduplicateCore,
@@ -44,6 +46,7 @@ from schemas import wire
 
 _FAR_PAST_S = -9_000_000_000
 _DATA_BEFORE = "1900-01-01"
+_TOO_LATE = "2200-01-01"
 _PREFIX_BYTES = 5
 _REST = 2_147_483_647
 SOURCE_METRICS = "source_"
@@ -83,6 +86,8 @@ def emit(
             results = _windowed(ports["only"], core, ids=lowered.ids)
         case JoinCore():
             results = joined(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
+        case AsOfCore():
+            results = held(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
         case DeduplicateCore():
             seen = _ports(lowered, partial(port, observed=False))
             results = deduplicated(ports["only"], seen["only"], core, settled_ms)
@@ -263,6 +268,7 @@ def _reason(source: Source) -> Column:
         reason = reason.when(before, Reason.EVENT_TIME_BEFORE_1970.value)
     if time.ahead_ms is not None:
         ahead = F.unix_millis(event_time) - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
+        ahead |= event_time >= F.lit(_TOO_LATE).cast("timestamp")
         reason = reason.when(ahead, Reason.EVENT_TIME_AHEAD.value)
     return reason
 

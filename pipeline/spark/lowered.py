@@ -15,8 +15,8 @@ from enum import Enum
 
 from pipeline.ids import BoxName, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
-from pipeline.network.boxes.join import How
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.sides import How
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
@@ -261,7 +261,24 @@ class DeduplicateCore:
     watermark_lead_ms = 0
 
 
-Core = WindowCore | SessionCore | JoinCore | DeduplicateCore
+@dataclass(frozen=True, slots=True)
+class AsOfCore:
+    """Give each left row the latest right one with equal `on` columns that is not after it.
+
+    Args:
+        on: pairs of columns, left and right.
+        within_ms: how far before the left row's event time that one may lie.
+        how: whether a left row for which there is none is dropped (inner) or not (left).
+    """
+
+    on: tuple[tuple[str, str], ...]
+    within_ms: int
+    how: How
+
+    watermark_lead_ms = 0
+
+
+Core = WindowCore | SessionCore | JoinCore | AsOfCore | DeduplicateCore
 
 
 @dataclass(frozen=True, slots=True)

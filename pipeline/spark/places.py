@@ -8,7 +8,16 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
 from pipeline.spark import hidden
-from pipeline.spark.lowered import DeduplicateCore, Grouping, Lowered, Path, Source, TopicRole
+from pipeline.spark.lowered import (
+    AsOfCore,
+    Core,
+    DeduplicateCore,
+    Grouping,
+    Lowered,
+    Path,
+    Source,
+    TopicRole,
+)
 
 _OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
 _PLACE = r"^[^/]+/\d{1,9}/\d{1,18}$"
@@ -20,9 +29,20 @@ def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tupl
     found = dict[str, Column]()
     if lowered.ids and not isinstance(core, Grouping):
         found[hidden.ID] = record_id(source, lowered.twin(path))
-    if isinstance(core, DeduplicateCore) or (isinstance(core, Grouping) and core.positions):
+    if _has_positions(core, path):
         found[hidden.POSITION] = position(source, path)
     return (rows.withColumns(found) if found else rows), tuple(found)
+
+
+def _has_positions(core: Core | None, path: Path) -> bool:
+    """Whether rows of equal event time have to be told first from last."""
+    match core:
+        case AsOfCore():
+            return path.port == "right"
+        case Grouping():
+            return core.positions
+        case _:
+            return isinstance(core, DeduplicateCore)
 
 
 def record_id(source: Source, twin: str = "") -> Column:
@@ -46,7 +66,12 @@ def position(source: Source, path: Path) -> Column:
     first = (parts[0], parts[1].cast("int"), parts[2].cast("bigint"))
     again = origin.rlike(_PLACE)
     places = (F.when(again, f).otherwise(F.col(own)) for f, own in zip(first, _OWN, strict=True))
-    return F.struct(*places, F.lit(path.name))
+    return F.struct(
+        *(
+            place.alias(name)
+            for place, name in zip((*places, F.lit(path.name)), hidden.POSITION_FIELDS, strict=True)
+        )
+    )
 
 
 def _origin(source: Source) -> Column:

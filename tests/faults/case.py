@@ -28,6 +28,7 @@ class Fed:
         fate: what is meant to become of it.
         spoil: makes a bad value of the encoded one; None leaves it as it is.
         clock_ms: by how much its producer's clock is ahead, negative for behind.
+        older: whether it is written with the older schema of its stream.
     """
 
     stream: str
@@ -37,16 +38,26 @@ class Fed:
     fate: Fate = Fate.GOOD
     spoil: Callable[[bytes], bytes | None] | None = None
     clock_ms: int = 0
+    older: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An external stream of a case; `event_time` is the field that says when it happened."""
+    """An external stream of a case.
+
+    Args:
+        name: of the document.
+        schema: what the network reads with.
+        event_time: the field that says when it happened.
+        partitions: of its topic.
+        older: another version that some producers still write with; None: there is none.
+    """
 
     name: str
     schema: AvroSchema
     event_time: str
     partitions: int = 2
+    older: AvroSchema | None = None
 
 
 Reference = Callable[[Accepted], Mapping[str, Iterable[Expected]]]

@@ -13,8 +13,9 @@ from pipeline.ids import SchemaId, StreamName, TopicName
 from schemas import avro, codec, wire
 from schemas.avro import AvroSchema
 from schemas.client import RegistryClient
+from tests.faults.case import AvroSchema as Schema
 from tests.faults.case import Case, Fed
-from tests.faults.history import Fate, Place, Sent
+from tests.faults.history import Fate, Place, Sent, Value
 
 DELIVERED_WITHIN_S = 300.0
 """A broker may be down for long; a record that is not delivered then spoils the run."""
@@ -22,27 +23,46 @@ TICK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Encoder:
-    """Encodes the values of one stream."""
+class Version:
+    """A registered schema."""
 
-    topic: TopicName
     schema: AvroSchema
     schema_id: SchemaId
+    fields: frozenset[str]
+
+    def encode(self, fields: Mapping[str, Value]) -> bytes:
+        """A value, of the fields that this version has."""
+        known = {name: value for name, value in fields.items() if name in self.fields}
+        return wire.join(self.schema_id, codec.encode(self.schema, known))
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Encodes the values of one stream, some of them with an older schema."""
+
+    topic: TopicName
+    schema: Version
+    older: Version
 
     def value(self, fed: Fed) -> bytes | None:
         """The bytes to send."""
-        encoded = wire.join(self.schema_id, codec.encode(self.schema, dict(fed.fields)))
+        encoded = (self.older if fed.older else self.schema).encode(fed.fields)
         return encoded if fed.spoil is None else fed.spoil(encoded)
 
 
 def encoders(case: Case, network: str, registry: RegistryClient) -> Mapping[str, Encoder]:
     """The encoders of a case's streams, their schemas registered."""
+
+    def registered(topic: TopicName, schema: Schema) -> Version:
+        text = json.dumps(schema)
+        fields = frozenset(field["name"] for field in schema["fields"])
+        return Version(avro.parse(text), registry.register(f"{topic}-value", text), fields)
+
     found = {}
     for stream in case.streams:
         topic = TopicName(case.topic(network, stream.name))
-        text = json.dumps(stream.schema)
-        schema_id = registry.register(f"{topic}-value", text)
-        found[stream.name] = Encoder(topic, avro.parse(text), schema_id)
+        older = registered(topic, stream.older or stream.schema)
+        found[stream.name] = Encoder(topic, registered(topic, stream.schema), older)
     return found
 
 

@@ -1,6 +1,7 @@
 """The kinds of boxes, one file and one function each; a new kind is one more and a line here."""
 
 from pipeline.builder.boxes.aggregate import aggregate
+from pipeline.builder.boxes.as_of import as_of
 from pipeline.builder.boxes.deduplicate import deduplicate
 from pipeline.builder.boxes.filter import filter  # noqa: A004 - a kind, not the built-in
 from pipeline.builder.boxes.flat_map import flat_map
@@ -13,6 +14,7 @@ from pipeline.builder.boxes.union import union
 
 __all__ = [
     "aggregate",
+    "as_of",
     "deduplicate",
     "filter",
     "flat_map",

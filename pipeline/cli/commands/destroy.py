@@ -58,9 +58,8 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
 
 def _checkpoints(session: Session, network: NetworkName) -> Path | None:
     """The network's checkpoints, as far as they are on this machine."""
-    root = session.settings.checkpoints
-    folder = Path(root) / network
-    return folder if "://" not in root and folder.is_dir() else None
+    folder = Path(session.settings.checkpoints) / network
+    return folder if folder.is_dir() else None
 
 
 def _words(what: Doomed, checkpoints: Path | None, before: str) -> str:

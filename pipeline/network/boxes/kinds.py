@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pipeline.ids import BoxName
 from pipeline.network.boxes import (
     aggregate,
+    as_of,
     deduplicate,
     filter,  # noqa: A004 - a kind, not the built-in
     flat_map,
@@ -24,6 +25,7 @@ KINDS: Mapping[str, Callable[[BoxName, Fields, Defaults], Draft | None]] = {
     flat_map.FlatMap.kind: flat_map.read,
     aggregate.Aggregate.kind: aggregate.read,
     join.Join.kind: join.read,
+    as_of.AsOf.kind: as_of.read,
     top.Top.kind: top.read,
     union.Union.kind: union.read,
     python.Python.kind: python.read,

@@ -6,7 +6,17 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from pipeline.network.model import Box
-from pipeline.planner.boxes import aggregate, deduplicate, flat_map, join, python, route, top, union
+from pipeline.planner.boxes import (
+    aggregate,
+    as_of,
+    deduplicate,
+    flat_map,
+    join,
+    python,
+    route,
+    top,
+    union,
+)
 from pipeline.planner.boxes import filter as filter_box
 from pipeline.planner.boxes import map as map_box
 from pipeline.planner.boxes.words import Facts, Words
@@ -14,6 +24,7 @@ from pipeline.planner.boxes.words import Facts, Words
 KINDS: Mapping[str, Words[Any]] = MappingProxyType(
     {
         "aggregate": aggregate.WORDS,
+        "as_of": as_of.WORDS,
         "branch": route.BRANCH_WORDS,
         "deduplicate": deduplicate.WORDS,
         "filter": filter_box.WORDS,

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from pipeline import durations
-from pipeline.network.boxes.join import How, Join, TimeBound
+from pipeline.network.boxes.join import Join, TimeBound
+from pipeline.network.boxes.sides import How
 from pipeline.planner.boxes.words import Facts, Words, computed_facts
 
 _HOW: Mapping[How, str] = {

@@ -27,9 +27,10 @@ from pipeline.ids import StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.boxes.join import How, Join
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.sides import How
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.network.model import Box, ColumnRef, Computed, Expression, Network
 from pipeline.network.types import Scalar

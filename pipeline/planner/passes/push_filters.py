@@ -29,8 +29,9 @@ from pipeline.ids import StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.boxes.join import How, Join
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.sides import How
 from pipeline.network.boxes.top import Top
 from pipeline.network.model import Box, ColumnRef, Computed, Network
 from pipeline.planner.draft import (

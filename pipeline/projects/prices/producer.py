@@ -1,11 +1,13 @@
 """Sends quotes and trades of a made-up exchange to Kafka, as Avro, framed for a schema registry.
 
 It stands for a program that existed before Medusa: it knows Kafka and the registry, nothing else.
+Prices are made up, but for those of `WTI`: what crude oil cost, a day in each second.
 `Market` is a pure function of its arguments: the same seed and the same times give the same quotes
 and trades. `main` sends them.
 """
 
 import argparse
+import csv
 import heapq
 import os
 import random
@@ -13,7 +15,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +36,9 @@ for one in told:
 TICK_MS = 50
 """The market moves in steps of this length."""
 SYMBOLS = ("ALDER", "BIRCH", "CEDAR", "HAZEL", "LARCH", "MAPLE", "ROWAN", "WILLOW")
+REAL, SERIES = "WTI", "series/wti.csv"
+"""The symbol whose prices are real, one for each day, and where they are."""
+DAY_MS = 1_000
 QUOTES_PER_SECOND, TRADES_PER_SECOND = 2.0, 1.5
 """Of one symbol when nothing is special."""
 BURST_EVERY_MS, BURST_MS, BURST_FACTOR = 40_000, 2_000, 8.0
@@ -93,6 +98,17 @@ class Listing:
     drifts_until_ms: int = 0
     bursts_until_ms: int = 0
     halted_until_ms: int = 0
+    prices: Sequence[float] = ()
+    """Where they are real: of each day."""
+
+    def move(self, chance: random.Random, passed_ms: int) -> None:
+        """Find the price that holds so long after trading began."""
+        if not self.prices:
+            self.middle *= 1 + self.drift + chance.gauss(0, 1e-4)
+            return
+        day, into_ms = divmod(passed_ms, DAY_MS)
+        today, tomorrow = (self.prices[d % len(self.prices)] for d in (day, day + 1))
+        self.middle = today + (tomorrow - today) * into_ms / DAY_MS
 
 
 @dataclass(order=True, slots=True)
@@ -110,11 +126,15 @@ class Market:
     Args:
         seed: of everything that is left to chance.
         start_ms: the time at which trading begins.
+        real: the prices of `REAL`, a day each; after the last one they begin again.
     """
 
-    def __init__(self, seed: int, start_ms: int) -> None:
+    def __init__(self, seed: int, start_ms: int, real: Sequence[float] = ()) -> None:
         self._random = random.Random(seed)
+        self._start_ms = start_ms
         self._listings = [Listing(s, self._random.uniform(20, 200)) for s in SYMBOLS]
+        if real:
+            self._listings.append(Listing(REAL, real[0], prices=real))
         self._waiting: list[Waiting] = []
         self._trades = 0
         self._waits = 0
@@ -145,7 +165,7 @@ class Market:
         if at_ms >= listing.drifts_until_ms:
             listing.drifts_until_ms = at_ms + self._random.randint(*TREND_MS)
             listing.drift = self._random.uniform(-1, 1) * 2e-5
-        listing.middle *= 1 + listing.drift + self._random.gauss(0, 1e-4)
+        listing.move(self._random, at_ms - self._start_ms)
         busy = BURST_FACTOR if at_ms < listing.bursts_until_ms else 1.0
         if self._random.random() < busy * QUOTES_PER_SECOND * TICK_MS / 1_000:
             half = listing.middle * SPREAD * self._random.uniform(0.5, 1.5)
@@ -186,6 +206,12 @@ class Market:
     def _wait(self, until_ms: int, trade: Trade) -> None:
         self._waits += 1
         heapq.heappush(self._waiting, Waiting(until_ms, self._waits, trade))
+
+
+def real_prices() -> tuple[float, ...]:
+    """The prices of `REAL`, a day each."""
+    with (Path(__file__).parent / SERIES).open(encoding="utf-8", newline="") as file:
+        return tuple(float(day["price"]) for day in csv.DictReader(file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +355,7 @@ def run(options: Options, feed: Feed, stop: Stop) -> None:
         event_ms = now_ms - round(options.seconds * (options.speed - 1) * 1_000)
     live = options.start_at_ms is None and options.speed == 1
     began_s = time.monotonic()
-    market = Market(options.seed, event_ms)
+    market = Market(options.seed, event_ms, real_prices())
     passed_ms = skipped_ms = 0
     while passed_ms < length_ms and not stop.asked and feed.failure is None:
         passed_ms += TICK_MS

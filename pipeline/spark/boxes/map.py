@@ -1,11 +1,10 @@
 """map, lowered: compute the columns."""
 
 from pipeline.network.boxes.map import Map
-from pipeline.spark.lowered import Project, Step
-from pipeline.spark.sql import checks
+from pipeline.spark.boxes.selected import selected
+from pipeline.spark.lowered import Step
 
 
 def lower(box: Map) -> tuple[Step, ...]:
     """One step."""
-    columns = tuple((computed.name, computed.expression.sql) for computed in box.select)
-    return (Project(columns, checks(c.expression for c in box.select)),)
+    return (selected(box.select),)

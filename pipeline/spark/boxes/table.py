@@ -5,6 +5,7 @@ from typing import Any
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
@@ -17,6 +18,7 @@ from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box
 from pipeline.spark.boxes import (
     aggregate,
+    as_of,
     deduplicate,
     filter,  # noqa: A004 - kinds are named so
     flat_map,
@@ -56,6 +58,8 @@ def lower_stateful(box: Box) -> LoweredBox:
             return aggregate.lower(box)
         case Join():
             return join.lower(box)
+        case AsOf():
+            return as_of.lower(box)
         case Deduplicate():
             return deduplicate.lower(box)
         case Top():

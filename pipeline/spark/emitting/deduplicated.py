@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis
-from pipeline.network.boxes.join import How
+from pipeline.network.boxes.sides import How
 from pipeline.spark import hidden
 from pipeline.spark.emitting.joined import LEFT_TIME, RIGHT_TIME, above, matched
 from pipeline.spark.lowered import DeduplicateCore, JoinCore

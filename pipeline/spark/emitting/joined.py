@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis
-from pipeline.network.boxes.join import How
+from pipeline.network.boxes.sides import How
 from pipeline.spark import hidden, result_ids
 from pipeline.spark.lowered import JoinCore
 from pipeline.spark.sql import quoted

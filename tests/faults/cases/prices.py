@@ -1,13 +1,12 @@
 """The prices network as `medusa init` gives it, on its own producer's market."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from random import Random
 
 from pipeline.examples.prices import PRICES as EXAMPLE
-from pipeline.examples.prices import due_aged, due_pairs
+from pipeline.examples.prices import due_aged
 from pipeline.projects.prices.producer import SYMBOLS, TICK_MS, Market, Quote, Trade
-from pipeline.reference.prices import Pair
 from tests.faults.case import Fed
 from tests.faults.cases.of_examples import Inner, Played, case_of, partition_of
 from tests.faults.values import Columns
@@ -46,12 +45,6 @@ PRICES = case_of(
             "aged": Inner(
                 Columns(("symbol", "bar_end", "vwap", "age"), ("symbol", "bar_end", "age")),
                 due_aged,
-            ),
-            "quoted": Inner(
-                Columns(
-                    tuple(field.name for field in fields(Pair)), ("symbol", "trade", "quoted_at")
-                ),
-                due_pairs,
             ),
         },
         settle_ms=SETTLE_MS,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tests.faults.case import Case
 from tests.faults.cases.aggregates import AGGREGATES
+from tests.faults.cases.as_of import AS_OF
 from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.deduplicate import DEDUPLICATE
 from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
@@ -12,6 +13,7 @@ from tests.faults.cases.outer_join import OUTER_JOIN
 from tests.faults.cases.prices import PRICES
 from tests.faults.cases.python import PYTHON
 from tests.faults.cases.route import ROUTE
+from tests.faults.cases.sensors import SENSORS
 from tests.faults.cases.sessions import SESSIONS
 from tests.faults.cases.sliding import SLIDING
 from tests.faults.cases.stateless import FILTER, MAP
@@ -39,6 +41,7 @@ CASES: Mapping[str, Case] = {
         TOP,
         JOIN,
         OUTER_JOIN,
+        AS_OF,
         DEDUPLICATE,
         UNION,
         UNION_WINDOW,
@@ -46,5 +49,6 @@ CASES: Mapping[str, Case] = {
         WINDOWS_JOINED,
         TOLLS,
         PRICES,
+        SENSORS,
     )
 }

@@ -79,8 +79,8 @@ class Installation:
 
     # --- nodes --------------------------------------------------------------------------------
 
-    def start_node(self, name: str) -> Child:
-        """Start a node process behind a guard; returns at once."""
+    def start_node(self, name: str, further: Mapping[str, str] | None = None) -> Child:
+        """Start a node process behind a guard, with further settings; returns at once."""
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
         settings = {
@@ -90,6 +90,7 @@ class Installation:
             "zookeeper.connect": self.stack.zookeeper_connect,
             "registry.url": self.stack.registry_url,
             "cache": str(self.stack.cache),
+            **(further or {}),
         }
         command = [sys.executable, "-P", "-m", "pipeline.cli.main", "node", "start"]
         command += [f"--ready-file={ready}"]
@@ -108,9 +109,9 @@ class Installation:
         self.wait_for(up, f"node {name} is up", within_s=READY_WITHIN_S)
 
     @contextmanager
-    def node(self, name: str) -> Iterator[Child]:
+    def node(self, name: str, further: Mapping[str, str] | None = None) -> Iterator[Child]:
         """A running node; killed with all it started when the block is left."""
-        process = self.start_node(name)
+        process = self.start_node(name, further)
         try:
             self.await_node(name, process)
             yield process

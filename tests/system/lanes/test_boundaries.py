@@ -167,7 +167,13 @@ boxes:
   either:
     join: {left: lefts, right: rights, on: [sensor], within: {after: 1s}, how: full}
     select: {sensor: sensor, one: left.n, other: right.n}
-outputs: {once: {topic: partners-once}, either: {topic: partners-either}}
+  known:
+    as_of: {left: lefts, right: rights, on: [sensor], within: 2s, how: left}
+    select: {sensor: sensor, one: left.n, other: right.n}
+outputs:
+  once: {topic: partners-once}
+  either: {topic: partners-either}
+  known: {topic: partners-known}
 """
 SIDE = {
     **READING,
@@ -192,9 +198,10 @@ RIGHTS = ((0, "ash", 1, 0), (0, "cedar", 1, 7), (0, None, 1, 0))
 
 
 def test_rows_wait_until_no_partner_and_no_earlier_one_can_come(medusa: Installation) -> None:
-    """The first of equal rows by event time and position; nulls are equal to nothing."""
+    """The first of equal rows, the latest version before a row; nulls are equal to nothing."""
     medusa.deploy(PARTNERS, {"side.avsc": SIDE})
-    for box in ("once", "either"):
+    boxes = ("once", "either", "known")
+    for box in boxes:
         medusa.await_state("partners", box, LaneState.RUNNING)
     start = int(time.time()) * 1000 - MINUTE_MS
 
@@ -213,7 +220,7 @@ def test_rows_wait_until_no_partner_and_no_earlier_one_can_come(medusa: Installa
         for partition in range(partitions):
             send(side, 100 + partition, (partition, f"end of {side}", 0, 30_000))
     medusa.producer.flush(10)
-    for box in ("once", "either"):
+    for box in boxes:
 
         def complete(box: str = box) -> bool:
             status = medusa.status("partners", box)
@@ -239,3 +246,5 @@ def test_rows_wait_until_no_partner_and_no_earlier_one_can_come(medusa: Installa
             (None, None, 2),
         ]
     )
+    known = {row["one"]: row["other"] for row in medusa.decoded("partners-known")}
+    assert known == {0: 0, 1: 0, **dict.fromkeys(range(2, 7))}

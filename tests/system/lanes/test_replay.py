@@ -50,13 +50,17 @@ boxes:
   pairs:
     join: {left: odd, right: even, on: [sensor], within: 4s}
     select: {sensor: left.sensor, a: left.value, b: right.value}
+  known:
+    as_of: {left: odd, right: even, on: [sensor], within: 4s}
+    select: {sensor: sensor, a: left.value, b: right.value}
 outputs:
   counts: {topic: again-counts, partitions: 3}
   many: {topic: again-many, corrections: true}
   sums: {topic: again-sums, partitions: 3, corrections: true}
   pairs: {topic: again-pairs, corrections: true}
+  known: {topic: again-known, corrections: true}
 """
-FRAGMENTS = ("counts", "many", "sums", "pairs")
+FRAGMENTS = ("counts", "many", "sums", "pairs", "known")
 NEWER = {
     **READING,
     "fields": [*READING["fields"], {"name": "again", "type": "string", "default": "x"}],
@@ -210,11 +214,11 @@ def test_windows_of_a_replay_hold_the_late_records_too(
 def test_pairs_and_filtered_records_come_again_as_they_were(
     medusa: Installation, replay: Replay, readings: list[Reading]
 ) -> None:
-    """A join reads back as far as a pair may reach; a box without state reads what is asked for."""
+    """A join reads back as far as it may reach; a box without state reads what is asked for."""
     base = readings[0][2]
     start, end = base + 20_000, base + 60_000
     interval = ("--from", rfc3339(start), "--to", rfc3339(end), "--yes")
-    for box in ("pairs", "many"):
+    for box in ("pairs", "known", "many"):
         replay(f"again.{box}", *interval, "--into", f"{box}-once-more")
         lane = [_record(r) for r in medusa.records(f"again-{box}") if start <= r.timestamp_ms < end]
         found = [_record(r) for r in medusa.records(f"{box}-once-more")]

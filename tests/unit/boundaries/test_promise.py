@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import advance_in_force, kept_from, promise, watermark_for
-from pipeline.ids import Millis
+from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
@@ -13,6 +13,7 @@ from tests.unit.boundaries.support import marker
 
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=0))
 JOIN = Joined(span_ms=60)
+SOURCE = StreamName("s")
 VISITS = Sessions(SessionWindow(gap_ms=10, longest_ms=100))
 
 
@@ -91,7 +92,7 @@ def test_windows_later_batches_only_emit_above_the_promise(
         assert still_open == ends
     if still_open:
         assert still_open[0] > (promised(shape, eviction=watermark) or 0)
-        kept = kept_from(shape, watermark)
+        kept = kept_from(shape, watermark, SOURCE)
         assert kept is not None
         assert time >= kept
 
@@ -103,7 +104,7 @@ def test_a_join_may_still_need_rows_within_its_span(
     """Every row that can meet one above the watermark is counted as kept."""
     newer = watermark + 1 + ahead
     older = newer - min(distance, span)
-    kept = kept_from(Joined(span), Millis(watermark))
+    kept = kept_from(Joined(span), Millis(watermark), SOURCE)
     assert kept is not None
     assert older >= kept
-    assert kept_from(Joined(span), None) is None
+    assert kept_from(Joined(span), None, SOURCE) is None

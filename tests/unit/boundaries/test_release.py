@@ -17,6 +17,7 @@ from pipeline.boundaries.release import (
     STATELESS_PACE_MS,
     STEP_MAX_MS,
     STEP_ROWS,
+    WAITING_STEP_MAX_MS,
     Release,
     begin,
     next_advance,
@@ -54,6 +55,15 @@ def test_the_first_advance_is_free() -> None:
     """From nothing to any time in one go, for windows to just before an end."""
     assert ask(MINUTE, begin(MINUTE, FRESH), 10**12 + 7)[1] == 10**12 // 60_000 * 60_000 - 1
     assert ask(JOIN, begin(JOIN, FRESH), 10**12)[1] == 10**12
+
+
+@pytest.mark.parametrize("shape", [MINUTE, SLIDING, JOIN, VISITS])
+def test_nothing_is_told_of_the_time_before_1970(shape: Shape) -> None:
+    """Spark would never show it in force: a first record of 1970 would hold event time for ever."""
+    release, sent = ask(shape, begin(shape, FRESH), -4_000)
+    assert (release, sent) == (begin(shape, FRESH), None)
+    assert ask(shape, release, 0)[1] is None
+    assert ask(shape, release, 10**12)[1] is not None
 
 
 def test_windows_are_told_only_what_closes_one() -> None:
@@ -163,13 +173,14 @@ def test_a_step_of_sessions_begins_at_64_gaps_and_never_spans_less_than_one() ->
 
 def test_a_join_that_lets_rows_go_begins_with_its_span() -> None:
     """At most as many rows go at once as its state holds anyway."""
-    assert begin(Joined(60_000, behind_ms=1), FRESH).step_ms == 60_000
-    assert begin(Joined(0, behind_ms=1), FRESH).step_ms == JOIN_STEP_MIN_MS
+    assert begin(Joined(60_000, lets_go=True), FRESH).step_ms == 60_000
+    assert begin(Joined(0, lets_go=True), FRESH).step_ms == JOIN_STEP_MIN_MS
+    assert begin(Joined(10**9, lets_go=True), FRESH).step_ms == WAITING_STEP_MAX_MS
 
 
 def test_rows_that_a_join_lets_go_shrink_its_step() -> None:
     """As far as there are more than it read, which may all have been pairs; down to a second."""
-    shape = Joined(60_000, behind_ms=60_001)
+    shape = Joined(60_000, 60_001, lets_go=True)
     release = begin(shape, shown(shape, 5_000))
     for _ in range(9):
         release, sent = ask(shape, release, 10**9)
@@ -215,7 +226,7 @@ def test_advances_are_paced(
         [
             MINUTE,
             JOIN,
-            Joined(10, 11),
+            Joined(10, 11, lets_go=True),
             Stateless(),
             Windowed(TumblingWindow(7, 3)),
             SLIDING,

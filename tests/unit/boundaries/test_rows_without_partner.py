@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pipeline.boundaries.profile import Shape, profile
 from pipeline.boundaries.promise import kept_from, promise
-from pipeline.ids import Millis
-from pipeline.network.boxes.join import How
+from pipeline.ids import Millis, StreamName
+from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, column, deduplicated, external, joined, network
@@ -145,7 +145,7 @@ def check(query: Query, shape: Shape, given_batches: Sequence[Batch]) -> None:
         promised = promise(shape, eviction_ms=watermark, advance_ms=None, previous_ms=None)
         later = [time_of(result) for results in came[at + 1 :] for result in results]
         assert promised is None or all(time > promised for time in later)
-        from_ms, read = kept_from(shape, watermark), given_batches[: at + 1]
+        from_ms, read = kept_from(shape, watermark, StreamName("one")), given_batches[: at + 1]
         left, right = (
             tuple(row for row in all_of(read, side) if from_ms is None or row.at >= from_ms)
             for side in ("left", "right")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.boundaries.profile import Sessions
 from pipeline.boundaries.promise import kept_from, promise, watermark_for
-from pipeline.ids import Millis
+from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
 from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
 
@@ -34,7 +34,7 @@ def test_what_is_published_is_what_all_records_in_time_make(
         assert all(s[-1] + window.gap_ms > promised for s in closed)
         published += closed
         waiting = [at for at in waiting if not any(at in s for s in closed)]
-        kept = kept_from(shape, watermark)
+        kept = kept_from(shape, watermark, StreamName("s"))
         assert not waiting or kept is None or kept <= min(waiting)
         promised = promise(shape, eviction_ms=watermark, advance_ms=None, previous_ms=None) or 0
         late = watermark

@@ -101,7 +101,7 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
 def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
     source = draw(st.sampled_from(known))
     kinds = (
-        _filter, _map, _flat_map, _aggregate, _join, _union, _route, _python, _deduplicate
+        _filter, _map, _flat_map, _aggregate, _join, _union, _route, _python, _deduplicate, _as_of
     )  # fmt: skip
     kind = draw(st.sampled_from(kinds))
     return kind(draw, name, source, known)
@@ -247,6 +247,28 @@ def _deduplicate(draw: st.DrawFn, name: str, source: Known, _known: list[Known])
         dead_letters=draw(limits),
     )
     return Known(box, source.columns)
+
+
+def _as_of(draw: st.DrawFn, name: str, source: Known, known: list[Known]) -> Known:
+    other = draw(st.sampled_from(known))
+    kinds = [(a, b) for a in source.columns for b in other.columns]
+    on = [(a, b) for a, b in kinds if source.columns[a] == other.columns[b]]
+    if not on:
+        return _filter(draw, name, source, known)
+    left, right = draw(st.sampled_from(on))
+    columns = {"mine": source.columns[left], "theirs": other.columns[right]}
+    box = boxes.as_of(
+        name,
+        source.stream,
+        other.stream,
+        on={left: right},
+        within=draw(lengths),
+        how=draw(st.sampled_from((None, "inner", "left"))),
+        select={"mine": f"left.{left}", "theirs": f"right.{right}"},
+        key=_key(draw, columns),
+        dead_letters=draw(limits),
+    )
+    return Known(box, columns)
 
 
 def _key(draw: st.DrawFn, columns: dict[str, str]) -> list[str] | None:

@@ -24,11 +24,15 @@ def test_layers_in_order(tmp_path: Path) -> None:
     )
     project = load_project(
         {"participant": "flag"},
-        {"XDG_CONFIG_HOME": str(user), "MEDUSA_PARTICIPANT": "env", "MEDUSA_SPARK_MASTER": "yarn"},
+        {
+            "XDG_CONFIG_HOME": str(user),
+            "MEDUSA_PARTICIPANT": "env",
+            "MEDUSA_SPARK_MASTER": "local[4]",
+        },
         tmp_path / "p",
     )
     found = project.settings
-    assert (found.participant, found.spark_master, found.node) == ("flag", "yarn", "file")
+    assert (found.participant, found.spark_master, found.node) == ("flag", "local[4]", "file")
     assert (found.spark_memory, found.registry_url) == ("2g", "http://127.0.0.1:8081")
     assert project.source("participant") == "flag"
     assert project.source("spark.master") == "environment"
@@ -48,10 +52,10 @@ def test_project_file_is_found_upward_and_paths_begin_there(tmp_path: Path) -> N
     assert project.settings.checkpoints == str(tmp_path / "state" / "checkpoints")
 
 
-def test_checkpoints_may_be_a_uri(tmp_path: Path) -> None:
-    """A URI that Spark understands is left as it is."""
-    project = load_project({"checkpoints": "s3a://bucket/x"}, {"HOME": str(tmp_path)}, tmp_path)
-    assert project.settings.checkpoints == "s3a://bucket/x"
+def test_checkpoints_are_no_uri(tmp_path: Path) -> None:
+    """They lie in a folder, which a file server may have."""
+    with pytest.raises(InputError, match="a folder of this machine, or one that it has mounted"):
+        load_project({}, {"MEDUSA_CHECKPOINTS": "s3a://bucket/x"}, tmp_path)
 
 
 def test_unknown_setting_names_the_file_and_what_exists(tmp_path: Path) -> None:

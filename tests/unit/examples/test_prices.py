@@ -43,7 +43,6 @@ def test_the_times_are_those_of_the_network() -> None:
         60_000,
         10_000,
         5_000,
-        1_000,
     )
 
 

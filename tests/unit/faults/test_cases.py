@@ -18,7 +18,7 @@ from tests.faults.traffic import closing, mixed
 from tests.unit.faults.support import START_MS
 
 EVERY = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-LATENESS_MS = {"tolls": 5_000, "prices": 3_000}
+LATENESS_MS = {"tolls": 5_000, "prices": 3_000, "sensors": 3_000}
 
 
 def fed(case: Case, count: int = 3_000) -> list[Fed]:

@@ -16,12 +16,14 @@ from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.made_sessions import sessions_of
 from tests.unit.boundaries.made_windows import ends_over
 
-PARTITIONS = tuple(InputPartition(StreamName("cars"), TopicName("sightings"), p) for p in (0, 1))
+CARS, OWNERS = StreamName("cars"), StreamName("owners")
+PARTITIONS = tuple(InputPartition(s, TopicName(f"topic-{s}"), 0) for s in (CARS, OWNERS))
 WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 ZERO: Positions = dict.fromkeys(PARTITIONS, Offset(0))
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=4))
 SLIDING = Windowed(SlidingWindow(size_ms=10, offset_ms=2, slide_ms=4))
 JOIN = Joined(span_ms=25)
+OWNED = Joined(span_ms=40, lets_go=True, passing=frozenset({CARS}))
 VISITS = Sessions(SessionWindow(gap_ms=8, longest_ms=50))
 
 ROWS = st.lists(st.integers(1, 300), max_size=4)
@@ -54,7 +56,7 @@ class Model:
         found = BatchRead(start, self.end, newest, eviction)
         self.log, self.needed = after_batch(self.shape, self.log, found)
 
-    def may_be_held(self, time: int) -> bool:
+    def may_be_held(self, time: int, of: StreamName) -> bool:
         """By the meaning of the boxes: its window or session is open, or a row may come to meet."""
         if self.watermark == 0:
             return not isinstance(self.shape, Stateless)
@@ -65,15 +67,16 @@ class Model:
             (own,) = (s for s in sessions_of(window, every) if time in s)
             return own[-1] + window.gap_ms > self.watermark
         if isinstance(self.shape, Joined):
-            return any(
-                newer > self.watermark for newer in range(time, time + self.shape.span_ms + 1)
-            )
+            reach = 0 if of in self.shape.passing else self.shape.span_ms
+            return time + reach > self.watermark
         return False
 
     def oldest_held(self, partition: InputPartition) -> int:
         """The offset of the first row that may be held; the end if there is none."""
         times = self.rows[partition]
-        held = [offset for offset, time in enumerate(times) if self.may_be_held(time)]
+        held = [
+            offset for offset, time in enumerate(times) if self.may_be_held(time, partition.input)
+        ]
         return held[0] if held else len(times)
 
 
@@ -82,7 +85,7 @@ def newest(progress: Mapping[InputPartition, list[int]]) -> dict[InputPartition,
     return {p: Millis(max(times)) for p, times in progress.items() if times}
 
 
-@given(st.sampled_from([TEN, SLIDING, JOIN, VISITS]), BATCHES)
+@given(st.sampled_from([TEN, SLIDING, JOIN, OWNED, VISITS]), BATCHES)
 @settings(max_examples=60)
 def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
     shape: Shape, batches: list[tuple[list[int], list[int], int]]
@@ -97,7 +100,7 @@ def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
             assert model.needed[partition] <= model.oldest_held(partition)
 
 
-@given(st.sampled_from([TEN, SLIDING, JOIN, VISITS]), BATCHES, st.integers(0, 40))
+@given(st.sampled_from([TEN, SLIDING, JOIN, OWNED, VISITS]), BATCHES, st.integers(0, 40))
 @settings(max_examples=60)
 def test_it_stays_right_after_a_restart_from_the_marker(
     shape: Shape, batches: list[tuple[list[int], list[int], int]], restart_after: int

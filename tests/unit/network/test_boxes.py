@@ -457,7 +457,7 @@ def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
             "  j: {join: {left: s, rigth: s, on: [car], within: 5m}, select: [left.car]}\n",
             [
                 "join of box j needs right",
-                "join of box j has no key rigth (there is: right, left, on, within, how)",
+                "join of box j has no key rigth (there is: right, left, on, how, within)",
             ],
         ),
     ],

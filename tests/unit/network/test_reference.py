@@ -1,7 +1,8 @@
 """The reference pages say what the code does."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,30 @@ from pipeline.network.reference import function_tables
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 
-ORDERS = """\
-network: shop
-streams:
-  orders: {topic: orders, schema: order.avsc, event_time: at}
-boxes:
-"""
+INSTANT = {"type": "long", "logicalType": "timestamp-millis"}
+ROWS: Mapping[str, Mapping[str, object]] = {
+    "sighting": {
+        "car": "string", "road": "string", "location": "string",
+        "segment": "int", "speed": "double", "length": "double", "seen_at": INSTANT,
+    },
+    "reading": {
+        "device": "string", "sensor": "string", "number": "long", "value": "double", "at": INSTANT
+    },
+    "calibration": {"device": "string", "gain": "double", "offset": "double", "since": INSTANT},
+}  # fmt: skip
+"""The columns that examples read."""
+OF_SIGHTINGS = ("sightings", "cars", "trucks", "stopped", "departures", "arrivals")
+STREAMS = (
+    "network: shop\nstreams:\n"
+    "  orders: {topic: orders, schema: order.avsc, event_time: at}\n"
+    "  readings: {topic: readings, schema: reading.avsc, event_time: at}\n"
+    "  calibrations: {topic: calibrations, schema: calibration.avsc, event_time: since}\n"
+    + "".join(
+        f"  {name}: {{topic: {name}, schema: sighting.avsc, event_time: seen_at}}\n"
+        for name in OF_SIGHTINGS
+    )
+    + "boxes:\n"
+)
 ORDER = (Path(__file__).parents[2] / "plans" / "order.avsc").read_text()
 
 
@@ -60,13 +79,30 @@ def test_the_example_loads(text: str, load_text: Callable[[str], Network]) -> No
     assert load_text(text).boxes
 
 
-@pytest.mark.parametrize("kind", ["flat_map", "route"])
-def test_the_example_of_a_kind_loads(kind: str, load_text: Callable[..., Network]) -> None:
-    """What stands below the heading of a kind works in a network with the stream that it reads."""
-    page = (DOCS / "network.md").read_text().split(f"### `{kind}`\n")[1]
-    (example,) = re.findall(r"```yaml\n(.*?)```", page.split("\n### ")[0], re.DOTALL)
-    lines = "".join(f"  {line}\n" for line in example.splitlines())
-    assert load_text(ORDERS + lines, {"order.avsc": ORDER}).boxes[0].kind == kind
+def schema(name: str) -> str:
+    """The schema of a kind of rows."""
+    fields = [{"name": column, "type": of} for column, of in ROWS[name].items()]
+    return json.dumps({"type": "record", "name": name, "fields": fields})
+
+
+def examples() -> list[str]:
+    """What stands below the headings of kinds of boxes."""
+    sections = (DOCS / "network.md").read_text().split("\n### ")[1:]
+    of_kinds = (section for section in sections if section.split("`")[1] in KINDS)
+    return [
+        block
+        for section in of_kinds
+        for block in re.findall(r"```yaml\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
+    ]
+
+
+@pytest.mark.parametrize("text", examples(), ids=lambda text: text.split(":")[0])
+def test_the_example_of_a_kind_loads(text: str, load_text: Callable[..., Network]) -> None:
+    """What stands below its heading works in a network with the streams that it reads."""
+    lines = "".join(f"  {line}\n" for line in text.splitlines())
+    files = {"order.avsc": ORDER, **{f"{name}.avsc": schema(name) for name in ROWS}}
+    boxes = load_text(STREAMS + lines, files).boxes
+    assert boxes[0].name == text.split(":", maxsplit=1)[0]
 
 
 def test_there_is_an_example() -> None:

@@ -12,14 +12,16 @@ from typing import Any
 
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
-from pipeline.network.boxes.join import How, Join
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.route import BRANCH, Branch, Route
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.sides import How, Pair
 from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import Window
@@ -203,11 +205,26 @@ def _join(box: Join, streams: Streams) -> Iterator[Row]:
         yield Row(max(row.at for row in pair if row is not None), new)
 
 
+def _as_of(box: AsOf, streams: Streams) -> Iterator[Row]:
+    """What a row says stands for its position, which a plan may change."""
+    versions = sorted(streams[box.right], key=_in_order)
+    for row in streams[box.left]:
+        fitting = (v for v in versions if _are_equal(box.on, row, v))
+        before = [v for v in fitting if 0 <= row.at - v.at <= box.within_ms]
+        if before or box.how is How.LEFT:
+            right = before[-1] if before else None
+            sides = {"left": row.values, "right": _values(right)}
+            yield Row(row.at, {c.name: value_of(c.expression, **sides) for c in box.select})
+
+
 def _are_pair(box: Join, one: Row, other: Row) -> bool:
-    columns = [(one.values[ours], other.values[theirs]) for ours, theirs in box.on]
-    if any(ours is None or ours != theirs for ours, theirs in columns):
-        return False
-    return box.bound.lower_ms <= one.at - other.at <= box.bound.upper_ms
+    near = box.bound.lower_ms <= one.at - other.at <= box.bound.upper_ms
+    return near and _are_equal(box.on, one, other)
+
+
+def _are_equal(on: Iterable[Pair], one: Row, other: Row) -> bool:
+    columns = [(one.values[ours], other.values[theirs]) for ours, theirs in on]
+    return all(ours is not None and ours == theirs for ours, theirs in columns)
 
 
 def _values(row: Row | None) -> Mapping[str, Value]:
@@ -231,6 +248,7 @@ def _in_order(row: Row) -> tuple[int, str, str]:
 
 _KINDS: Mapping[str, Callable[[Any, Streams], Iterator[Row]]] = {
     "aggregate": _aggregate,
+    "as_of": _as_of,
     "branch": _branch,
     "deduplicate": _deduplicate,
     "filter": _filter,

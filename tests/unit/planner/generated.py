@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from pipeline.network.boxes.join import How, Join
+from pipeline.network.boxes.as_of import AsOf
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.route import Route
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.sides import How, Pair
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
 from pipeline.network.model import Box, ExternalStream, Network
 from pipeline.network.types import ArrayType, Scalar
@@ -22,6 +24,7 @@ from tests.unit.planner.networks import (
     external,
     filtered,
     flat_mapped,
+    held,
     joined,
     mapped,
     network,
@@ -37,7 +40,7 @@ FUNCTIONS = ("sum", "count", "max", "first", "last", "stddev_pop")
 WINDOWS_OR_SESSIONS = WINDOWS | st.just(SessionWindow(3, WINDOW))
 KINDS = (
     "filter", "filter", "map", "aggregate", "join", "twins", "union", "python", "flat_map", "route",
-    "deduplicate", "top",
+    "deduplicate", "top", "as_of",
 )  # fmt: skip
 ARRAY = ArrayType(Scalar.LONG, element_nullable=True)
 SOURCE = external("s0", column("a"), column("b"), column("xs", ARRAY))
@@ -91,6 +94,8 @@ def _boxes(draw: st.DrawFn, kind: str, name: str, streams: tuple[Stream, ...]) -
     source = draw(recent)
     if kind == "union":
         return _union(draw, name, source, streams)
+    if kind == "as_of":
+        return [_as_of(draw, name, source, draw(recent))]
     if kind == "join":
         return [_join(draw, name, source, draw(recent))]
     return OF_ONE_STREAM[kind](draw, name, source)
@@ -197,14 +202,23 @@ def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
     return [left, right, replace(join, how=draw(HOWS))]
 
 
-def _join(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> Join:
-    on = ((_column(draw, left), _column(draw, right)),)
+def _as_of(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> AsOf:
+    box = held(name, left, right, *_sides(draw, left, right), draw(st.sampled_from((0, 4, 30))))
+    return replace(box, how=draw(st.sampled_from((How.INNER, How.LEFT))))
+
+
+def _sides(draw: st.DrawFn, left: Stream, right: Stream) -> tuple[tuple[Pair, ...], dict[str, str]]:
+    """What is compared, and what is selected."""
     select = {
         f"j{i}": f"`{side}`.`{_column(draw, stream)}`"
         for i, (side, stream) in enumerate((("left", left), ("right", right)))
     }
+    return ((_column(draw, left), _column(draw, right)),), select
+
+
+def _join(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> Join:
     bound = draw(st.sampled_from(((0, 0), (-5, 15))))
-    return replace(joined(name, left, right, on, select, bound), how=draw(HOWS))
+    return replace(joined(name, left, right, *_sides(draw, left, right), bound), how=draw(HOWS))
 
 
 OF_ONE_STREAM: Mapping[str, Callable[[st.DrawFn, str, Stream], list[Box]]] = {

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
@@ -238,6 +239,27 @@ def joined(
         StreamName(right.name),
         on,
         TimeBound(*bound),
+        tuple(Computed(new, expression(sql)) for new, sql in select.items()),
+        tuple(map(column, select)),
+        None,
+    )
+
+
+def held(
+    name: str,
+    left: ExternalStream | Box,
+    right: ExternalStream | Box,
+    on: tuple[tuple[str, str], ...],
+    select: dict[str, str],
+    within_ms: int,
+) -> AsOf:
+    """Rows of the one stream, each with the latest of the other."""
+    return AsOf(
+        BoxName(name),
+        StreamName(left.name),
+        StreamName(right.name),
+        on,
+        within_ms,
         tuple(Computed(new, expression(sql)) for new, sql in select.items()),
         tuple(map(column, select)),
         None,

@@ -3,13 +3,25 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from pipeline.projects.prices import producer
-from pipeline.projects.prices.producer import SYMBOLS, TICK_MS, Market, Quote, Trade, parse
+from pipeline.projects.prices.producer import (
+    DAY_MS,
+    REAL,
+    SYMBOLS,
+    TICK_MS,
+    Listing,
+    Market,
+    Quote,
+    Trade,
+    parse,
+    real_prices,
+)
 
 START_MS = 1_700_000_000_000
 LATENESS_MS = 3_000
@@ -40,6 +52,36 @@ def test_every_symbol_is_quoted_and_traded() -> None:
     traded = Counter(trade.symbol for _, trade in trades() if trade.status == "new")
     assert quoted == set(traded) == set(SYMBOLS)
     assert min(traded.values()) > 200
+
+
+def test_one_symbol_has_real_prices() -> None:
+    """Ten years of them, a day each second; a quote lies around that of its moment."""
+    prices = real_prices()
+    assert len(prices) == 2_515
+    assert (min(prices), max(prices)) == (26.19, 113.39)
+    market = Market(1, START_MS, prices)
+    quotes = [
+        report
+        for at_ms in range(START_MS + TICK_MS, START_MS + 20_000, TICK_MS)
+        for report in market.reports(at_ms)
+        if isinstance(report, Quote) and report.symbol == REAL
+    ]
+    assert len(quotes) > 10
+    for quote in quotes:
+        day, into_ms = divmod(quote.quoted_at - START_MS, DAY_MS)
+        near = prices[day], prices[day + 1]
+        assert into_ms or prices[day] == pytest.approx((quote.bid + quote.ask) / 2, abs=0.01)
+        assert min(near) - 0.01 <= (quote.bid + quote.ask) / 2 <= max(near) + 0.01
+
+
+def test_real_prices_begin_again() -> None:
+    """A market may go on for longer than the series."""
+    listing = Listing(REAL, 1.0, prices=(10.0, 20.0))
+    found = []
+    for passed_ms in (0, 500, 1_000, 1_500, 2_000):
+        listing.move(Random(1), passed_ms)
+        found.append(listing.middle)
+    assert found == [10.0, 15.0, 20.0, 15.0, 10.0]
 
 
 def test_a_report_about_a_trade_follows_it_and_repeats_it() -> None:

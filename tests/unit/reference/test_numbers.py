@@ -3,7 +3,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reference.numbers import average, decimal_of
+from pipeline.reference.numbers import average, decimal_of, deviation, percentile
 
 
 def test_the_eleventh_digit_is_rounded_half_up() -> None:
@@ -17,3 +17,16 @@ def test_the_eleventh_digit_is_rounded_half_up() -> None:
 def test_an_average_does_not_depend_on_the_order(numbers: list[float]) -> None:
     """Floating point alone would."""
     assert average(numbers) == 33.93 / 6
+
+
+def test_a_deviation_is_that_of_a_sample() -> None:
+    """Rounded half up to so many digits; one number alone has none."""
+    assert deviation([1.0, 2.0, 3.0, 4.0], 3) == 1.291
+    assert deviation([0.1, 0.1, 0.1], 6) == 0.0
+    assert deviation([5.0], 6) is None
+
+
+def test_a_percentile_lies_between_two_numbers_in_proportion() -> None:
+    """At both ends it is the least and the greatest; the order does not matter."""
+    assert [percentile([4.0, 1.0, 2.0], share) for share in (0, 0.5, 0.75, 1)] == [1, 2, 3, 4]
+    assert percentile([7.0], 0.95) == 7.0

@@ -14,7 +14,6 @@ from pipeline.reference.prices import (
     averages,
     bars,
     crossings,
-    pairs,
     parse_quote,
     parse_trade,
     quoted,
@@ -113,7 +112,7 @@ def held(*times: int) -> list[int]:
     """The quotes of these times that a trade at 10,000 is told with, if they may be 5 s old."""
     quotes = [Quote("ALDER", 9.0, 10.0, at_ms) for at_ms in times]
     trade = replace(TRADE, traded_at=10_000)
-    return [one.quoted_at for one in quoted(pairs([trade], quotes, 5_000), SECOND)]
+    return [one.quoted_at for one in quoted([trade], quotes, 5_000)]
 
 
 def test_a_trade_is_told_with_the_quote_that_held() -> None:
@@ -121,14 +120,14 @@ def test_a_trade_is_told_with_the_quote_that_held() -> None:
     assert held(6_000, 8_000, 10_000, 10_001) == [10_000]
     assert held(5_000) == [5_000]
     assert held(4_999, 10_001) == []
-    assert pairs([TRADE], [Quote("BIRCH", 9.0, 10.0, 1_500)], 5_000) == []
+    assert quoted([TRADE], [Quote("BIRCH", 9.0, 10.0, 1_500)], 5_000) == []
 
 
 def test_only_new_trades_are_told_with_quotes() -> None:
-    """When the window of their second has ended."""
-    quotes = [Quote("ALDER", 9.0, 10.0, 1_400)]
-    found = quoted(pairs([TRADE, replace(TRADE, status="cancelled")], quotes, 5_000), SECOND)
-    assert found == [Quoted("ALDER", "T1", 1_000, 2_000, 100.0, 10, 1_500, 9.0, 10.0, 1_400)]
+    """And of the quotes of one millisecond the last that was taken in counts."""
+    quotes = [Quote("ALDER", 8.0, 10.0, 1_400), Quote("ALDER", 9.0, 10.0, 1_400)]
+    found = quoted([TRADE, replace(TRADE, status="cancelled")], quotes, 5_000)
+    assert found == [Quoted("ALDER", "T1", 100.0, 10, 1_500, 9.0, 10.0, 1_400)]
 
 
 def test_records_are_read_by_their_fields() -> None:

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 from pipeline.errors import RefusedError
-from pipeline.ids import Millis
+from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import TumblingWindow, Window
-from pipeline.replay.period import Asked, Period, period, reach_ms
+from pipeline.replay.period import Asked, Period, period
 from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
@@ -125,5 +125,11 @@ def test_a_late_record_changes_published_sessions_inside_the_period_or_outside_a
 
 
 def test_how_far_results_reach_back() -> None:
-    """A window its size, a session its longest and a gap, a pair its span, all others nothing."""
-    assert [reach_ms(shape) for shape in (Stateless(), TEN, VISITS, JOIN)] == [0, 10, 12, 4]
+    """A window its size, a session its longest and a gap, a pair its span, all others nothing.
+
+    Nor does an as-of join into its rows, beside what a table said.
+    """
+    rows, table = StreamName("rows"), StreamName("table")
+    known = Joined(9, lets_go=True, passing=frozenset({rows}))
+    assert [reach_ms(one, rows) for one in (Stateless(), TEN, VISITS, JOIN)] == [0, 10, 12, 4]
+    assert (reach_ms(known, rows), reach_ms(known, table)) == (0, 9)

@@ -6,16 +6,16 @@ from pipeline.lanes.positions import InputPartition
 from pipeline.replay.ranges import Kept, Range, may_lack, ranges
 
 
-def kept(start: int, end: int, since: int, oldest: int | None = None) -> Kept:
+def kept(start: int, end: int, since: int, oldest: int | None = None, reach: int = 0) -> Kept:
     """What partition 2 of a topic holds."""
     at = InputPartition(StreamName("sightings"), TopicName("car-sightings"), 2)
     time = None if oldest is None else Millis(oldest)
-    return Kept(at, Offset(start), Offset(end), Offset(since), time)
+    return Kept(at, Offset(start), Offset(end), Offset(since), time, reach)
 
 
 def test_a_partition_is_read_from_the_first_record_that_counts_to_its_end() -> None:
     """What came late lies anywhere behind it."""
-    (found,) = ranges([kept(0, 10, 4)], 0, incomplete=False)
+    (found,) = ranges([kept(0, 10, 4)], incomplete=False)
     assert (found.start, found.end, found.offsets, found.gone) == (4, 10, 6, False)
     assert found.holds(TopicName("car-sightings"), 2, Offset(4))
     assert not found.holds(TopicName("car-sightings"), 2, Offset(10))
@@ -35,7 +35,7 @@ def test_records_may_be_gone_only_if_no_older_one_is_left(one: Kept, *, lacks: b
 def test_what_may_be_gone_is_refused_with_the_place_and_the_choices() -> None:
     """The first time that is whole follows from the oldest record and how far results reach."""
     with pytest.raises(RefusedError) as refused:
-        ranges([kept(5, 9, 5, oldest=60_000)], 9_999, incomplete=False)
+        ranges([kept(5, 9, 5, oldest=60_000, reach=9_999)], incomplete=False)
     error = refused.value
     assert error.place == "topic car-sightings, partition 2"
     assert "begins at offset 5, whose record has the time 1970-01-01T00:01:00Z" in error.message
@@ -46,21 +46,21 @@ def test_what_may_be_gone_is_refused_with_the_place_and_the_choices() -> None:
 def test_an_emptied_partition_says_that_it_holds_nothing() -> None:
     """There is no time from which on it would be whole."""
     with pytest.raises(RefusedError) as refused:
-        ranges([kept(5, 5, 5), kept(0, 3, 0)], 0, incomplete=False)
+        ranges([kept(5, 5, 5), kept(0, 3, 0)], incomplete=False)
     assert "holds no record" in refused.value.message
     assert "begin after" not in refused.value.hint
 
 
 def test_on_request_what_is_left_is_read_and_marked() -> None:
     """The other partitions are whole all the same."""
-    found = ranges([kept(5, 9, 5, oldest=1), kept(0, 3, 1)], 0, incomplete=True)
+    found = ranges([kept(5, 9, 5, oldest=1), kept(0, 3, 1)], incomplete=True)
     assert [(one.start, one.gone) for one in found] == [(5, True), (1, False)]
 
 
 def test_nothing_to_read_is_refused() -> None:
     """There can be no result."""
     with pytest.raises(RefusedError, match="hold no records"):
-        ranges([kept(0, 9, 9)], 0, incomplete=False)
+        ranges([kept(0, 9, 9)], incomplete=False)
 
 
 def test_an_empty_range_has_no_offsets() -> None:

@@ -9,6 +9,7 @@ from pipeline.ids import SchemaId
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
 from pipeline.network.types import DecimalType, Scalar
 from pipeline.planner.plan import Fragment
@@ -19,6 +20,7 @@ from pipeline.spark.boxes.percentiles import approximate
 from pipeline.spark.lower import lower, with_decoded_mark
 from pipeline.spark.lowered import (
     DECODED_MARK,
+    AsOfCore,
     DeduplicateCore,
     JoinCore,
     Keep,
@@ -36,6 +38,7 @@ from tests.unit.planner.networks import (
     expression,
     external,
     filtered,
+    held,
     joined,
     network,
     united,
@@ -148,6 +151,17 @@ def test_a_deduplication_reads_each_of_its_paths_twice() -> None:
     assert lowered.keeps_key
     assert [path.name for path in lowered.paths] == ["only.1", "only.2"]
     assert lowered.leaves == ("cars",) * 4
+
+
+def test_an_as_of_join_is_lowered_to_what_it_compares() -> None:
+    """What a result is made of is computed behind it."""
+    box = held("known", CARS, CARS, (("car", "car"),), {"car": "`left`.`car`"}, 7)
+    planned = _planned(replace(box, how=How.LEFT))
+    lowered = lower(planned, surroundings(planned))
+    assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT)
+    assert not lowered.keeps_key
+    assert [path.port for path in lowered.paths] == ["left", "right"]
+    assert [type(step) for step in lowered.after] == [Project]
 
 
 def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.network.boxes.join import How, Join
+from pipeline.network.boxes.join import Join
+from pipeline.network.boxes.sides import How
 from tests.unit.network.described import BoxOf, WrongWith, shown
 
 

@@ -5,8 +5,9 @@ import pytest
 
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.boxes.join import How, Join
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.sides import How
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Box, Network
 from pipeline.planner.draft import Draft

@@ -1,0 +1,125 @@
+"""as_of: each row of a stream with what a table said of its keys at its own event time.
+
+A table is a stream whose rows are versions: what holds for a key from the event time of a row on,
+until that of the next one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.ids import BoxName, StreamName
+from pipeline.network import sql_text
+from pipeline.network.boxes.common import (
+    Defaults,
+    Entry,
+    Headed,
+    StreamFacts,
+    columns_of,
+    key_or,
+    window_size,
+)
+from pipeline.network.boxes.sides import How, Pair, Sides, read_sides, repeating
+from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.model import ColumnRef, Computed
+from pipeline.network.types import Columns
+
+HOWS = (How.INNER, How.LEFT)
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """`{as_of: {left: STREAM, right: TABLE, on: [COLUMN, …], within: DURATION, how: HOW}, …}`.
+
+    Each left row meets one right row at most: of those with equal `on` columns whose event time is
+    not after its own and at most `within_ms` before, the latest one; of equal times the one that
+    stands last. A null key matches nothing. `select` is that of a join. The event time of a result
+    is that of its left row; the key is what equals the `on` columns, as far as it is selected,
+    unless declared.
+    """
+
+    name: BoxName
+    left: StreamName
+    right: StreamName
+    on: tuple[Pair, ...]
+    within_ms: int
+    select: tuple[Computed, ...]
+    columns: Columns
+    event_time_column: str | None
+    key: tuple[str, ...] = ()
+    how: How = How.INNER
+
+    kind = "as_of"
+    stateful = True
+
+    @property
+    def inputs(self) -> tuple[StreamName, ...]:
+        """Left, then right."""
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class AsOfDraft(Headed):
+    """A box as written."""
+
+    sides: Sides
+    within_ms: int
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """Left, then right."""
+        return self.sides.inputs
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The columns."""
+        return self.sides.select or ()
+
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> AsOf | None:
+        """Check `on` and `select`, and work out columns, event time and key."""
+        left, right = inputs
+        on = self.sides.pairs(left, right, report)
+        selected = self.sides.selected(left, right, on, report)
+        if on is None or selected is None or self.sides.broken:
+            return None
+        columns = columns_of(selected.select)
+        key = key_or(self.header, columns, report, selected.key)
+        if key is None:
+            return None
+        return AsOf(
+            name=self.name,
+            left=left.name,
+            right=right.name,
+            on=on,
+            within_ms=self.within_ms,
+            select=selected.select,
+            columns=columns,
+            event_time_column=_event_time(selected.select, left.event_time_column),
+            key=key,
+            how=self.sides.how,
+        )
+
+
+def _event_time(select: Sequence[Computed], left: str | None) -> str | None:
+    """The output column that is the left row's event time."""
+    return left and repeating(select, {sql_text.column(ColumnRef(left, "left"))})
+
+
+def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
+    """Take the box out of its YAML."""
+    found = read_sides(name, fields, AsOf.kind, HOWS)
+    if found is None:
+        return None
+    inner, sides = found
+    within = inner.text("within")
+    if within is None and not inner.has("within"):
+        inner.problem(
+            f"{inner.what} needs within: how old what the table says may be",
+            inner.line,
+            hint="write within: 30d; a key of which nothing was said for so long is forgotten",
+        )
+    within_ms = window_size(inner, within, defaults, low=0)
+    inner.finish()
+    if sides is None:
+        return None
+    broken = sides.broken or within_ms is None
+    return AsOfDraft(sides.header, replace(sides, broken=broken), within_ms or 0)

@@ -1,0 +1,11 @@
+"""as_of, lowered: what a table said at the time of each row, then the selected columns."""
+
+from pipeline.network.boxes.as_of import AsOf
+from pipeline.spark.boxes.selected import selected
+from pipeline.spark.boxes.stateful import LoweredBox
+from pipeline.spark.lowered import AsOfCore
+
+
+def lower(box: AsOf) -> LoweredBox:
+    """Nothing before, one core, one projection after."""
+    return LoweredBox((), AsOfCore(box.on, box.within_ms, box.how), (selected(box.select),))

@@ -1,0 +1,163 @@
+"""As-of joins as DataFrame calls: both sides together, grouped by key, with state of our own.
+
+Spark has no such join of streams. What decides is `held.py`; it runs in Spark's Python processes,
+once for each key that has something new or something that is due. It is handed whole rows as bytes,
+so that no value goes through pandas, which would change some.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, cast
+
+import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql.avro.functions import from_avro, to_avro
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.types import BinaryType, DataType, DoubleType, FloatType, StringType
+
+from pipeline.ids import Millis
+from pipeline.network.boxes.sides import How
+from pipeline.spark import hidden
+from pipeline.spark.emitting.joined import above
+from pipeline.spark.held import NOTHING, Settled, Version, Waiting, decoded, encoded, settle
+from pipeline.spark.lowered import AsOfCore
+from pipeline.spark.sql import quoted
+
+_KEY, _AT, _PLACE, _ROW = "__of", "__at_ms", "__place", "__row"
+_STATE = "held string"
+_RESULT = "at_ms bigint, left binary, right binary"
+_SEPARATOR = "\x00"
+"""Less than all that stands in the name of a topic: places have the order of positions."""
+_LATEST = "2262-01-01"
+"""Just before the last time that pandas knows; records of later times than 2200 are refused."""
+_KEYLESS = 64
+
+
+def held(
+    left: DataFrame, right: DataFrame, core: AsOfCore, settled_ms: Millis | None, *, ids: bool
+) -> DataFrame:
+    """Rows with what held for them: columns `left` and `right`, time, reason, and the id.
+
+    `settled_ms`: no row comes out at or below this time.
+    """
+    ours, theirs = ([pair[side] for pair in core.on] for side in (0, 1))
+    versions = _side(right.where(_known(theirs)), theirs, _place())
+    rows = left if core.how is How.LEFT else left.where(_known(ours))
+    both = _side(rows, ours, F.lit(None).cast("string")).unionByName(versions)
+    settled = _settled(both, core.within_ms)
+    if core.how is How.INNER:
+        settled = settled.where(F.col("right").isNotNull())
+    found = settled.select(
+        from_avro("left", _avro(left)).alias("left"),
+        from_avro("right", _avro(right)).alias("right"),
+        F.timestamp_millis("at_ms").alias(hidden.EVENT_TIME),
+        F.lit(None).cast("string").alias(hidden.REASON),
+    )
+    found = found.withColumn(hidden.ID, F.col(f"left.{hidden.ID}")) if ids else found
+    return found.where(above(settled_ms))
+
+
+def _known(names: Iterable[str]) -> Column:
+    """Whether a row has a key that can be equal to another one."""
+    return F.expr(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in names))
+
+
+def _side(rows: DataFrame, on: Sequence[str], place: Column) -> DataFrame:
+    """The rows of a side in the columns that both have; only those of the right have a place."""
+    texts = [_text(name, rows.schema[name].dataType) for name in on]
+    row = to_avro(F.struct("*"), _avro(rows))
+    time = F.least(hidden.EVENT_TIME, F.lit(_LATEST).cast("timestamp"))
+    return rows.select(
+        F.when(_known(on), F.to_json(F.array(*texts))).otherwise(_nothing(row)).alias(_KEY),
+        F.unix_millis(hidden.EVENT_TIME).alias(_AT),
+        place.alias(_PLACE),
+        row.alias(_ROW),
+        time.alias(hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}),
+    )
+
+
+def _nothing(row: Column) -> Column:
+    """A key for rows that meet nothing: a few, so that not all of them are in one state."""
+    return F.pmod(F.xxhash64(row), F.lit(_KEYLESS)).cast("string")
+
+
+def _text(name: str, of: DataType) -> Column:
+    """A text for each value of a column, the same where SQL says that two are equal."""
+    column = F.col(quoted(name))
+    match of:
+        case FloatType() | DoubleType():
+            return F.when(column == 0, "0").otherwise(column.cast("string"))
+        case BinaryType() | StringType():  # bytes that are no characters would become all one
+            return F.hex(column)
+        case _:
+            return column.cast("string")
+
+
+def _place() -> Column:
+    topic, partition, offset, path = (
+        F.col(hidden.POSITION)[field] for field in hidden.POSITION_FIELDS
+    )
+    digits = (F.lpad(number.cast("string"), 20, "0") for number in (partition, offset))
+    return F.concat_ws(_SEPARATOR, topic, *digits, path)
+
+
+def _avro(rows: DataFrame) -> str:
+    """The schema in which rows are kept as bytes."""
+    jvm = cast("Any", rows.sparkSession.sparkContext._jvm)  # noqa: SLF001 - PySpark keeps it
+    schema = rows._jdf.schema()  # noqa: SLF001 - PySpark keeps it
+    converted = jvm.org.apache.spark.sql.avro.SchemaConverters.toAvroType(schema, False, "row", "")
+    return str(converted.toString())
+
+
+def _settled(both: DataFrame, within_ms: int) -> DataFrame:
+    """Rows of `_RESULT`: of a batch all of them, of a stream those that event time has passed."""
+    keys = both.groupBy(_KEY)
+    if not both.isStreaming:
+
+        def at_once(frame: pd.DataFrame) -> pd.DataFrame:  # PySpark wants a plain function here
+            return _results(settle(NOTHING, *_taken([frame]), None, within_ms))
+
+        return keys.applyInPandas(at_once, _RESULT)
+    return keys.applyInPandasWithState(
+        partial(_step, within_ms=within_ms),
+        _RESULT,
+        _STATE,
+        "append",
+        GroupStateTimeout.EventTimeTimeout,
+    )
+
+
+def _step(
+    _key: Any, frames: Iterator[pd.DataFrame], state: GroupState, *, within_ms: int
+) -> Iterator[pd.DataFrame]:
+    """What is new of a key, or due: the results, and the state that is kept."""
+    before = decoded(state.get[0]) if state.exists else NOTHING
+    waiting, versions = _taken(() if state.hasTimedOut else frames)
+    watermark_ms = Millis(state.getCurrentWatermarkMs())
+    settled = settle(before, waiting, versions, watermark_ms, within_ms)
+    if settled.again_ms is None:
+        state.remove()
+    else:
+        state.update((encoded(settled.held),))
+        state.setTimeoutTimestamp(settled.again_ms)
+    if settled.results:
+        yield _results(settled)
+
+
+def _taken(frames: Iterable[pd.DataFrame]) -> tuple[list[Waiting], list[Version]]:
+    """The new rows of a key, and its new versions."""
+    waiting, versions = list[Waiting](), list[Version]()
+    for frame in frames:
+        columns = (frame[name] for name in (_AT, _PLACE, _ROW))
+        for at_ms, place, row in zip(*columns, strict=True):
+            if place is None:
+                waiting.append(Waiting(int(at_ms), row))
+            else:
+                versions.append(Version(int(at_ms), place, row))
+    return waiting, versions
+
+
+def _results(settled: Settled) -> pd.DataFrame:
+    at_ms, left, right = zip(*settled.results, strict=True) if settled.results else ((), (), ())
+    return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right})

@@ -1,0 +1,144 @@
+"""What a table says of one key, as event time passes: pure, called by Spark for each key.
+
+Rows wait until event time has passed them, since up to then a version may come that holds at their
+time. Of the versions, those are kept that may still hold for a row to come: the latest one that
+event time has passed, and all behind it. The order of arrival changes nothing.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from bisect import bisect_right
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import NamedTuple
+
+from pipeline.ids import Millis
+
+
+class Waiting(NamedTuple):
+    """A row that waits: its event time in milliseconds, and the encoded row."""
+
+    at_ms: int
+    row: bytes
+
+
+class Version(NamedTuple):
+    """What holds from an event time on; of equal times the last by `place` does."""
+
+    at_ms: int
+    place: str
+    row: bytes
+
+
+class Held(NamedTuple):
+    """What is kept for one key, both in order."""
+
+    waiting: tuple[Waiting, ...] = ()
+    versions: tuple[Version, ...] = ()
+
+
+NOTHING = Held()
+
+
+class Result(NamedTuple):
+    """A row and the version that held at its time; None: there was none."""
+
+    at_ms: int
+    left: bytes
+    right: bytes | None
+
+
+class Settled(NamedTuple):
+    """What became of a key.
+
+    Args:
+        results: of the rows that event time has passed, in the order of their times.
+        held: what is kept on.
+        again_ms: the key has something to settle once event time lies beyond this; None: only
+            when a row comes.
+    """
+
+    results: tuple[Result, ...]
+    held: Held
+    again_ms: int | None
+
+
+def settle(
+    held: Held,
+    waiting: Iterable[Waiting],
+    versions: Iterable[Version],
+    watermark_ms: Millis | None,
+    within_ms: int,
+) -> Settled:
+    """Take new rows and versions of a key in, and let go the rows that event time has passed.
+
+    Args:
+        held: what was kept.
+        waiting: new rows.
+        versions: new versions.
+        watermark_ms: nothing more comes at or below it; None: everything has come.
+        within_ms: how old a version may be to hold.
+    """
+    rows = sorted((*held.waiting, *waiting), key=itemgetter(0))
+    known = sorted((*held.versions, *versions), key=itemgetter(0, 1))
+    times = [version.at_ms for version in known]
+    passed = len(rows)
+    if watermark_ms is not None:
+        passed = bisect_right(rows, watermark_ms, key=itemgetter(0))
+    results = tuple(
+        Result(row.at_ms, row.row, _holding(known, times, row.at_ms, within_ms))
+        for row in rows[:passed]
+    )
+    if watermark_ms is None:
+        return Settled(results, NOTHING, None)
+    left = Held(tuple(rows[passed:]), _kept(known, times, watermark_ms, within_ms))
+    return Settled(results, left, _again_ms(left, within_ms))
+
+
+def _holding(known: list[Version], times: list[int], at_ms: int, within_ms: int) -> bytes | None:
+    """The version that holds at a time."""
+    before = bisect_right(times, at_ms)
+    if not before or at_ms - times[before - 1] > within_ms:
+        return None
+    return known[before - 1].row
+
+
+def _kept(
+    known: list[Version], times: list[int], watermark_ms: int, within_ms: int
+) -> tuple[Version, ...]:
+    """Those that may hold above the watermark."""
+    first = max(0, bisect_right(times, watermark_ms) - 1)
+    if known and times[first] <= watermark_ms - within_ms:
+        first += 1
+    return tuple(known[first:])
+
+
+def _again_ms(held: Held, within_ms: int) -> int | None:
+    """When the first row is passed, or a version can be forgotten; each beyond the watermark.
+
+    Never 0, which Spark takes for no time: a lane is never told that just the first millisecond
+    has passed.
+    """
+    moments = [max(1, row.at_ms - 1) for row in held.waiting[:1]]
+    match held.versions:
+        case (only,):
+            moments.append(only.at_ms + within_ms)
+        case (*_, last):
+            moments.append(last.at_ms)
+    return min(moments, default=None)
+
+
+def encoded(held: Held) -> str:
+    """What is kept, as one text: Spark's state holds no lists of such rows for Python."""
+    waiting = [(at_ms, b64encode(row).decode()) for at_ms, row in held.waiting]
+    versions = [(at_ms, place, b64encode(row).decode()) for at_ms, place, row in held.versions]
+    return json.dumps((waiting, versions), separators=(",", ":"))
+
+
+def decoded(text: str) -> Held:
+    """What `encoded` made a text of."""
+    waiting, versions = json.loads(text)
+    return Held(
+        tuple(Waiting(at_ms, b64decode(row)) for at_ms, row in waiting),
+        tuple(Version(at_ms, place, b64decode(row)) for at_ms, place, row in versions),
+    )
