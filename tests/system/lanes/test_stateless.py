@@ -261,6 +261,11 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
             for letter in medusa.records(f"functions.{box}.dlq")
         }
         assert said == {**refused, **others}
-        status = medusa.status("functions", box)
-        assert status is not None
-        assert (status.restarts, status.dead_letters) == (0, len(said))
+        medusa.wait_for(
+            lambda box=box, letters=len(said): (
+                (s := medusa.status("functions", box)) is not None
+                and (s.restarts, s.dead_letters) == (0, letters)
+            ),
+            f"{box} to report its letters, and no restart",
+            within_s=WITHIN_S,
+        )
