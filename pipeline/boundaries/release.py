@@ -29,9 +29,12 @@ WAITING_STEP_MAX_MS = 60_000
 """The first step of a join that lets waiting rows go is its span, but at most so long: what a table
 says may hold for years, while the rows that wait came in a second."""
 STEP_MAX_MS = 3_650 * 24 * 3_600_000
-"""Doubling ends at ten years: more is no limit any more."""
-STEP_ROWS = 10_000
-"""Rows a step should emit: a few percent of a full batch, so a step never delays the input much."""
+"""Growing ends at ten years: more is no limit any more."""
+STEP_ROWS = 40_000
+"""Rows a step should emit: a tenth of a full batch, so a step never delays the input much. With
+fewer a lane that catches up would walk through its state more often than it lets anything go."""
+STEP_GROWTH_MAX = 16
+"""A step that emitted nothing says little about a much larger one."""
 STATELESS_PACE_MS = 100
 """A stateless lane only passes event time on. At ten a second the extra batches stay a small part
 of what it runs under load, and a window downstream closes at most a tenth of a second later."""
@@ -75,8 +78,9 @@ def took_effect(
 ) -> Release:
     """Read from a finished batch's marker which advance is in force, and adapt the step.
 
-    A step that was used in full and emitted few rows doubles; one that emitted too many halves. An
-    advance that was not cut says nothing about how large a step may be.
+    A step that was used in full and emitted few rows grows to what would have emitted as many as it
+    should, at least to its double; one that emitted too many halves. An advance that was not cut
+    says nothing about how large a step may be.
 
     Args:
         shape: what the lane computes.
@@ -96,7 +100,8 @@ def took_effect(
     if emitted > STEP_ROWS:
         step_ms = max(_least_step_ms(shape), step_ms // 2)
     elif cut and now >= released and emitted < STEP_ROWS:
-        step_ms = min(STEP_MAX_MS, step_ms * 2)
+        growth = STEP_ROWS // max(1, emitted)
+        step_ms = min(STEP_MAX_MS, step_ms * max(2, min(STEP_GROWTH_MAX, growth)))
     return replace(
         release,
         in_force_ms=now,
