@@ -21,12 +21,12 @@ from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
-from pipeline.boundaries.profile import profile
+from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, TopicName
 from pipeline.lanes import codec
-from pipeline.lanes.batch_size import RECORDS_PER_BATCH
+from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
@@ -419,6 +419,8 @@ class StableLane:
         if self._looked is None or self._looked[0] != start:
             ahead = Ahead(self._host.brokers, self._host.surveyor.admin, self._clock)
             most = ahead.records_at_once(start, self._settings.fragment.names.advances)
+            if isinstance(profile(self._settings.fragment).shape, Joined):
+                most = min(most, JOINED_PER_BATCH)
             self._log.debug("at most %d records a batch", most)
             self._looked = start, most
         return self._looked[1]
