@@ -1,4 +1,4 @@
-"""What a table says of one key, as event time passes: pure, called by Spark for each key.
+"""What a table says of keys, as event time passes: pure, called by Spark for each bucket of keys.
 
 Rows wait until event time has passed them, since up to then a version may come that holds at their
 time. Of the versions, those are kept that may still hold for a row to come: the latest one that
@@ -8,7 +8,7 @@ event time has passed, and all behind it. The order of arrival changes nothing.
 import json
 from base64 import b64decode, b64encode
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -129,7 +129,7 @@ def _again_ms(held: Held, within_ms: int) -> int | None:
 
 
 def encoded(held: Held) -> str:
-    """What is kept, as one text: Spark's state holds no lists of such rows for Python."""
+    """What is kept of a key, as one text."""
     waiting = [(at_ms, b64encode(row).decode()) for at_ms, row in held.waiting]
     versions = [(at_ms, place, b64encode(row).decode()) for at_ms, place, row in held.versions]
     return json.dumps((waiting, versions), separators=(",", ":"))
@@ -142,3 +142,71 @@ def decoded(text: str) -> Held:
         tuple(Waiting(at_ms, b64decode(row)) for at_ms, row in waiting),
         tuple(Version(at_ms, place, b64decode(row)) for at_ms, place, row in versions),
     )
+
+
+# --- buckets of keys ----------------------------------------------------------------------------
+
+
+class Kept(NamedTuple):
+    """What is kept of one key of a bucket: since when it is due again, and `encoded`."""
+
+    again_ms: int
+    text: str
+
+
+Bucket = Mapping[str, Kept]
+"""What is kept of some keys: Spark's call for a key costs more than all that is done for it."""
+
+
+class New(NamedTuple):
+    """What has come of one key."""
+
+    waiting: list[Waiting]
+    versions: list[Version]
+
+
+def settle_bucket(
+    bucket: Bucket, new: Mapping[str, New], watermark_ms: Millis | None, within_ms: int
+) -> tuple[tuple[Result, ...], Bucket]:
+    """Settle all keys of which something has come, or is due; gives results and what is kept.
+
+    Args:
+        bucket: what was kept.
+        new: what has come.
+        watermark_ms: nothing more comes at or below it; None: everything has come.
+        within_ms: how old a version may be to hold.
+    """
+    left = dict(bucket)
+    results: list[Result] = []
+    due = () if watermark_ms is None else _due(bucket, watermark_ms)
+    for key in dict.fromkeys((*new, *due)):
+        kept = left.pop(key, None)
+        held = NOTHING if kept is None else decoded(kept.text)
+        waiting, versions = new.get(key, _NOTHING_NEW)
+        settled = settle(held, waiting, versions, watermark_ms, within_ms)
+        results += settled.results
+        if settled.again_ms is not None:
+            left[key] = Kept(settled.again_ms, encoded(settled.held))
+    return tuple(results), left
+
+
+_NOTHING_NEW = New([], [])
+
+
+def _due(bucket: Bucket, watermark_ms: Millis) -> Iterator[str]:
+    return (key for key, kept in bucket.items() if kept.again_ms < watermark_ms)
+
+
+def bucket_again_ms(bucket: Bucket) -> int | None:
+    """When the first key of a bucket is due; None: nothing is kept."""
+    return min((kept.again_ms for kept in bucket.values()), default=None)
+
+
+def bucket_text(bucket: Bucket) -> str:
+    """A bucket as one text: Spark's state holds no lists of rows for Python."""
+    return json.dumps(bucket, separators=(",", ":"))
+
+
+def bucket_of(text: str) -> Bucket:
+    """What `bucket_text` made a text of."""
+    return {key: Kept(*kept) for key, kept in json.loads(text).items()}

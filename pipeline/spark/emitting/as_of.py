@@ -1,8 +1,9 @@
 """As-of joins as DataFrame calls: both sides together, grouped by key, with state of our own.
 
 Spark has no such join of streams. What decides is `held.py`; it runs in Spark's Python processes,
-once for each key that has something new or something that is due. It is handed whole rows as bytes,
-so that no value goes through pandas, which would change some.
+once for each bucket of keys in which something is new or due: a call costs a millisecond or two,
+much more than what is done for a key. It is handed whole rows as bytes, so that no value goes
+through pandas, which would change some.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,18 +21,29 @@ from pipeline.ids import Millis
 from pipeline.network.boxes.sides import How
 from pipeline.spark import hidden
 from pipeline.spark.emitting.joined import above
-from pipeline.spark.held import NOTHING, Settled, Version, Waiting, decoded, encoded, settle
+from pipeline.spark.held import (
+    New,
+    Result,
+    Version,
+    Waiting,
+    bucket_again_ms,
+    bucket_of,
+    bucket_text,
+    settle_bucket,
+)
 from pipeline.spark.lowered import AsOfCore
 from pipeline.spark.sql import quoted
 
-_KEY, _AT, _PLACE, _ROW = "__of", "__at_ms", "__place", "__row"
+_BUCKET, _KEY, _AT, _PLACE, _ROW = "__bucket", "__of", "__at_ms", "__place", "__row"
 _STATE = "held string"
 _RESULT = "at_ms bigint, left binary, right binary"
 _SEPARATOR = "\x00"
 """Less than all that stands in the name of a topic: places have the order of positions."""
 _LATEST = "2262-01-01"
 """Just before the last time that pandas knows; records of later times than 2200 are refused."""
-_KEYLESS = 64
+BUCKETS = 512
+"""So few that a batch of many keys costs few calls, so many that what one of them holds is little:
+of a bucket that is called for, all is written again."""
 
 
 def held(
@@ -68,8 +80,10 @@ def _side(rows: DataFrame, on: Sequence[str], place: Column) -> DataFrame:
     texts = [_text(name, rows.schema[name].dataType) for name in on]
     row = to_avro(F.struct("*"), _avro(rows))
     time = F.least(hidden.EVENT_TIME, F.lit(_LATEST).cast("timestamp"))
+    key = F.when(_known(on), F.to_json(F.array(*texts))).otherwise(_nothing(row))
     return rows.select(
-        F.when(_known(on), F.to_json(F.array(*texts))).otherwise(_nothing(row)).alias(_KEY),
+        F.pmod(F.xxhash64(key), F.lit(BUCKETS)).alias(_BUCKET),
+        key.alias(_KEY),
         F.unix_millis(hidden.EVENT_TIME).alias(_AT),
         place.alias(_PLACE),
         row.alias(_ROW),
@@ -78,8 +92,8 @@ def _side(rows: DataFrame, on: Sequence[str], place: Column) -> DataFrame:
 
 
 def _nothing(row: Column) -> Column:
-    """A key for rows that meet nothing: a few, so that not all of them are in one state."""
-    return F.pmod(F.xxhash64(row), F.lit(_KEYLESS)).cast("string")
+    """A key for rows that meet nothing: as many as buckets, so that not all of them are in one."""
+    return F.pmod(F.xxhash64(row), F.lit(BUCKETS)).cast("string")
 
 
 def _text(name: str, of: DataType) -> Column:
@@ -112,14 +126,14 @@ def _avro(rows: DataFrame) -> str:
 
 def _settled(both: DataFrame, within_ms: int) -> DataFrame:
     """Rows of `_RESULT`: of a batch all of them, of a stream those that event time has passed."""
-    keys = both.groupBy(_KEY)
+    buckets = both.groupBy(_BUCKET)
     if not both.isStreaming:
 
         def at_once(frame: pd.DataFrame) -> pd.DataFrame:  # PySpark wants a plain function here
-            return _results(settle(NOTHING, *_taken([frame]), None, within_ms))
+            return _frame(settle_bucket({}, _taken([frame]), None, within_ms)[0])
 
-        return keys.applyInPandas(at_once, _RESULT)
-    return keys.applyInPandasWithState(
+        return buckets.applyInPandas(at_once, _RESULT)
+    return buckets.applyInPandasWithState(
         partial(_step, within_ms=within_ms),
         _RESULT,
         _STATE,
@@ -129,35 +143,39 @@ def _settled(both: DataFrame, within_ms: int) -> DataFrame:
 
 
 def _step(
-    _key: Any, frames: Iterator[pd.DataFrame], state: GroupState, *, within_ms: int
+    _bucket: Any, frames: Iterator[pd.DataFrame], state: GroupState, *, within_ms: int
 ) -> Iterator[pd.DataFrame]:
-    """What is new of a key, or due: the results, and the state that is kept."""
-    before = decoded(state.get[0]) if state.exists else NOTHING
-    waiting, versions = _taken(() if state.hasTimedOut else frames)
+    """What is new in a bucket, or due: the results, and the state that is kept."""
+    before = bucket_of(state.get[0]) if state.exists else {}
+    new = _taken(() if state.hasTimedOut else frames)
     watermark_ms = Millis(state.getCurrentWatermarkMs())
-    settled = settle(before, waiting, versions, watermark_ms, within_ms)
-    if settled.again_ms is None:
+    results, kept = settle_bucket(before, new, watermark_ms, within_ms)
+    again_ms = bucket_again_ms(kept)
+    if again_ms is None:
         state.remove()
     else:
-        state.update((encoded(settled.held),))
-        state.setTimeoutTimestamp(settled.again_ms)
-    if settled.results:
-        yield _results(settled)
+        state.update((bucket_text(kept),))
+        state.setTimeoutTimestamp(again_ms)
+    if results:
+        yield _frame(results)
 
 
-def _taken(frames: Iterable[pd.DataFrame]) -> tuple[list[Waiting], list[Version]]:
-    """The new rows of a key, and its new versions."""
-    waiting, versions = list[Waiting](), list[Version]()
+def _taken(frames: Iterable[pd.DataFrame]) -> dict[str, New]:
+    """The new rows and the new versions of each key."""
+    new: dict[str, New] = {}
     for frame in frames:
-        columns = (frame[name] for name in (_AT, _PLACE, _ROW))
-        for at_ms, place, row in zip(*columns, strict=True):
+        columns = (frame[name] for name in (_KEY, _AT, _PLACE, _ROW))
+        for key, at_ms, place, row in zip(*columns, strict=True):
+            of = new.get(key)
+            if of is None:
+                of = new[key] = New([], [])
             if place is None:
-                waiting.append(Waiting(int(at_ms), row))
+                of.waiting.append(Waiting(int(at_ms), row))
             else:
-                versions.append(Version(int(at_ms), place, row))
-    return waiting, versions
+                of.versions.append(Version(int(at_ms), place, row))
+    return new
 
 
-def _results(settled: Settled) -> pd.DataFrame:
-    at_ms, left, right = zip(*settled.results, strict=True) if settled.results else ((), (), ())
+def _frame(results: Sequence[Result]) -> pd.DataFrame:
+    at_ms, left, right = zip(*results, strict=True) if results else ((), (), ())
     return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right})

@@ -11,14 +11,21 @@ from pipeline.ids import Millis, StreamName
 from pipeline.planner.planner import plan
 from pipeline.spark.held import (
     NOTHING,
+    Bucket,
     Held,
+    Kept,
+    New,
     Result,
     Settled,
     Version,
     Waiting,
+    bucket_again_ms,
+    bucket_of,
+    bucket_text,
     decoded,
     encoded,
     settle,
+    settle_bucket,
 )
 from tests.unit.planner.networks import OWNER, column, external, held, network
 
@@ -173,3 +180,44 @@ def test_what_is_kept_survives_as_text(rows: list[Waiting], versions: list[Versi
     """Bytes of any kind."""
     kept = Held(tuple(rows), tuple(versions))
     assert decoded(encoded(kept)) == kept
+
+
+def of_key(batch: Batch, key: int) -> Batch:
+    """What a batch has for one of three keys."""
+    return Batch(
+        tuple(row for row in batch.waiting if int(row.row) % 3 == key),
+        tuple(version for version in batch.versions if int(version.row) % 3 == key),
+        batch.watermark_ms,
+    )
+
+
+@given(batches(), st.integers(0, 30))
+def test_keys_of_a_bucket_do_not_meet(given_batches: list[Batch], within_ms: int) -> None:
+    """Each has the results that it has alone, whenever another one makes Spark call."""
+    bucket: Bucket = {}
+    came: list[Result] = []
+    for batch in given_batches:
+        parts = {str(key): of_key(batch, key) for key in range(3)}
+        new = {
+            key: New(list(part.waiting), list(part.versions))
+            for key, part in parts.items()
+            if part.waiting or part.versions
+        }
+        results, bucket = settle_bucket(bucket, new, batch.watermark_ms, within_ms)
+        again_ms = bucket_again_ms(bucket)
+        assert again_ms is None or again_ms >= max(1, batch.watermark_ms)  # as Spark wants it
+        assert bucket_of(bucket_text(bucket)) == bucket
+        came += results
+    alone = ([of_key(batch, key) for batch in given_batches] for key in range(3))
+    apart = [result for some in alone for results in run(some, within_ms) for result in results]
+    assert bucket == {}
+    assert sorted(came, key=str) == sorted(apart, key=str)
+
+
+def test_only_what_is_new_or_due_in_a_bucket_is_looked_at() -> None:
+    """The others stay as they are, unread."""
+    asleep = Kept(50, "not even looked at")
+    waits = Kept(20, encoded(Held((Waiting(21, b"row"),))))
+    results, left = settle_bucket({"a": asleep, "b": waits}, {}, Millis(30), 10)
+    assert results == (Result(21, b"row", None),)
+    assert left == {"a": asleep}
