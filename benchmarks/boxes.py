@@ -1,9 +1,10 @@
 """Throughput and latency of each kind of box, beside plain PySpark, in one run.
 
 Each side of a kind gets its own preloaded readings, whose event time rises, 1,000 a second of it.
-The rate counts what finished batches have read, from the first to the last. Then, while the same
-query runs on, come 1,000 readings a second: latency is from the moment at which a result is due,
-as told in `kinds.py`, until a `read_committed` reader holds it. Ours is exactly once; `sink` is
+The rate counts what finished batches have read, from the first to the last; `behind` is for how
+long results went on coming after that. Then, while the same query runs on, come 1,000 readings a
+second: latency is from the moment at which a result is due, as told in `kinds.py`, until a
+`read_committed` reader holds it. Ours is exactly once; `sink` is
 Spark's own Kafka sink, at least once; `plain` writes with a transaction for each batch.
 
 Processor time is that of the side's Python and Java, without the servers. What else runs there
@@ -14,6 +15,7 @@ should move it less than it moves rates, which has not been checked.
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -29,8 +31,10 @@ from benchmarks.harness import (
     feed,
     median,
     percentile,
+    reader,
     register_reading,
     running_stack,
+    stable_end,
 )
 from benchmarks.kinds import KINDS, Kind
 from benchmarks.processes import computed_s, node_of
@@ -39,6 +43,7 @@ from schemas import avro, codec, wire
 from schemas.client import RegistryClient
 
 QUIET_S = 4.0
+BEHIND_MAX_S = 300.0
 HEAD = (
     "kind",
     "{0}",
@@ -46,6 +51,7 @@ HEAD = (
     "{0} / ours",
     "processor {0} / ours",
     "ours / {0}",
+    "behind {0} / ours",
     "p50 / p99 {0}",
     "p50 / p99 ours",
     "ours / {0}",
@@ -62,6 +68,7 @@ class Measured:
         run: which.
         rate: records a second.
         computed_us: processor time for each record, of the processes that run the job, in µs.
+        behind_s: how long after the last reading results of the preloaded ones still came.
         p50: latency in ms, and
         p99: of the slowest hundredth.
         timed: of how many results.
@@ -70,6 +77,7 @@ class Measured:
     run: Run
     rate: float
     computed_us: float
+    behind_s: float
     p50: float
     p99: float
     timed: int
@@ -132,6 +140,7 @@ class Bench:
         with running(self.stack, self.node, run):
             with progress(self.stack, self.node, run) as read:
                 seen, computed_us = self.computed(run, read)
+            behind_s = self.settled(run)
             feeding = feed(
                 self.stack,
                 "steady",
@@ -150,17 +159,33 @@ class Bench:
             run,
             rate(seen, 0),
             computed_us,
+            behind_s,
             percentile(late, 0.5),
             percentile(late, 0.99),
             len(late),
         )
         print(
             f"{run.name:>24}: {measured.rate / 1e3:6.1f} k/s  {measured.computed_us:5.1f} µs"
+            f"  {measured.behind_s:5.1f} s behind"
             f"  p50 {measured.p50:7.0f} ms"
             f"  p99 {measured.p99:7.0f} ms  ({measured.timed} results)",
             flush=True,
         )
         return measured
+
+    def settled(self, run: Run) -> float:
+        """Wait until nothing is written any more; for how long something was."""
+        consumer = reader(self.stack, run.target, at_end=True)
+        begun = changed = time.monotonic()
+        end = stable_end(consumer, run.target)
+        while (now := time.monotonic()) - changed < QUIET_S:
+            if now - begun > BEHIND_MAX_S:
+                raise SystemExit(f"{run.name}: results go on coming after {BEHIND_MAX_S:.0f} s")
+            if (newest := stable_end(consumer, run.target)) != end:
+                end, changed = newest, now
+            time.sleep(0.05)
+        consumer.close()
+        return changed - begun
 
     def computed(self, run: Run, read: Progress) -> tuple[list[tuple[float, int]], float]:
         """How a side gets through what was preloaded, and its processor time for each record."""
@@ -184,14 +209,15 @@ def summary(kind: str, found: Sequence[Measured], against: str) -> str:
     def of(side: str, figure: str) -> float:
         return median([getattr(m, figure) for m in found if m.run.side == side])
 
-    rates, computed, p50s, p99s = (
+    rates, computed, behind, p50s, p99s = (
         tuple(of(side, figure) for side in (against, "ours"))
-        for figure in ("rate", "computed_us", "p50", "p99")
+        for figure in ("rate", "computed_us", "behind_s", "p50", "p99")
     )
     return (
         f"| {kind} | {rates[0] / 1e3:.0f} k/s | {rates[1] / 1e3:.0f} k/s"
         f" | {rates[0] / rates[1]:.2f} | {computed[0]:.1f} / {computed[1]:.1f} µs"
-        f" | {computed[1] / computed[0]:.2f} | {p50s[0]:,.0f} / {p99s[0]:,.0f} ms"
+        f" | {computed[1] / computed[0]:.2f} | {behind[0]:.1f} / {behind[1]:.1f} s"
+        f" | {p50s[0]:,.0f} / {p99s[0]:,.0f} ms"
         f" | {p50s[1]:,.0f} / {p99s[1]:,.0f} ms"
         f" | {p50s[1] / p50s[0]:.2f} / {p99s[1] / p99s[0]:.2f} | {KINDS[kind].short_of} |"
     )
@@ -223,7 +249,8 @@ def main(arguments: list[str]) -> int:
                 print(f"{kind}: {failure}", flush=True)
         registry.close()
     print(f"\nmedians of {options.rounds} rounds")
-    for against in (side for side in options.sides if side != "ours"):
+    beside = [side for side in options.sides if side != "ours"] if "ours" in options.sides else []
+    for against in beside:
         print("\n|", *(f"{title.format(against)} |" for title in HEAD))
         print("|" + "---|" * len(HEAD))
         for kind in (kind for kind in options.kinds if kind not in failed):
