@@ -261,11 +261,9 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
             for letter in medusa.records(f"functions.{box}.dlq")
         }
         assert said == {**refused, **others}
-        medusa.wait_for(
-            lambda box=box, letters=len(said): (
-                (s := medusa.status("functions", box)) is not None
-                and (s.restarts, s.dead_letters) == (0, letters)
-            ),
-            f"{box} to report its letters, and no restart",
-            within_s=WITHIN_S,
-        )
+
+        def reported(box: str = box, letters: int = len(said)) -> bool:
+            status = medusa.status("functions", box)
+            return status is not None and (status.restarts, status.dead_letters) == (0, letters)
+
+        medusa.wait_for(reported, f"{box} reports its letters", within_s=WITHIN_S)
