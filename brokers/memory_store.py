@@ -5,7 +5,7 @@ ephemeral paths. Both behave as ZooKeeper does; `tests/conformance` holds them t
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from brokers.versioned_store import (
@@ -156,6 +156,14 @@ class MemoryStore:
         self._check_usable()
         check_path(path)
         return self._tree.get(path)
+
+    def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
+        """The values at many paths, in their order."""
+        return tuple(self.get(path) for path in paths)
+
+    def sync(self) -> None:
+        """There is one copy of everything."""
+        self._check_usable()
 
     def children(self, path: str) -> tuple[str, ...]:
         """Names directly below a path, sorted; empty if the path does not exist."""

@@ -5,6 +5,7 @@ conformance suite runs against both. Values are small (a few KB); data and state
 here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,11 +62,14 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Replace a value, only if its version is still `version`."""
+    """Replace a value, only if its version is still `version`; None: any version.
+
+    Any version is for values that are changed only in a step which compares another one.
+    """
 
     path: str
     value: bytes
-    version: int
+    version: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,12 @@ class VersionedStore(Protocol):
 
     def get(self, path: str) -> Versioned | None:
         """The value at a path; None if the path does not exist."""
+
+    def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
+        """The values at many paths, in their order; each on its own, not all at one moment."""
+
+    def sync(self) -> None:
+        """Read nothing from now on that is older than what was acknowledged to anybody by now."""
 
     def children(self, path: str) -> tuple[str, ...]:
         """Names directly below a path, sorted; empty if the path does not exist."""

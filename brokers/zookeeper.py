@@ -13,6 +13,7 @@ Rules it keeps:
 
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
@@ -60,6 +61,8 @@ PORT_MAX: Final = 65535
 DEFAULT_PORT: Final = 2181
 _HINT: Final = "is it running, and is ZOOKEEPER_CONNECT its address?"
 _ANY_VERSION: Final = -1
+_AT_ONCE: Final = 500
+"""Questions that are sent before the first answer is waited for."""
 
 _LOG: Final = logging.getLogger("medusa.zookeeper")
 _LOG.addHandler(logging.NullHandler())
@@ -248,6 +251,28 @@ class ZooKeeperStore:
             return None
         return Versioned(value or b"", stat.version)
 
+    def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
+        """The values at many paths, in their order; each on its own, not all at one moment."""
+        found: list[Versioned | None] = []
+        for first in range(0, len(paths), _AT_ONCE):
+            some = paths[first : first + _AT_ONCE]
+            full = [self._full(path) for path in some]
+            self._check_usable()
+            asked = [self._client.get_async(path) for path in full]
+            for path, answer in zip(some, asked, strict=True):
+                try:
+                    value, stat = self._wait(answer, path)
+                except store.NoSuchPathError:
+                    found.append(None)
+                else:
+                    found.append(Versioned(value or b"", stat.version))
+        return tuple(found)
+
+    def sync(self) -> None:
+        """Read nothing from now on that is older than what was acknowledged to anybody by now."""
+        self._check_usable()
+        self._wait(self._client.sync_async(self._full("/")), "/")
+
     def children(self, path: str) -> tuple[str, ...]:
         """Names directly below a path, sorted; empty if the path does not exist."""
         full = self._full(path)
@@ -349,7 +374,7 @@ class ZooKeeperStore:
             case Create(_, value, ephemeral):
                 transaction.create(path, value, ephemeral=ephemeral)
             case Set(_, value, version):
-                transaction.set_data(path, value, version)
+                transaction.set_data(path, value, _ANY_VERSION if version is None else version)
             case Check(_, version):
                 transaction.check(path, version)
             case Delete(_, version):

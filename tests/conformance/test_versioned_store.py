@@ -274,3 +274,38 @@ def test_twin_and_zookeeper_agree_on_random_steps(
             assert real.children(path) == twin.children(path)
     finally:
         real.close()
+
+
+def test_many_values_come_in_the_order_in_which_they_are_asked_for(
+    open_session: OpenSession,
+) -> None:
+    """More than are asked at once; what does not exist is None."""
+    store = open_session()
+    store.make_parents("/many")
+    for first in range(0, 600, 100):
+        store.apply(tuple(Create(f"/many/{n}", str(n).encode()) for n in range(first, first + 100)))
+    wanted = [*range(599, -1, -1), 1_000]
+    found = store.get_all([f"/many/{n}" for n in wanted])
+    assert [one and one.value for one in found] == [*(str(n).encode() for n in wanted[:-1]), None]
+    assert store.get_all([]) == ()
+
+
+def test_a_value_can_be_set_whatever_its_version_is(open_session: OpenSession) -> None:
+    """It counts on from there; a path that does not exist is not made."""
+    store = open_session()
+    store.make_parents("/a")
+    store.apply((Create("/a/b", b"0"),))
+    for value in (b"1", b"2"):
+        store.apply((Set("/a/b", value, None),))
+    assert store.get("/a/b") == Versioned(b"2", 2)
+    with pytest.raises(NoSuchPathError):
+        store.apply((Set("/a/c", b"1", None),))
+
+
+def test_after_a_sync_nothing_older_is_read(open_session: OpenSession) -> None:
+    """What one session was told is done, another one finds."""
+    one, other = open_session(), open_session()
+    one.make_parents("/a")
+    one.apply((Create("/a/b", b"new"),))
+    other.sync()
+    assert other.get("/a/b") == Versioned(b"new", 0)
