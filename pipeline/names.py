@@ -219,8 +219,12 @@ class Znodes:
         """Made and removed again, to find out whether that is allowed."""
         return ZnodePath(f"{self.root}/doctor")
 
-    def schemas(self) -> ZnodePath:
+    def registry(self) -> ZnodePath:
         """The schema registry's own subtree."""
+        return ZnodePath(f"{self.root}/registry")
+
+    def earlier_registry(self) -> ZnodePath:
+        """Where the schema registry of earlier versions kept its schemas."""
         return ZnodePath(f"{self.root}/schemas")
 
 

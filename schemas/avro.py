@@ -5,6 +5,7 @@ twice in an object, an unknown order of a field. A logical type that does not fi
 ignored, as the specification demands. A union's default may fit any branch (Avro 1.12).
 """
 
+import hashlib
 import json
 import math
 import re
@@ -14,7 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from pipeline.errors import BrokenInvariantError, SchemaError
+from pipeline.errors import SchemaError
 from schemas.defaults import default_problem
 from schemas.types import (
     INT_MAX,
@@ -38,6 +39,8 @@ from schemas.types import (
 )
 
 MAX_DEPTH = 64
+MAX_JSON_DEPTH = 256
+"""Of the text, whatever it means: all that walks through a schema has to come to its end."""
 """Types inside types; deeper texts are attacks or accidents, and would exhaust the stack."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAMED_KINDS = {"record", "error", "enum", "fixed"}
@@ -56,17 +59,27 @@ _LOGICAL_BASE: Mapping[Logical, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """A schema that parsed. Equal and hashed by its text.
+    """A schema that parsed. Equal and hashed by its text, and the schemas that it uses (`key`).
 
     Args:
         text: the schema as compact JSON, keys in the author's order.
         root: its type tree.
-        names: every named type that it defines, by full name.
+        names: every named type that it defines or may use, by full name.
+        used: the schemas whose types it may use, dependencies first.
     """
 
-    text: str
+    text: str = field(compare=False)
     root: ResolvedType = field(compare=False)
     names: Mapping[str, NamedType] = field(compare=False, repr=False)
+    used: tuple["AvroSchema", ...] = field(default=(), compare=False, repr=False)
+    key: bytes = field(init=False, repr=False)
+    """A digest: walking through schemas that use each other takes a time without bounds."""
+
+    def __post_init__(self) -> None:
+        digest = hashlib.sha256(self.text.encode())
+        for one in self.used:
+            digest.update(one.key)
+        object.__setattr__(self, "key", digest.digest())
 
     @property
     def value(self) -> Any:
@@ -86,8 +99,12 @@ class AvroSchema:
 
 
 @lru_cache(maxsize=1024)
-def parse(text: str) -> AvroSchema:
+def parse(text: str, used: tuple[AvroSchema, ...] = ()) -> AvroSchema:
     """Parse a schema text.
+
+    Args:
+        text: the schema.
+        used: schemas whose named types it may use, dependencies first.
 
     Raises:
         SchemaError: the text is not JSON or not an Avro schema; `place` is the path inside the
@@ -99,12 +116,22 @@ def parse(text: str) -> AvroSchema:
         compact.encode()
     except UnicodeEncodeError:
         _fail("/", "the text has half of a surrogate pair (\\ud800 to \\udfff)")
-    parser = _Parser()
+    parser = _Parser(_defined_by(used))
     root = parser.type_at(value, "", "", 0)
     if isinstance(root, Reference):
-        raise BrokenInvariantError("the root of a schema refers to something before it")
+        root = parser.names[root.name]
     parser.check_defaults()
-    return AvroSchema(compact, root, MappingProxyType(parser.names))
+    return AvroSchema(compact, root, MappingProxyType(parser.names), used)
+
+
+def _defined_by(used: tuple[AvroSchema, ...]) -> dict[str, NamedType]:
+    names: dict[str, NamedType] = {}
+    for one in used:
+        for name, defined in one.names.items():
+            known = names.setdefault(name, defined)
+            if known is not defined and known != defined:
+                _fail("/", f"{name} is defined by two of the schemas that this one refers to")
+    return names
 
 
 def _fail(path: str, message: str, hint: str = "") -> NoReturn:
@@ -127,7 +154,9 @@ def _load(text: str) -> Any:
         return number
 
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+        value = json.loads(
+            text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite
+        )
     except json.JSONDecodeError as error:
         hint = "" if text.strip() else "the text is empty."
         raise SchemaError(
@@ -137,13 +166,26 @@ def _load(text: str) -> Any:
         ) from error
     except (RecursionError, ValueError) as error:
         raise SchemaError("not a JSON text of reasonable size", place="/") from error
+    if _too_deep(value):
+        _fail("/", f"the text is nested more than {MAX_JSON_DEPTH} deep")
+    return value
+
+
+def _too_deep(value: Any) -> bool:
+    level: list[Any] = [[value]]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        inside = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [part for one in inside for part in one if isinstance(part, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 class _Parser:
     """One walk over one schema text. Defaults are checked last, when all names are known."""
 
-    def __init__(self) -> None:
-        self.names: dict[str, NamedType] = {}
+    def __init__(self, names: dict[str, NamedType]) -> None:
+        self.names = names
         self._open: set[str] = set()
         self._defaults: list[tuple[str, AvroType, object]] = []
 

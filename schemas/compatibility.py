@@ -8,7 +8,7 @@ the pair turns out not to fit. Then everything that relied on it is judged again
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from pipeline.errors import SchemaError
@@ -48,12 +48,14 @@ class Difference:
         location: as Java Avro writes it: `/fields/0/type`, fields counted from 0.
         path: the same with the names of fields: `/fields/speed/type`.
         message: names both types.
+        detail: what Java Avro says about it.
     """
 
     reason: Reason
     location: str
     path: str
     message: str
+    detail: str
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message} ({self.reason.value})"
@@ -89,6 +91,11 @@ _RULES: Mapping[Level, _Rule] = {
     Level.FULL: _Rule(reads_old=True, read_by_old=True, all_versions=False),
     Level.FULL_TRANSITIVE: _Rule(reads_old=True, read_by_old=True, all_versions=True),
 }
+
+
+def directions(level: Level) -> tuple[bool, bool]:
+    """Whether a new schema has to read what was written before, and the other way round."""
+    return _RULES[level].reads_old, _RULES[level].read_by_old
 
 
 def looks_at_all(level: Level) -> bool:
@@ -161,14 +168,15 @@ class _Found:
     location: tuple[str, ...]
     path: tuple[str, ...]
     message: str
+    detail: str
 
     def under(self, location: tuple[str, ...], path: tuple[str, ...]) -> "_Found":
-        return _Found(self.reason, location + self.location, path + self.path, self.message)
+        return replace(self, location=location + self.location, path=path + self.path)
 
     def placed(self) -> Difference:
         assert self.reason is not None  # noqa: S101 - the caller has filtered
         where, path = "/".join(self.location), "/".join(self.path)
-        return Difference(self.reason, f"/{where}", f"/{path}", self.message)
+        return Difference(self.reason, f"/{where}", f"/{path}", self.message, self.detail)
 
 
 _Result = tuple[_Found, ...]
@@ -181,8 +189,8 @@ _PROMOTIONS: Mapping[Kind, frozenset[Kind]] = {
 }
 
 
-def _one(reason: Reason, message: str, *where: str) -> _Result:
-    return (_Found(reason, where, where, message),)
+def _one(reason: Reason, message: str, detail: str, *where: str) -> _Result:
+    return (_Found(reason, where, where, message, detail),)
 
 
 def _under(found: _Result, *where: str) -> _Result:
@@ -208,7 +216,7 @@ class _Judge:
         pair = (id(reader), id(writer))
         if pair in self._open:
             if pair in self._refuted:
-                return (_Found(None, (), (), ""),)
+                return (_Found(None, (), (), "", ""),)
             self._assumed.add(pair)
             return ()
         if pair not in self._known:
@@ -241,8 +249,7 @@ class _Judge:
                 return _names(reader, writer) + self._fields(reader, writer)
         if reader.kind is writer.kind or writer.kind in _PROMOTIONS.get(reader.kind, ()):
             return ()
-        message = f"the reader's {describe(reader)} cannot read the writer's {describe(writer)}"
-        return _one(Reason.TYPE_MISMATCH, message)
+        return _mismatch(reader, writer)
 
     def _no_branch(self, reader: UnionType, writer: ResolvedType) -> _Result:
         message = f"no branch of the reader's {describe(reader)} reads the writer's "
@@ -251,7 +258,8 @@ class _Judge:
             nearest = next((f for f in self.compare(branch, writer) if f.reason), None)
             if branch.kind is writer.kind and nearest is not None:
                 message += f" (/{'/'.join(nearest.path)}: {nearest.message})"
-        return _one(Reason.MISSING_UNION_BRANCH, message)
+        detail = f"reader union lacking writer type: {_java_kind(writer)}"
+        return _one(Reason.MISSING_UNION_BRANCH, message, detail)
 
     def _writer_union(self, reader: ResolvedType, writer: UnionType) -> _Result:
         found: list[_Found] = []
@@ -285,8 +293,18 @@ class _Judge:
         )
         if isinstance(mine, EnumType) and mine.default is not None:
             own = f"{message} (the default of {mine.name} is for unknown symbols)"
-            return _one(Reason.TYPE_MISMATCH, own, "type")
-        return _one(Reason.READER_FIELD_MISSING_DEFAULT_VALUE, message)
+            return _one(Reason.TYPE_MISMATCH, own, field.name, "type")
+        return _one(Reason.READER_FIELD_MISSING_DEFAULT_VALUE, message, field.name)
+
+
+def _java_kind(one: ResolvedType) -> str:
+    return one.kind.value.upper()
+
+
+def _mismatch(reader: ResolvedType, writer: ResolvedType) -> _Result:
+    message = f"the reader's {describe(reader)} cannot read the writer's {describe(writer)}"
+    detail = f"reader type: {_java_kind(reader)} not compatible with writer type: "
+    return _one(Reason.TYPE_MISMATCH, message, detail + _java_kind(writer))
 
 
 def _names(
@@ -297,14 +315,17 @@ def _names(
     if same or writer.name in reader.aliases:
         return ()
     message = f"the reader's {describe(reader)} has another name than the writer's "
-    return _one(Reason.NAME_MISMATCH, message + describe(writer), "name")
+    return _one(
+        Reason.NAME_MISMATCH, message + describe(writer), f"expected: {writer.name}", "name"
+    )
 
 
 def _sizes(reader: FixedType, writer: FixedType) -> _Result:
     if reader.size == writer.size:
         return ()
     message = f"the reader's {describe(reader)} cannot read the writer's {describe(writer)}"
-    return _one(Reason.FIXED_SIZE_MISMATCH, message, "size")
+    detail = f"expected: {writer.size}, found: {reader.size}"
+    return _one(Reason.FIXED_SIZE_MISMATCH, message, detail, "size")
 
 
 def _symbols(reader: EnumType, writer: EnumType) -> _Result:
@@ -315,4 +336,4 @@ def _symbols(reader: EnumType, writer: EnumType) -> _Result:
         f"the reader's {describe(reader)} lacks symbols of the writer's {describe(writer)}: "
         f"{', '.join(unknown)}"
     )
-    return _one(Reason.MISSING_ENUM_SYMBOLS, message, "symbols")
+    return _one(Reason.MISSING_ENUM_SYMBOLS, message, f"[{', '.join(unknown)}]", "symbols")

@@ -32,7 +32,8 @@ _ROOTS: Final = (
     _ZNODES.epochs(),
     _ZNODES.missing_schemas(),
     _ZNODES.deploys(),
-    _ZNODES.schemas(),
+    _ZNODES.registry(),
+    _ZNODES.earlier_registry(),
 )
 _NETWORK, _FRAGMENT, _BELOW_FRAGMENT = 3, 5, 6
 """Parts of `/networks/N`, of `/networks/N/fragments/F`, and of what lies below a fragment."""
@@ -65,7 +66,8 @@ class Backup:
     @property
     def schemas(self) -> int:
         """How many schemas the registry had given ids to; 0 with somebody else's registry."""
-        return sum(path.startswith(f"{_ZNODES.schemas()}/ids/") for path in self.entries)
+        folders = f"{_ZNODES.registry()}/contents/", f"{_ZNODES.earlier_registry()}/ids/"
+        return sum(path.startswith(folders) for path in self.entries)
 
     def _owner(self, network: NetworkName) -> ParticipantId:
         path = _ZNODES.network(network)
@@ -181,7 +183,7 @@ def restored(
     floors: dict[str, Epoch] = {_epoch(names): epoch for names, epoch in written.items()}
     operations: list[Operation] = []
     conflicts: list[str] = []
-    for path in sorted(dict.fromkeys((*backup.entries, *floors)), key=_behind_epochs):
+    for path in sorted(dict.fromkeys((*backup.entries, *floors)), key=_turn):
         found, value = there.get(path), backup.entries.get(path, "").encode()
         if path.startswith(f"{_ZNODES.epochs()}/"):
             value = _raised(path, value, found, floors.get(path))
@@ -204,8 +206,11 @@ def restored(
     return tuple(operations)
 
 
-def _behind_epochs(path: str) -> bool:
-    return not f"{path}/".startswith(f"{_ZNODES.epochs()}/")
+def _turn(path: str) -> int:
+    """Epochs come first. Last comes the registry's revision: who reads it has to find the rest."""
+    if f"{path}/".startswith(f"{_ZNODES.epochs()}/"):
+        return 0
+    return 2 if path == f"{_ZNODES.registry()}/revision" else 1
 
 
 def _epoch(names: FragmentNames) -> str:

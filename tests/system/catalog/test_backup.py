@@ -8,10 +8,13 @@ from brokers.embedded.stack import EmbeddedStack
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.backup import dumps, loads, read, restore
 from pipeline.catalog.catalog import Catalog
-from pipeline.ids import Epoch, ParticipantId, Subject
+from pipeline.ids import Epoch, ParticipantId
 from pipeline.names import FragmentNames, Znodes
-from schemas.registry import Registry
-from schemas.store import ZnodeSchemaStore
+from schemas.registry.names import SubjectName
+from schemas.registry.prepare import Sent
+from schemas.registry.register import register
+from schemas.registry.registry import Registry
+from schemas.registry.state import Decided, State, Version
 from tests.unit.catalog.support import (
     ME,
     MOVING,
@@ -31,6 +34,23 @@ TIMEOUT_S = 10.0
 SCHEMA = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'
 
 
+def registered(
+    store: ZooKeeperStore, znodes: Znodes, schema: str = SCHEMA
+) -> tuple[Version, bool]:
+    """Register a schema: its version, and whether it was not there before."""
+    registry = Registry(store, znodes.registry())
+
+    def decide(state: State) -> Decided[tuple[Version, bool]]:
+        name = SubjectName.parse("cars-value" if schema == SCHEMA else "other-value")
+        made = register(state, name, Sent(schema), normal=False, now_ms=NOW)
+        return Decided((made.version, bool(made.changes)), made.changes)
+
+    try:
+        return registry.change(decide)
+    finally:
+        registry.close()
+
+
 def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None:
     """Through the text of a file; epochs are above what has written, ids are what they were."""
     servers = f"{embedded_stack.settings.zookeeper_connect}/backup/{uuid.uuid4().hex}"
@@ -44,8 +64,7 @@ def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None
         fragments = (fragment(), fragment(SPEED))
         before.deploy(network(), network_version(), fragments, None)
         before.claim(TOLLS, MOVING, NODE1, ME, NOW)
-        registry = Registry(ZnodeSchemaStore(old, znodes.schemas()))
-        first = registry.register(Subject("cars-value"), SCHEMA)
+        first, _ = registered(old, znodes)
         backup = loads(dumps(read(old, NOW)), "here")
 
         after.ensure_format()
@@ -56,10 +75,9 @@ def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None
         assert after.nodes() == ()
         assert after.claim(TOLLS, MOVING, NODE1, ME, NOW) == 8
         assert after.claim(TOLLS, SPEED, NODE1, ME, NOW) == 1
-        moved = Registry(ZnodeSchemaStore(new, znodes.schemas()))
-        assert moved.register(Subject("cars-value"), SCHEMA) == first
+        assert registered(new, znodes) == (first, False)
         other = SCHEMA.replace('"R"', '"S"')
-        assert moved.register(Subject("other-value"), other).id == first.id + 1
+        assert registered(new, znodes, other)[0].id == first.id + 1
     finally:
         old.close()
         new.close()

@@ -1,0 +1,1 @@
+"""The registry of schemas: what it knows, decides and keeps."""

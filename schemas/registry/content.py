@@ -1,0 +1,194 @@
+"""What a registry gives an id to: a text, what it refers to, and what is said about it. Pure.
+
+The GUID of a content is Confluent's: an MD5 over its parts, so that every registry that holds the
+same content has it under the same GUID.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NewType
+from uuid import UUID
+
+from pipeline.errors import SchemaError
+from schemas.avro import AvroSchema, parse
+from schemas.registry.java_text import NAMED, canonical_text, normal_text, qualified
+from schemas.registry.limits import PARSED_CHARS_MAX
+from schemas.registry.metadata import (
+    VERSION_PROPERTY,
+    Metadata,
+    RuleSet,
+    metadata_bytes,
+    metadata_json,
+    rules_bytes,
+    rules_json,
+)
+from schemas.registry.names import java_order
+from schemas.registry.refused import BadSchemaError
+from schemas.registry.remembered import Remembered
+from schemas.types import PRIMITIVES
+
+Guid = NewType("Guid", str)
+"""Lower-case hex in the groups of a UUID."""
+_VERSION_BYTES: Final = 4
+_HEX: Final = re.compile(r"[0-9a-fA-F]{32}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Another schema that a schema uses; the name is the author's own for it."""
+
+    name: str
+    subject: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{{name='{self.name}', subject='{self.subject}', version={self.version}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A schema as it is kept: `text` as Java Avro prints it, or normalised."""
+
+    text: str
+    references: tuple[Reference, ...] = ()
+    metadata: Metadata | None = None
+    rules: RuleSet | None = None
+
+
+def guid_of(content: Content) -> Guid:
+    """The GUID of a content."""
+    digest = hashlib.md5(b"".join(_pieces(content)), usedforsecurity=False)
+    return Guid(str(UUID(bytes=digest.digest())))
+
+
+def _pieces(content: Content) -> Iterator[bytes]:
+    yield content.text.encode()
+    for reference in content.references:
+        yield reference.name.encode()
+        yield reference.subject.encode()
+        yield reference.version.to_bytes(_VERSION_BYTES, "big", signed=True)
+    if content.metadata is not None:
+        yield from metadata_bytes(content.metadata)
+    if content.rules is not None:
+        yield from rules_bytes(content.rules)
+
+
+def guid_in(text: str) -> Guid | None:
+    """The GUID that a text names, with or without its dashes; None if it is none."""
+    plain = text.replace("-", "")
+    return Guid(str(UUID(plain))) if _HEX.fullmatch(plain) else None
+
+
+def kept(text: str, used: Sequence[AvroSchema], *, normal: bool) -> tuple[str, AvroSchema]:
+    """The text under which a schema is kept, and the schema.
+
+    Args:
+        text: as it was sent.
+        used: the schemas that it refers to, dependencies first.
+        normal: whether it is normalised.
+
+    Raises:
+        BadSchemaError: it is no schema.
+    """
+    key = (text, tuple(used), normal)
+    found = _KEPT.get(key)
+    if found is None:
+        found = _made_to_keep(text, key[1], normal=normal)
+        _KEPT.put(key, found, len(text))
+    return found
+
+
+_KEPT: Final[Remembered[tuple[str, tuple[AvroSchema, ...], bool], tuple[str, AvroSchema]]] = (
+    Remembered(PARSED_CHARS_MAX)
+)
+
+
+def _made_to_keep(
+    text: str, used: tuple[AvroSchema, ...], *, normal: bool
+) -> tuple[str, AvroSchema]:
+    anew = parse.__wrapped__  # its own memory counts schemas, whatever their size
+    try:
+        sent = anew(text, used)
+        made = normal_text(sent.value) if normal else canonical_text(sent.value)
+        return made, anew(made, used)
+    except SchemaError as error:
+        where = f" at {error.place}" if error.place else ""
+        raise BadSchemaError(
+            f"Invalid schema of type AVRO, details: {error.message}{where}"
+        ) from error
+
+
+def inlined(value: Any, used: Sequence[AvroSchema]) -> Any:
+    """A schema's JSON value with the named types of other schemas written out where first used."""
+    return _Inliner({one.full_name: one for one in used}).walk(value, None)
+
+
+class _Inliner:
+    """Writes out one schema; each type once."""
+
+    def __init__(self, defined: Mapping[str, AvroSchema]) -> None:
+        self._defined = defined
+        self._known: set[str] = set()
+
+    def walk(self, part: Any, space: str | None) -> Any:
+        """A type inside a namespace."""
+        if isinstance(part, list):
+            return [self.walk(branch, space) for branch in part]
+        if isinstance(part, str):
+            return self._by_name(part, space)
+        if part["type"] in {"array", "map"}:
+            key = "items" if part["type"] == "array" else "values"
+            return {**part, key: self.walk(part[key], space)}
+        if part["type"] in NAMED:
+            return self._named(part, space)
+        plain = part["type"] in PRIMITIVES
+        return part if plain else self._by_name(part["type"], space)
+
+    def _by_name(self, name: str, space: str | None) -> Any:
+        candidates = (qualified(name, space), name)
+        full = next((one for one in candidates if one in self._defined), None)
+        if full is None or full in self._known or name in PRIMITIVES:
+            return name
+        return self.walk(self._defined[full].value, None)
+
+    def _named(self, part: dict[str, Any], space: str | None) -> Any:
+        full = qualified(part["name"], part.get("namespace", space))
+        self._known.add(full)
+        own = full.rpartition(".")[0] or None
+        made = {**part, "name": full}
+        made.pop("namespace", None)
+        if "." not in full:
+            made["namespace"] = ""
+        if "fields" in part:
+            made["fields"] = [{**f, "type": self.walk(f["type"], own)} for f in part["fields"]]
+        return made
+
+
+def normal_references(references: Sequence[Reference]) -> tuple[Reference, ...]:
+    """References in the order that normalising gives them, each once."""
+    return tuple(sorted(set(references), key=lambda r: (java_order(r.subject), r.version, r.name)))
+
+
+def content_json(content: Content) -> dict[str, Any]:
+    """A content as bodies and the store hold it; what is empty is left out."""
+    made: dict[str, Any] = {}
+    if content.references:
+        made["references"] = [
+            {"name": r.name, "subject": r.subject, "version": r.version} for r in content.references
+        ]
+    if content.metadata is not None:
+        made["metadata"] = metadata_json(content.metadata)
+    if content.rules is not None:
+        made["ruleSet"] = rules_json(content.rules)
+    return made | {"schema": content.text}
+
+
+def with_version(content: Content, version: int | None) -> Content:
+    """The same with the property that tells its version, or without it for None."""
+    metadata = content.metadata
+    if metadata is None and version is None:
+        return content
+    told = None if version is None else str(version)
+    return replace(content, metadata=(metadata or Metadata()).with_property(VERSION_PROPERTY, told))

@@ -1,0 +1,237 @@
+"""The text of a schema as Java Avro prints it, and its normalised form. Pure.
+
+A registry keeps schemas as Java Avro prints what it has parsed: without blanks, attributes in its
+own order, names without the namespace that they are in. Two authors who mean the same and differ in
+spelling get one text, and so one id; every other registry would find the same ones equal.
+
+Both functions take a JSON value that `schemas.avro` has found to be a schema.
+"""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from schemas.types import PRIMITIVES, Kind
+
+NAMED = {"record", "error", "enum", "fixed"}
+_TYPE_KEYS = {
+    "type",
+    "name",
+    "namespace",
+    "doc",
+    "fields",
+    "items",
+    "values",
+    "size",
+    "symbols",
+    "aliases",
+}
+_FIELD_KEYS = {"name", "type", "doc", "default", "order", "aliases"}
+_WORDS = {kind.value for kind in Kind}
+"""A type of such a name is always named in full."""
+_PLAIN_FROM, _PLAIN_BELOW = -3, 7
+"""Powers of ten that Java writes without an exponent."""
+_ESCAPES = {
+    **{code: f"\\u{code:04X}" for code in range(ord(" "))},
+    **str.maketrans({'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t"}),
+    **str.maketrans({"\n": "\\n", "\f": "\\f", "\r": "\\r"}),
+}
+"""What Java's JSON escapes in a text, and how."""
+
+
+def canonical_text(value: Any) -> str:
+    """A schema as Java Avro prints it."""
+    return _dumped(_Printer().type(value, None))
+
+
+def normal_text(value: Any) -> str:
+    """A schema in its normalised form.
+
+    What an author may write in several ways, and means the same, is written in one: attributes that
+    Avro does not know and aliases are sorted, an empty documentation of a type, a scale of 0 and
+    needless braces are left out. Documentation, defaults and the order of fields stay.
+    """
+    return canonical_text(_normal(value, None))
+
+
+# --- Java's printing ----------------------------------------------------------------------------
+
+
+class _Printer:
+    """Prints one schema; a named type in full where it first stands, by its name after that."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def type(self, value: Any, space: str | None) -> Any:  # noqa: PLR0911 - one return for each kind
+        """A type inside a namespace."""
+        if isinstance(value, list):
+            return [self.type(branch, space) for branch in value]
+        if isinstance(value, str):
+            return value if value in PRIMITIVES else self._reference(value, space)
+        word = value["type"]
+        if word in NAMED:
+            return self._named(word, value, space)
+        if word == "array":
+            return {"type": word, "items": self.type(value["items"], space), **_others(value)}
+        if word == "map":
+            return {"type": word, "values": self.type(value["values"], space), **_others(value)}
+        if word in PRIMITIVES:
+            return {"type": word, **_others(value)} if _others(value) else word
+        return self._reference(word, space)
+
+    def _reference(self, name: str, space: str | None) -> str:
+        full = qualified(name, space)
+        return _short(full if full in self._known or "." in name else name, space)
+
+    def _named(self, word: str, value: Mapping[str, Any], space: str | None) -> dict[str, Any]:
+        full = qualified(value["name"], value.get("namespace", space))
+        own, _, short = full.rpartition(".")
+        self._known.add(full)
+        made: dict[str, Any] = {"type": word, "name": short}
+        if own != (space or ""):
+            made["namespace"] = own
+        if isinstance(value.get("doc"), str):
+            made["doc"] = value["doc"]
+        if word == "enum":
+            made["symbols"] = value["symbols"]
+            if value.get("default") is not None:
+                made["default"] = value["default"]
+        elif word == "fixed":
+            made["size"] = value["size"]
+        else:
+            made["fields"] = [self._field(field, own or None) for field in value["fields"]]
+        made |= _others(value, {"default"} if word == "enum" else set())
+        if value.get("aliases"):
+            aliases = dict.fromkeys(qualified(alias, own or None) for alias in value["aliases"])
+            made["aliases"] = [_short(alias, own or None) for alias in aliases]
+        return made
+
+    def _field(self, field: Mapping[str, Any], space: str | None) -> dict[str, Any]:
+        made: dict[str, Any] = {"name": field["name"], "type": self.type(field["type"], space)}
+        if isinstance(field.get("doc"), str):
+            made["doc"] = field["doc"]
+        if "default" in field:
+            made["default"] = field["default"]
+        if field.get("order", "ascending").lower() != "ascending":
+            made["order"] = field["order"].lower()
+        if field.get("aliases"):
+            made["aliases"] = list(dict.fromkeys(field["aliases"]))
+        return made | {name: one for name, one in field.items() if name not in _FIELD_KEYS}
+
+
+def qualified(name: str, space: str | None) -> str:
+    """A name in full."""
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def _short(full: str, space: str | None) -> str:
+    """A full name as it is written inside a namespace."""
+    own, _, short = full.rpartition(".")
+    return short if own == (space or "") and short not in _WORDS else full
+
+
+def _others(value: Mapping[str, Any], known: set[str] = set()) -> dict[str, Any]:  # noqa: B006 - it is only read
+    """Attributes that Avro has no meaning for, and those of logical types, in their order."""
+    return {name: one for name, one in value.items() if name not in _TYPE_KEYS | known}
+
+
+def _dumped(value: Any) -> str:
+    """Compact JSON with numbers as Java writes them."""
+    if isinstance(value, dict):
+        pairs = (f"{_dumped(k)}:{_dumped(v)}" for k, v in value.items())
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_dumped, value)) + "]"
+    if isinstance(value, float):
+        return java_double(value)
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPES)}"'
+    return json.dumps(value)
+
+
+def java_double(value: float) -> str:
+    """A finite floating-point number as Java's `Double.toString` gives it, of Java 19 and later.
+
+    The shortest digits that give the number back; of two digits, not one, those that are nearest.
+    """
+    if value == 0:
+        return repr(value)
+    two = f"{value:.1e}"
+    exact = Decimal(two if float(two) == value else repr(value)).normalize()
+    sign, digits, exponent = exact.as_tuple()
+    power = len(digits) + int(exponent) - 1
+    if _PLAIN_FROM <= power < _PLAIN_BELOW:
+        plain = f"{exact:f}"
+        return plain if "." in plain else f"{plain}.0"
+    first, *rest = map(str, digits)
+    return f"{'-' if sign else ''}{first}.{''.join(rest) or '0'}E{power}"
+
+
+# --- the normalised form --------------------------------------------------------------------------
+
+
+def _normal(value: Any, space: str | None) -> Any:
+    if isinstance(value, list):
+        return [_normal(branch, space) for branch in value]
+    if isinstance(value, str):
+        return value if value in PRIMITIVES else qualified(value, space)
+    word = value["type"]
+    if word in NAMED:
+        return _normal_named(word, value, space)
+    made = {"type": word}
+    if word == "array":
+        made["items"] = _normal(value["items"], space)
+    elif word == "map":
+        made["values"] = _normal(value["values"], space)
+    elif word not in PRIMITIVES:
+        return qualified(word, space)
+    return made | _sorted_others(_others(value))
+
+
+def _normal_named(word: str, value: Mapping[str, Any], space: str | None) -> dict[str, Any]:
+    full = qualified(value["name"], value.get("namespace", space))
+    own = full.rpartition(".")[0]
+    made: dict[str, Any] = {"type": word, "name": full, "namespace": own}
+    if value.get("doc"):
+        made["doc"] = value["doc"]
+    for key in ("symbols", "size", "default"):
+        if key in value and (key != "default" or word == "enum"):
+            made[key] = value[key]
+    if "fields" in value:
+        made["fields"] = [_normal_field(field, own or None) for field in value["fields"]]
+    if value.get("aliases"):
+        made["aliases"] = sorted({qualified(alias, own or None) for alias in value["aliases"]})
+    return made | _sorted_others(_others(value, {"default"} if word == "enum" else set()))
+
+
+def _normal_field(field: Mapping[str, Any], space: str | None) -> dict[str, Any]:
+    made = {key: one for key, one in field.items() if key in _FIELD_KEYS}
+    made["type"] = _normal(field["type"], space)
+    if field.get("aliases"):
+        made["aliases"] = sorted(set(field["aliases"]))
+    others = {key: one for key, one in field.items() if key not in _FIELD_KEYS}
+    return made | _sorted_others(others)
+
+
+def _sorted_others(others: Mapping[str, Any]) -> dict[str, Any]:
+    """What Avro has no meaning for, sorted; the logical type and its parameters first."""
+    kept = dict(others)
+    first: dict[str, Any] = {}
+    if isinstance(kept.get("logicalType"), str):
+        first["logicalType"] = kept.pop("logicalType")
+        if first["logicalType"] == "decimal" and "precision" in kept:
+            first["precision"] = kept.pop("precision")
+            scale = kept.pop("scale", 0)
+            if scale:
+                first["scale"] = scale
+    return first | {key: _sorted_keys(kept[key]) for key in sorted(kept)}
+
+
+def _sorted_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted_keys(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_sorted_keys(one) for one in value]
+    return value

@@ -1,0 +1,121 @@
+"""Whether a new schema fits the versions of a subject, in the words of Confluent's registry. Pure.
+
+Which versions are looked at hangs on the level; the newest comes first, and the first one that does
+not fit ends the search. `group` names a property: only versions that have the same value of it
+are compared.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.avro import AvroSchema
+from schemas.compatibility import Difference, Level, Reason, directions, looks_at_all
+from schemas.compatibility import differences as compared
+from schemas.registry.config import Config
+from schemas.registry.content import Content
+from schemas.types import RecordType
+
+SHOWN_MAX: Final = 10_240
+_DESCRIPTIONS: Final[Mapping[Reason, str]] = {
+    Reason.FIXED_SIZE_MISMATCH: "The size of FIXED type field at path '{path}' in the {reader} "
+    "schema does not match with the {writer} schema",
+    Reason.TYPE_MISMATCH: "The type (path '{path}') of a field in the {reader} schema does not "
+    "match with the {writer} schema",
+    Reason.NAME_MISMATCH: "The name of the schema has changed (path '{path}')",
+    Reason.MISSING_ENUM_SYMBOLS: "The {reader} schema is missing enum symbols '{told}' at path "
+    "'{path}' in the {writer} schema",
+    Reason.MISSING_UNION_BRANCH: "The {reader} schema is missing a type inside a union field at "
+    "path '{path}' in the {writer} schema",
+    Reason.READER_FIELD_MISSING_DEFAULT_VALUE: "The field '{told}' at path '{path}' in the "
+    "{reader} schema has no default value and is missing in the {writer} schema",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A schema and what is said about it."""
+
+    content: Content
+    schema: AvroSchema
+    number: int = 0
+
+
+def problems(config: Config, new: Candidate, previous: Sequence[Candidate]) -> tuple[str, ...]:
+    """Why a schema does not fit; empty: it fits.
+
+    Args:
+        config: what is in force for the subject.
+        new: the schema.
+        previous: the versions that exist and are not deleted, oldest first.
+    """
+    level = config.level or Level.BACKWARD
+    found: list[str] = []
+    if config.validate_fields and previous:
+        found += _reserved(new, previous[-1])
+    if level is not Level.NONE:
+        found += _incompatible(level, new, _of_group(config.group, new, previous))
+    if not found:
+        return ()
+    fields = "true" if config.validate_fields else "false"
+    return (*found, f"{{validateFields: '{fields}', compatibility: '{level.value}'}}")
+
+
+def _of_group(
+    group: str | None, new: Candidate, previous: Sequence[Candidate]
+) -> Sequence[Candidate]:
+    if not group:
+        return previous
+
+    def of(one: Candidate) -> str | None:
+        return one.content.metadata.get(group) if one.content.metadata else None
+
+    return [one for one in previous if of(one) == of(new)]
+
+
+def _incompatible(level: Level, new: Candidate, previous: Sequence[Candidate]) -> list[str]:
+    for old in list(reversed(previous))[: None if looks_at_all(level) else 1]:
+        found: list[str] = []
+        reads_old, read_by_old = directions(level)
+        if read_by_old:
+            found += _told(compared(old.schema, new.schema), "old", "new")
+        if reads_old:
+            found += _told(compared(new.schema, old.schema), "new", "old")
+        if found:
+            return [*found, f"{{oldSchemaVersion: {old.number}}}", _old_text(old.content.text)]
+    return []
+
+
+def _old_text(text: str) -> str:
+    if len(text) <= SHOWN_MAX:
+        return f"{{oldSchema: '{text}'}}"
+    return f"{{oldSchema: <truncated> '{text[:SHOWN_MAX]}...'}}"
+
+
+def _told(found: Iterable[Difference], reader: str, writer: str) -> Iterator[str]:
+    for one in found:
+        description = _DESCRIPTIONS[one.reason].format(
+            path=one.location, reader=reader, writer=writer, told=one.detail
+        )
+        yield (
+            f"{{errorType:'{one.reason.value}', description:'{description}', "
+            f"additionalInfo:'{one.detail}'}}"
+        )
+
+
+def _reserved(new: Candidate, latest: Candidate) -> Iterator[str]:
+    """What is wrong about fields whose names are reserved."""
+    mine = set(new.content.metadata.reserved if new.content.metadata else ())
+    theirs = latest.content.metadata.reserved if latest.content.metadata else ()
+    for name in theirs:
+        if name not in mine:
+            yield (
+                f"The new schema has reserved field {name} removed from its metadata which is "
+                "present in the old schema's metadata."
+            )
+    if isinstance(new.schema.root, RecordType):
+        for field in new.schema.root.fields:
+            if field.name in mine:
+                yield (
+                    f"The new schema has field that conflicts with the reserved field {field.name}."
+                )

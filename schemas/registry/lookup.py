@@ -1,0 +1,209 @@
+"""Finding what is registered. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from schemas.registry.config import Config
+from schemas.registry.content import Content, Guid
+from schemas.registry.metadata import merged_metadata, merged_rules
+from schemas.registry.names import DEFAULT, EVERY, Context, SubjectName, java_order
+from schemas.registry.prepare import LATEST, Prepared, Sent, prepared, same
+from schemas.registry.refused import NoSchemaError, NoSubjectError, NoVersionError
+from schemas.registry.scopes import config_in_force
+from schemas.registry.state import State, User, Version, Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A version of a subject and its content."""
+
+    name: SubjectName
+    version: Version
+    content: Content
+
+
+def found(state: State, name: SubjectName, version: Version) -> Found:
+    """A version with its content."""
+    return Found(name, version, state.content(version.guid))
+
+
+def visible(state: State, name: SubjectName, *, deleted: bool) -> Versions:
+    """Versions of a subject.
+
+    Raises:
+        NoSubjectError: there are none.
+    """
+    versions = state.versions(name, deleted=deleted)
+    if not versions:
+        raise NoSubjectError(name)
+    return versions
+
+
+def everywhere(state: State, name: SubjectName) -> Iterator[SubjectName]:
+    """A name, and in the default context the same in all the others: where reading looks."""
+    yield name
+    if name.context == DEFAULT and name.subject:
+        for context in state.contexts[1:]:
+            yield SubjectName(context, name.subject)
+
+
+def version(state: State, name: SubjectName, number: int, *, deleted: bool = False) -> Found:
+    """One version of a subject, the latest for -1.
+
+    Raises:
+        NoSubjectError, NoVersionError: there is none.
+    """
+    for place in everywhere(state, name):
+        one = numbered(state, place, number, deleted=deleted)
+        if one is not None:
+            return found(state, place, one)
+    visible(state, name, deleted=deleted)
+    raise NoVersionError(number)
+
+
+def numbered(
+    state: State, name: SubjectName, number: int, *, deleted: bool = False
+) -> Version | None:
+    """A version by its number; -1 is the latest that is not deleted."""
+    if number == LATEST:
+        return next(reversed(state.versions(name)), None)
+    versions = state.versions(name, deleted=deleted)
+    return next((one for one in versions if one.number == number), None)
+
+
+def lookup(state: State, name: SubjectName, sent: Sent, *, normal: bool, deleted: bool) -> Found:
+    """The newest version of a subject that is a schema.
+
+    Raises:
+        BadSchemaError: what was sent is no schema.
+        NoSubjectError, NoSchemaError: there is none.
+    """
+    config = config_in_force(state, name)
+    normal = normal or config.normalize is True
+    if sent.text.strip():
+        for one in _forms(state, name, sent, config, normal=normal):
+            for place in everywhere(state, name):
+                for each in reversed(state.versions(place, deleted=deleted)):
+                    if same(state, place, one, each):
+                        return found(state, place, each)
+    visible(state, name, deleted=deleted)
+    raise NoSchemaError
+
+
+def _forms(
+    state: State, name: SubjectName, sent: Sent, config: Config, *, normal: bool
+) -> Iterator[Prepared]:
+    """A schema as it was sent, and with what its predecessor and the configuration add."""
+    one = prepared(state, name, sent, normal=normal)
+    yield one
+    last = next(reversed(state.versions(name)), None)
+    before = state.content(last.guid) if last else None
+    own = sent.metadata or (before.metadata if before else None)
+    rules = sent.rules or (before.rules if before else None)
+    metadata = merged_metadata(config.default_metadata, own, config.override_metadata)
+    rules = merged_rules(config.default_rules, rules, config.override_rules)
+    if (metadata, rules) != (sent.metadata, sent.rules):
+        yield replace(one, content=replace(one.content, metadata=metadata, rules=rules))
+
+
+def with_metadata(
+    state: State, name: SubjectName, pairs: Sequence[tuple[str, str]], *, deleted: bool
+) -> Found:
+    """The newest version of a subject whose metadata have these properties.
+
+    Raises:
+        NoSubjectError, NoSchemaError: there is none.
+    """
+    for one in reversed(visible(state, name, deleted=deleted)):
+        metadata = state.content(one.guid).metadata
+        if metadata is not None and all(metadata.get(key) == value for key, value in pairs):
+            return found(state, name, one)
+    raise NoSchemaError
+
+
+def by_id(state: State, schema_id: int, name: SubjectName) -> Found:
+    """A schema by its id; deleted ones can still be read.
+
+    Args:
+        state: the registry.
+        schema_id: the id.
+        name: whose id it is: looked for under this subject, here and then in other contexts, at
+            last under any of the default context. Without a subject: under any of its context.
+
+    Raises:
+        NoSchemaError: there is none.
+    """
+    places = [*everywhere(state, name), name.whole_context] if name.subject else [name]
+    for place in places:
+        users = state.users.get((place.context, schema_id), frozenset())
+        fits = [user for user in users if not place.subject or user[0] == place]
+        if fits and (place.subject or name.context == DEFAULT or not name.subject):
+            return of_user(state, min(fits, key=_order))
+    raise NoSchemaError(schema_id)
+
+
+def of_user(state: State, user: User) -> Found:
+    """What a version of a subject is."""
+    name, number = user
+    one = next(v for v in state.versions(name, deleted=True) if v.number == number)
+    return found(state, name, one)
+
+
+def users(state: State, schema_id: int, name: SubjectName, *, deleted: bool) -> tuple[User, ...]:
+    """Every version that has an id, sorted; `name` says in which context.
+
+    Raises:
+        NoSchemaError: there is no such id.
+    """
+    context = by_id(state, schema_id, name).name.context
+    all_users = state.users.get((context, schema_id), frozenset())
+    live = [u for u in all_users if deleted or not of_user(state, u).version.deleted]
+    return tuple(sorted(live, key=_order))
+
+
+def by_guid(state: State, guid: Guid) -> Content:
+    """A content by its GUID.
+
+    Raises:
+        NoSchemaError: nothing has it.
+    """
+    if not ids_of(state, guid):
+        raise NoSchemaError(guid)
+    return state.content(guid)
+
+
+def ids_of(state: State, guid: Guid) -> tuple[tuple[Context, int], ...]:
+    """The ids that a content is used under, sorted."""
+    put = state.contents.get(guid)
+    return tuple(sorted(at for at in (put.ids if put else ()) if at in state.users))
+
+
+def referrers(state: State, name: SubjectName, number: int, *, deleted: bool) -> tuple[User, ...]:
+    """Versions that refer to a version, sorted."""
+    found_users = state.referrers.get((name, number), frozenset())
+    live = [u for u in found_users if deleted or not of_user(state, u).version.deleted]
+    return tuple(sorted(live, key=_order))
+
+
+def subjects(
+    state: State, prefix: str, *, deleted: bool, only_deleted: bool = False
+) -> tuple[SubjectName, ...]:
+    """Subjects whose names begin so, sorted; `:*:` in front: of all contexts."""
+    wanted = SubjectName.parse(prefix)
+    names = [
+        name
+        for name, versions in state.subjects.items()
+        if wanted.context in {EVERY, name.context}
+        and name.subject.startswith(wanted.subject)
+        and _shows(versions, deleted=deleted, only_deleted=only_deleted)
+    ]
+    return tuple(sorted(names, key=lambda name: java_order(str(name))))
+
+
+def _shows(versions: Versions, *, deleted: bool, only_deleted: bool) -> bool:
+    gone = all(one.deleted for one in versions)
+    return gone if only_deleted else deleted or not gone
+
+
+def _order(user: User) -> tuple[bytes, int]:
+    return java_order(str(user[0])), user[1]

@@ -1,0 +1,76 @@
+"""Names of subjects, and the contexts that they lie in. Pure.
+
+A context is a registry within the registry: ids and subjects of its own. `:.line-3:cars-value` is
+the subject `cars-value` of the context `.line-3`; a name without that form lies in the default
+context `.`. The syntax and what it refuses are those of Confluent's registry.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+from typing import NewType
+
+Context = NewType("Context", str)
+"""With its leading dot."""
+DEFAULT: Context = Context(".")
+EVERY: Context = Context("*")
+"""In a search: all contexts."""
+GLOBAL: Context = Context(".__GLOBAL")
+"""Holds no subjects: its configuration and mode are what all contexts fall back to."""
+_RESERVED = {"__GLOBAL", "__EMPTY"}
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectName:
+    """A subject and its context; without a subject, the context as a whole."""
+
+    context: Context
+    subject: str
+
+    @classmethod
+    def parse(cls, text: str) -> "SubjectName":
+        """Read a name as people and programs write it; every text is one."""
+        if text.startswith((":.", ":*:")):
+            context, _, subject = text[1:].partition(":")
+            return cls(Context(context), subject)
+        return cls(DEFAULT, text)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether this is the default context as a whole."""
+        return self.context == DEFAULT and not self.subject
+
+    @property
+    def whole_context(self) -> "SubjectName":
+        """The context that it lies in."""
+        return SubjectName(self.context, "")
+
+    @property
+    def prefix(self) -> str:
+        """What its context puts in front of a subject; nothing for the default context."""
+        return "" if self.context == DEFAULT else f":{self.context}:"
+
+    def beside(self, text: str) -> "SubjectName":
+        """Another name, which lies in this one's context unless it says otherwise."""
+        other = SubjectName.parse(text)
+        if other.context == DEFAULT and not text.startswith(":."):
+            return SubjectName(self.context, other.subject)
+        return other
+
+    def __str__(self) -> str:
+        return f"{self.prefix}{self.subject}"
+
+
+def may_hold_schemas(name: SubjectName) -> bool:
+    """Whether schemas can be registered under a name."""
+    return name.context != GLOBAL and may_be_configured(name)
+
+
+def may_be_configured(name: SubjectName) -> bool:
+    """Whether a name can have a configuration or a mode."""
+    control = any(unicodedata.category(c) == "Cc" for c in f"{name.context}{name.subject}")
+    return not control and name.subject not in _RESERVED
+
+
+def java_order(text: str) -> bytes:
+    """A key by which texts sort as Java sorts them: by UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")

@@ -1,0 +1,177 @@
+"""From what was sent to a content that can be compared and kept. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from schemas.avro import AvroSchema
+from schemas.registry.content import (
+    Content,
+    Reference,
+    guid_of,
+    inlined,
+    kept,
+    normal_references,
+)
+from schemas.registry.java_text import canonical_text, normal_text
+from schemas.registry.limits import PARSED_CHARS_MAX, REFERENCES_MAX
+from schemas.registry.metadata import VERSION_PROPERTY, Metadata, RuleSet
+from schemas.registry.names import SubjectName
+from schemas.registry.refused import BadSchemaError, TooLargeError
+from schemas.registry.remembered import Remembered
+from schemas.registry.state import State, Version
+
+LATEST = -1
+_WHOLE: Remembered[tuple[AvroSchema, tuple[AvroSchema, ...]], str] = Remembered(PARSED_CHARS_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A schema as a body holds it.
+
+    Args:
+        version: 0: not given; -1: the next.
+        id: None: not given.
+    """
+
+    text: str
+    references: tuple[Reference, ...] = ()
+    metadata: Metadata | None = None
+    rules: RuleSet | None = None
+    version: int = 0
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A content, and the schema with everything that it refers to."""
+
+    content: Content
+    schema: AvroSchema
+    used: tuple[AvroSchema, ...]
+
+
+def prepared(
+    state: State, name: SubjectName, sent: Sent, *, normal: bool, new: bool = False
+) -> Prepared:
+    """What would be kept of a schema under a subject.
+
+    Args:
+        state: where references are found.
+        name: the subject; references without a context lie in its.
+        sent: the schema.
+        normal: whether it is normalised.
+        new: whether deleted schemas may not be referred to.
+
+    Raises:
+        BadSchemaError: it is no schema, or refers to what is not there.
+        TooLargeError: it refers to too many others.
+    """
+    references = tuple(_resolved(state, name, r, new=new) for r in sent.references)
+    used = used_by(state, name, references, deleted=not new)
+    text, schema = kept(sent.text, used, normal=normal)
+    content = Content(text, references, sent.metadata, sent.rules)
+    if normal:
+        content = replace(content, references=normal_references(references))
+    return Prepared(content, schema, used)
+
+
+def stored(state: State, name: SubjectName, content: Content) -> Prepared:
+    """A content that is kept already."""
+    used = used_by(state, name, content.references, deleted=True)
+    _, schema = kept(content.text, used, normal=False)
+    return Prepared(content, schema, used)
+
+
+def used_by(
+    state: State, name: SubjectName, references: Sequence[Reference], *, deleted: bool
+) -> tuple[AvroSchema, ...]:
+    """All schemas that references lead to, dependencies first; of one name only the first.
+
+    Raises:
+        BadSchemaError: a reference leads nowhere.
+        TooLargeError: there are more than `REFERENCES_MAX`.
+    """
+    found: dict[str, AvroSchema] = {}
+    _collect(state, name, references, found, deleted=deleted, open_names=())
+    return tuple(found.values())
+
+
+def _collect(
+    state: State,
+    name: SubjectName,
+    references: Sequence[Reference],
+    found: dict[str, AvroSchema],
+    *,
+    deleted: bool,
+    open_names: tuple[str, ...],
+) -> None:
+    for reference in references:
+        if reference.name in found or reference.name in open_names:
+            continue
+        if len(found) + len(open_names) >= REFERENCES_MAX:
+            raise TooLargeError(f"a schema refers to at most {REFERENCES_MAX} others")
+        target = name.beside(reference.subject)
+        version = _version(state, target, reference.version, deleted=deleted)
+        content = state.content(version.guid)
+        inner = (*open_names, reference.name)
+        _collect(state, target, content.references, found, deleted=deleted, open_names=inner)
+        _, found[reference.name] = kept(content.text, tuple(found.values()), normal=False)
+
+
+def _resolved(state: State, name: SubjectName, reference: Reference, *, new: bool) -> Reference:
+    """A reference with the number of its version."""
+    version = _version(state, name.beside(reference.subject), reference.version, deleted=not new)
+    return replace(reference, version=version.number)
+
+
+def _version(state: State, target: SubjectName, number: int, *, deleted: bool) -> Version:
+    visible = state.versions(target, deleted=deleted and number != LATEST)
+    found = next((v for v in reversed(visible) if number in (v.number, LATEST)), None)
+    if found is None:
+        raise BadSchemaError(
+            "Invalid schema of type AVRO, details: No schema reference found for subject "
+            f'"{target}" and version {number}'
+        )
+    return found
+
+
+def same(state: State, name: SubjectName, one: Prepared, version: Version) -> bool:
+    """Whether a version of a subject is a schema, in whatever spelling.
+
+    References may be written out, and which version the version property tells counts only where
+    it is told.
+    """
+    content = state.content(version.guid)
+    if version.guid == guid_of(one.content):
+        return True
+    if content.rules != one.content.rules or not _alike(one.content, content, version.number):
+        return False
+    return whole_text(one) == whole_text(stored(state, name, content))
+
+
+def _alike(sent: Content, there: Content, number: int) -> bool:
+    """Whether metadata are the same but for the property that tells the version."""
+    told = sent.metadata.get(VERSION_PROPERTY) if sent.metadata else None
+    if told is not None and told != str(number):
+        return False
+    return _untold(sent.metadata) == _untold(there.metadata)
+
+
+def _untold(metadata: Metadata | None) -> Metadata | None:
+    left = metadata.with_property(VERSION_PROPERTY, None) if metadata else None
+    return left if left != Metadata() else None
+
+
+def whole_text(one: Prepared) -> str:
+    """A schema with everything that it refers to, normalised."""
+    key = (one.schema, one.used)
+    found = _WHOLE.get(key)
+    if found is None:
+        found = normal_text(inlined(one.schema.value, one.used))
+        _WHOLE.put(key, found, len(found))
+    return found
+
+
+def whole_schema(one: Prepared) -> str:
+    """A schema with everything that it refers to, as Java Avro prints it."""
+    return canonical_text(inlined(one.schema.value, one.used))

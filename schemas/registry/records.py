@@ -1,0 +1,180 @@
+"""The registry's records as they lie in the store. Pure.
+
+    <root>/revision            how many steps there were, and what the last of them changed
+    <root>/subjects/<name>     the versions of a subject
+    <root>/contents/<guid>     a schema with all that belongs to it, and its ids
+    <root>/configs/<name>      what is configured for a scope
+    <root>/modes/<name>        the mode of a scope
+
+A name is always written with its context, `:.:cars-value`. Every value is a JSON object with a
+format version. A step changes the revision and everything else in one go, so what two servers read
+at the same revision is the same.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+from urllib.parse import quote, unquote
+
+from pipeline.errors import BrokenInvariantError, RefusedError
+from schemas.registry.config import Config, changed, config_json, mode_of
+from schemas.registry.content import Content, Guid, Reference, content_json
+from schemas.registry.metadata import metadata_of, rules_of
+from schemas.registry.names import Context, SubjectName
+from schemas.registry.state import Change, ConfigPut, ContentPut, ModePut, SubjectPut, Version
+
+FORMAT_VERSION: Final = 1
+FOLDERS: Final = ("contents", "subjects", "configs", "modes")
+"""In the order in which they are read: what is referred to comes first."""
+REMEMBERED: Final = 64
+"""Steps whose changes the revision tells; whoever is further behind reads everything."""
+REMEMBERED_CHARS: Final = 50_000
+"""Of all the places of these steps: the revision is written with every step, and stays small."""
+Step: TypeAlias = tuple[int, tuple[str, ...]]
+"""The number of a step, and the places that it changed: `subjects/:.:cars-value`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """How many steps there were, and the last of them, oldest first."""
+
+    number: int = 0
+    steps: tuple[Step, ...] = ()
+
+    def next(self, places: tuple[str, ...]) -> "Revision":
+        """The revision after a step that changes these places."""
+        number = self.number + 1
+        steps: tuple[Step, ...] = (*self.steps, (number, places))[-REMEMBERED:]
+        while sum(len(place) for _, some in steps for place in some) > REMEMBERED_CHARS:
+            steps = steps[1:]
+        return Revision(number, steps)
+
+    def since(self, number: int) -> tuple[str, ...] | None:
+        """The places that were changed after a revision; None: it is not remembered."""
+        if number > self.number or (number < self.number and not self._remembers(number + 1)):
+            return None
+        changed_places = (p for step, places in self.steps if step > number for p in places)
+        return tuple(dict.fromkeys(changed_places))
+
+    def _remembers(self, number: int) -> bool:
+        return bool(self.steps) and self.steps[0][0] <= number
+
+
+def revision_bytes(revision: Revision) -> bytes:
+    """A revision as it is stored."""
+    return _encode(revision=revision.number, steps=[[n, list(p)] for n, p in revision.steps])
+
+
+def revision_of(value: bytes, place: str) -> Revision:
+    """A revision from what is stored.
+
+    Raises:
+        BrokenInvariantError, RefusedError: as `change_of`.
+    """
+    found = _decode(value, place)
+    steps = tuple((int(n), tuple(map(str, places))) for n, places in found["steps"])
+    return Revision(int(found["revision"]), steps)
+
+
+def place_of(change: Change) -> str:
+    """Where the record of a change lies below the root."""
+    match change:
+        case ContentPut(guid):
+            return f"contents/{guid}"
+        case SubjectPut(name):
+            return f"subjects/{_node(name)}"
+        case ConfigPut(name):
+            return f"configs/{_node(name)}"
+        case ModePut(name):
+            return f"modes/{_node(name)}"
+
+
+def value_of(change: Change) -> bytes | None:
+    """The record of a change; None: there is none any more."""
+    match change:
+        case ContentPut(_, content, ids):
+            return _encode(ids=[list(at) for at in ids], **content_json(content))
+        case SubjectPut(_, versions):
+            return _encode(versions=[_version_json(one) for one in versions]) if versions else None
+        case ConfigPut(_, config):
+            return None if config is None else _encode(**config_json(config, "compatibility"))
+        case ModePut(_, mode):
+            return None if mode is None else _encode(mode=mode.value)
+
+
+def change_of(place: str, value: bytes | None) -> Change:
+    """What a place and its record say.
+
+    Raises:
+        BrokenInvariantError: the record is damaged.
+        RefusedError: a newer version of Medusa wrote it.
+    """
+    folder, _, node = place.partition("/")
+    found = None if value is None else _decode(value, place)
+    try:
+        match folder:
+            case "contents":
+                if found is None:
+                    raise BrokenInvariantError("a schema of the registry is gone", place=place)
+                ids = tuple((Context(context), int(number)) for context, number in found["ids"])
+                return ContentPut(Guid(node), _content_of(found), ids)
+            case "subjects":
+                versions = map(_version_of, found["versions"] if found else ())
+                return SubjectPut(_name_of(node), tuple(versions))
+            case "configs":
+                return ConfigPut(
+                    _name_of(node), None if found is None else changed(Config(), found)
+                )
+            case _:
+                return ModePut(_name_of(node), None if found is None else mode_of(found["mode"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenInvariantError("damaged record of the schema registry", place=place) from error
+
+
+def _node(name: SubjectName) -> str:
+    return quote(f":{name.context}:{name.subject}", safe=":")
+
+
+def _name_of(node: str) -> SubjectName:
+    return SubjectName.parse(unquote(node))
+
+
+def _version_json(version: Version) -> dict[str, Any]:
+    made = {"version": version.number, "id": version.id, "guid": version.guid, "at": version.at_ms}
+    return {**made, "deleted": True} if version.deleted else made
+
+
+def _version_of(found: Mapping[str, Any]) -> Version:
+    guid, gone = Guid(found["guid"]), bool(found.get("deleted"))
+    return Version(int(found["version"]), int(found["id"]), guid, int(found["at"]), gone)
+
+
+def _content_of(found: Mapping[str, Any]) -> Content:
+    references = tuple(
+        Reference(str(r["name"]), str(r["subject"]), int(r["version"]))
+        for r in found.get("references", ())
+    )
+    metadata, rules = metadata_of(found.get("metadata")), rules_of(found.get("ruleSet"))
+    return Content(str(found["schema"]), references, metadata, rules)
+
+
+def _encode(**values: object) -> bytes:
+    made = {"format": FORMAT_VERSION, **values}
+    return json.dumps(made, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _decode(value: bytes, place: str) -> dict[str, Any]:
+    try:
+        decoded = json.loads(value)
+    except ValueError as error:
+        raise BrokenInvariantError("damaged record of the schema registry", place=place) from error
+    if not isinstance(decoded, dict) or not isinstance(decoded.get("format"), int):
+        raise BrokenInvariantError("damaged record of the schema registry", place=place)
+    if decoded["format"] != FORMAT_VERSION:
+        raise RefusedError(
+            f"the record has format {decoded['format']}, this program knows {FORMAT_VERSION}",
+            place=place,
+            hint="run the version of Medusa that wrote it, or a newer one.",
+        )
+    return decoded

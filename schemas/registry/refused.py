@@ -1,0 +1,228 @@
+"""What a registry refuses, by Confluent's codes and in its words, which its clients look at. Pure.
+
+A code's first three digits are the HTTP status. Names are printed as `SubjectName` prints them.
+"""
+
+from typing import ClassVar
+
+from pipeline.errors import InputError
+
+
+class RegistryRefusal(InputError):  # noqa: N818 - its kinds are errors
+    """A request that the registry refuses; nothing was changed."""
+
+    number: ClassVar[int] = 422
+    code = "registry-refusal"
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return int(str(self.number)[:3])
+
+
+class BadBodyError(RegistryRefusal):
+    """A body that is no JSON, or in which something has the wrong type."""
+
+    number = 400
+
+
+class NoSubjectError(RegistryRefusal):
+    """There is no such subject, or none that is not deleted."""
+
+    number = 40401
+
+    def __init__(self, subject: object) -> None:
+        super().__init__(f"Subject '{subject}' not found.")
+
+
+class NoVersionError(RegistryRefusal):
+    """The subject has no such version, or none that is not deleted."""
+
+    number = 40402
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"Version {version} not found.")
+
+
+class NoSchemaError(RegistryRefusal):
+    """There is no such schema."""
+
+    number = 40403
+
+    def __init__(self, which: object = None) -> None:
+        super().__init__("Schema not found" if which is None else f"Schema {which} not found")
+
+
+class SubjectDeletedError(RegistryRefusal):
+    """The subject was deleted before."""
+
+    number = 40404
+
+    def __init__(self, subject: object) -> None:
+        super().__init__(
+            f"Subject '{subject}' was soft deleted.Set permanent=true to delete permanently"
+        )
+
+
+class SubjectNotDeletedError(RegistryRefusal):
+    """Only what was deleted can be deleted permanently."""
+
+    number = 40405
+
+    def __init__(self, subject: object) -> None:
+        super().__init__(
+            f"Subject '{subject}' was not deleted first before being permanently deleted"
+        )
+
+
+class VersionDeletedError(RegistryRefusal):
+    """The version was deleted before."""
+
+    number = 40406
+
+    def __init__(self, subject: object, version: object) -> None:
+        super().__init__(
+            f"Subject '{subject}' Version {version} was soft deleted."
+            "Set permanent=true to delete permanently"
+        )
+
+
+class VersionNotDeletedError(RegistryRefusal):
+    """Only what was deleted can be deleted permanently."""
+
+    number = 40407
+
+    def __init__(self, subject: object, version: object) -> None:
+        super().__init__(
+            f"Subject '{subject}' Version {version} was not deleted first before being "
+            "permanently deleted"
+        )
+
+
+class NoConfigError(RegistryRefusal):
+    """The subject has no configuration of its own."""
+
+    number = 40408
+
+    def __init__(self, subject: object) -> None:
+        super().__init__(
+            f"Subject '{subject}' does not have subject-level compatibility configured"
+        )
+
+
+class NoModeError(RegistryRefusal):
+    """The subject has no mode of its own."""
+
+    number = 40409
+
+    def __init__(self, subject: object) -> None:
+        super().__init__(f"Subject '{subject}' does not have subject-level mode configured")
+
+
+class NoAssociationError(RegistryRefusal):
+    """There are no associations here."""
+
+    number = 40410
+
+    def __init__(self, resource: object) -> None:
+        super().__init__(f"Association for '{resource}' not found.")
+
+
+class IncompatibleError(RegistryRefusal):
+    """A new version does not fit those before it; `messages` says why."""
+
+    number = 40901
+
+    def __init__(self, subject: object, messages: tuple[str, ...]) -> None:
+        super().__init__(
+            "Schema being registered is incompatible with an earlier schema for subject "
+            f'"{subject}", details: [{", ".join(messages)}]'
+        )
+        self.messages = messages
+
+
+class BadSchemaError(RegistryRefusal):
+    """What was sent is no schema, or refers to one that is not there."""
+
+    number = 42201
+
+
+class BadVersionError(RegistryRefusal):
+    """A text that cannot be the number of a version."""
+
+    number = 42202
+
+    def __init__(self, version: object) -> None:
+        super().__init__(
+            f"The specified version '{version}' is not a valid version id. "
+            'Allowed values are between [1, 2^31-1] and the string "latest"'
+        )
+
+
+class BadLevelError(RegistryRefusal):
+    """No compatibility level has this name."""
+
+    number = 42203
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Invalid compatibility level. Valid values are none, backward, forward, full, "
+            "backward_transitive, forward_transitive, and full_transitive"
+        )
+
+
+class BadModeError(RegistryRefusal):
+    """No mode has this name."""
+
+    number = 42204
+
+    def __init__(self) -> None:
+        super().__init__("Invalid mode. Valid values are READWRITE, READONLY, and IMPORT.")
+
+
+class NotPermittedError(RegistryRefusal):
+    """The mode, or what is there already, does not permit it."""
+
+    number = 42205
+
+
+class ReferenceExistsError(RegistryRefusal):
+    """Another schema refers to what was to be deleted."""
+
+    number = 42206
+
+    def __init__(self, subject: object, version: int) -> None:
+        super().__init__(
+            "One or more references exist to the schema "
+            f"{{magic=1,keytype=SCHEMA,subject={subject},version={version}}}."
+        )
+
+
+class BadSubjectError(RegistryRefusal):
+    """A name that no subject can have."""
+
+    number = 42208
+
+    def __init__(self, subject: object) -> None:
+        super().__init__(f"The specified subject '{subject}' is not a valid.")
+
+
+class TooLargeError(RegistryRefusal):
+    """A schema that is larger, deeper or more entangled than one may be."""
+
+    number = 42209
+
+
+class BadRulesError(RegistryRefusal):
+    """A rule set that breaks the rules of rule sets."""
+
+    number = 42210
+
+
+class ContextNotEmptyError(RegistryRefusal):
+    """Only a context without subjects can be deleted."""
+
+    number = 42211
+
+    def __init__(self, context: object) -> None:
+        super().__init__(f"The specified context '{context}' is not empty.")

@@ -1,0 +1,207 @@
+"""Registering: find that a schema is there already, or add a version. Pure.
+
+The order of the checks is that of Confluent's registry, since with several things wrong at once it
+decides which one a client hears of.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from schemas.registry.config import Config, Mode
+from schemas.registry.content import Content, Guid, guid_of
+from schemas.registry.judge import Candidate, problems
+from schemas.registry.metadata import (
+    VERSION_PROPERTY,
+    Metadata,
+    merged_metadata,
+    merged_rules,
+)
+from schemas.registry.names import SubjectName, may_hold_schemas
+from schemas.registry.prepare import LATEST, Prepared, Sent, prepared, same, stored
+from schemas.registry.refused import (
+    BadSchemaError,
+    BadSubjectError,
+    IncompatibleError,
+    NotPermittedError,
+)
+from schemas.registry.scopes import check_writable, config_in_force, mode_in_force, told
+from schemas.registry.state import Change, ContentPut, State, SubjectPut, Version, Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """Where a schema is registered, and what has to change for it to be."""
+
+    name: SubjectName
+    version: Version
+    content: Content
+    changes: tuple[Change, ...] = ()
+
+
+def register(
+    state: State, name: SubjectName, sent: Sent, *, normal: bool, now_ms: int
+) -> Registered:
+    """Add a schema to a subject, or find that it is there.
+
+    Args:
+        state: the registry.
+        name: the subject.
+        sent: the schema.
+        normal: whether to normalise it, whatever is configured.
+        now_ms: ms since 1970.
+
+    Raises:
+        BadSubjectError: no subject can have this name.
+        BadSchemaError: it is no schema, refers to what is not there, or has a wrong version.
+        NotPermittedError: the mode does not permit it, or the id has another content.
+        IncompatibleError: it does not fit the versions that are there.
+    """
+    if not may_hold_schemas(name):
+        raise BadSubjectError(name)
+    config = config_in_force(state, name)
+    normal = normal or config.normalize is True
+    found = _known(state, name, sent, config, normal=normal)
+    if found is not None:
+        return found
+    mode = mode_in_force(state, name)
+    _check_mode(state, name, sent, mode)
+    whole = sent if mode.takes_ids else _filled(state, name, sent, config)
+    one = prepared(state, name, whole, normal=normal, new=sent.id is None)
+    if sent.version == 0 and sent.id is None:
+        found = _newest_same(state, name, one)
+        if found is not None:
+            return found
+    if not mode.takes_ids:
+        why = reasons(state, name, one)
+        if why:
+            raise IncompatibleError(name, why)
+    return _added(state, name, one, sent, mode=mode, now_ms=now_ms)
+
+
+def reasons(state: State, name: SubjectName, one: Prepared) -> tuple[str, ...]:
+    """Why a schema does not fit the versions of a subject; empty: it fits."""
+    config = config_in_force(state, name)
+    return problems(config, candidate(one), candidates(state, name, state.versions(name)))
+
+
+def candidates(state: State, name: SubjectName, versions: Versions) -> Sequence[Candidate]:
+    """Versions of a subject as they are compared."""
+    return [
+        replace(candidate(stored(state, name, state.content(v.guid))), number=v.number)
+        for v in versions
+    ]
+
+
+def candidate(one: Prepared) -> Candidate:
+    """A schema as it is compared."""
+    return Candidate(one.content, one.schema)
+
+
+def _known(
+    state: State, name: SubjectName, sent: Sent, config: Config, *, normal: bool
+) -> Registered | None:
+    """What is there already, and is answered in every mode."""
+    layers = (config.default_metadata, config.override_metadata)
+    if any((*layers, config.default_rules, config.override_rules)) or not sent.text.strip():
+        return None
+    one = prepared(state, name, sent, normal=normal)
+    visible = state.versions(name)
+    for version in reversed(visible[-1:] if sent.version == LATEST else visible):
+        if sent.version > 0 and (sent.id is None or sent.version != version.number):
+            continue
+        if sent.id in {None, version.id} and same(state, name, one, version):
+            return Registered(name, version, state.content(version.guid))
+    return None
+
+
+def _newest_same(state: State, name: SubjectName, one: Prepared) -> Registered | None:
+    for version in reversed(state.versions(name)):
+        if same(state, name, one, version):
+            return Registered(name, version, state.content(version.guid))
+    return None
+
+
+def _check_mode(state: State, name: SubjectName, sent: Sent, mode: Mode) -> None:
+    check_writable(state, name)
+    if sent.id is not None and not mode.takes_ids:
+        raise NotPermittedError(f"Subject {told(name)} is not in import mode")
+    if sent.id is None and mode is not Mode.READWRITE:
+        raise NotPermittedError(f"Subject {told(name)} is not in read-write mode")
+
+
+def _filled(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent:
+    """A schema with what its predecessor and the configuration add to it."""
+    visible = state.versions(name)
+    last = state.content(visible[-1].guid) if visible else None
+    if not sent.text.strip():
+        if last is None:
+            raise BadSchemaError("Empty schema")
+        sent = replace(sent, text=last.text, references=last.references)
+    own = sent.metadata if sent.metadata is not None else last.metadata if last else None
+    rules = sent.rules if sent.rules is not None else last.rules if last else None
+    metadata = merged_metadata(config.default_metadata, own, config.override_metadata)
+    numbered = metadata is not None and metadata.get(VERSION_PROPERTY) is not None
+    if sent.version != 0 or numbered:
+        number = str(_next(state, name))
+        metadata = (metadata or Metadata()).with_property(VERSION_PROPERTY, number)
+    rules = merged_rules(config.default_rules, rules, config.override_rules)
+    return replace(sent, metadata=metadata, rules=rules)
+
+
+def _next(state: State, name: SubjectName) -> int:
+    return max((v.number for v in state.versions(name, deleted=True)), default=0) + 1
+
+
+def _added(
+    state: State, name: SubjectName, one: Prepared, sent: Sent, *, mode: Mode, now_ms: int
+) -> Registered:
+    number = _next(state, name)
+    if sent.version > 0:
+        if sent.version != number and not mode.takes_ids:
+            raise BadSchemaError("Version is not one more than previous version")
+        number = sent.version
+    guid = guid_of(one.content)
+    puts = _with_id(state, name, guid, one.content, sent.id)
+    ids = puts[-1].ids if puts else state.contents[guid].ids
+    schema_id = sent.id if sent.id is not None else dict(reversed(ids))[name.context]
+    version = Version(number, schema_id, guid, now_ms)
+    gone = {
+        v.number
+        for v in state.versions(name, deleted=True)
+        if v.number == number
+        or (v.deleted and v.id == schema_id and _unused(state, name, v, number))
+    }
+    left = [v for v in state.versions(name, deleted=True) if v.number not in gone]
+    versions = tuple(sorted((*left, version), key=lambda v: v.number))
+    return Registered(name, version, one.content, (*puts, SubjectPut(name, versions)))
+
+
+def _unused(state: State, name: SubjectName, version: Version, below: int) -> bool:
+    """Whether an older version may vanish: none refers to it."""
+    return version.number < below and (name, version.number) not in state.referrers
+
+
+def _with_id(
+    state: State, name: SubjectName, guid: Guid, content: Content, given: int | None
+) -> tuple[ContentPut, ...]:
+    """What makes a content have an id in this context, the content itself last; () if it has."""
+    known = state.contents.get(guid)
+    ids = known.ids if known else ()
+    if given is None:
+        if known and any(context == name.context for context, _ in ids):
+            return ()
+        return (ContentPut(guid, content, (*ids, (name.context, state.next_id(name.context)))),)
+    at = (name.context, given)
+    if at in ids:
+        return ()
+    made = ContentPut(guid, content, (*ids, at))
+    holder = state.guids.get(at)
+    if holder is None:
+        return (made,)
+    if at in state.users:
+        raise NotPermittedError(
+            f"Overwrite new schema with id {given} in context {name.prefix} is not permitted."
+        )
+    before = state.contents[holder]
+    left = tuple(one for one in before.ids if one != at)
+    return (replace(before, ids=left), made)

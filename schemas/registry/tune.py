@@ -1,0 +1,162 @@
+"""Changing configurations and modes, and ending contexts. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from schemas.registry.config import DEFAULT_CONFIG, DEFAULT_MODE, Config, Mode, changed
+from schemas.registry.names import DEFAULT, GLOBAL, SubjectName, may_be_configured
+from schemas.registry.refused import (
+    BadSubjectError,
+    ContextNotEmptyError,
+    NoConfigError,
+    NoModeError,
+    NoSubjectError,
+    NotPermittedError,
+    ReferenceExistsError,
+)
+from schemas.registry.scopes import check_writable, config_in_force, mode_in_force
+from schemas.registry.state import Change, ConfigPut, ModePut, State, SubjectPut
+
+
+def set_config(
+    state: State, name: SubjectName, body: Mapping[str, Any]
+) -> tuple[Config, tuple[Change, ...]]:
+    """Change a configuration; gives all of it and what has to change.
+
+    Raises:
+        BadSubjectError: nothing can be configured for this name.
+        BadLevelError, BadRulesError, BadBodyError: of what is to be set.
+        NotPermittedError: the scope is read-only.
+    """
+    made = changed(state.configs.get(name, Config()), body)
+    check_name(name)
+    check_writable(state, name)
+    return made, (ConfigPut(name, made),)
+
+
+def config_of(state: State, name: SubjectName, *, in_force: bool) -> Config:
+    """The configuration of a name, or what is in force for it.
+
+    Raises:
+        NoConfigError: it has none of its own.
+    """
+    if in_force:
+        return config_in_force(state, name)
+    own = state.configs.get(name)
+    if own is None and not name.is_default:
+        raise NoConfigError(name)
+    own = own or Config()
+    return own if own.level else replace(own, level=DEFAULT_CONFIG.level)
+
+
+def delete_config(state: State, name: SubjectName) -> tuple[Config, tuple[Change, ...]]:
+    """Remove a configuration; gives the one that is removed.
+
+    Raises:
+        NoSubjectError: there is none.
+        NotPermittedError: the scope is read-only.
+    """
+    own = state.configs.get(name)
+    if own is None and not name.is_default:
+        raise NoSubjectError(name)
+    check_writable(state, name)
+    return own or DEFAULT_CONFIG, (ConfigPut(name, None),) if own else ()
+
+
+def mode_of_name(state: State, name: SubjectName, *, in_force: bool) -> Mode:
+    """The mode of a name, or the one in force for it.
+
+    Raises:
+        NoModeError: it has none of its own.
+    """
+    if in_force:
+        return mode_in_force(state, name)
+    own = state.modes.get(name)
+    if own is None and not name.is_default:
+        raise NoModeError(name)
+    return own or DEFAULT_MODE
+
+
+def set_mode(
+    state: State, name: SubjectName, mode: Mode | None, *, force: bool
+) -> tuple[Change, ...]:
+    """Set or remove a mode.
+
+    Raises:
+        BadSubjectError: this name can have none.
+        NotPermittedError: importing would mix with schemas that are there.
+        ReferenceExistsError: the same, with deleted ones that others refer to.
+    """
+    check_name(name)
+    importing = mode is Mode.IMPORT and mode_in_force(state, name) is not Mode.IMPORT
+    emptied = _emptied(state, name) if importing and not force else ()
+    return (*emptied, ModePut(name, mode))
+
+
+def delete_mode(
+    state: State, name: SubjectName, *, recursive: bool
+) -> tuple[Mode | None, tuple[Change, ...]]:
+    """Remove a mode; gives the one that is removed.
+
+    Args:
+        state: the registry.
+        name: whose.
+        recursive: for a context: the modes of all its subjects, too.
+
+    Raises:
+        NoSubjectError: there is none.
+    """
+    own = state.modes.get(name)
+    inner: tuple[Change, ...] = ()
+    if recursive and not name.subject:
+        below = [n for n in state.modes if n.context == name.context and n.subject]
+        inner = tuple(ModePut(n, None) for n in below)
+    if own is None:
+        if name.is_default and not recursive:
+            return DEFAULT_MODE, ()
+        if not (recursive and not name.subject):
+            raise NoSubjectError(name)
+        return None, inner
+    return own, (ModePut(name, None), *inner)
+
+
+def check_empty(state: State, name: SubjectName) -> None:
+    """Make sure that a context holds no subject, deleted or not.
+
+    Raises:
+        ContextNotEmptyError: it does.
+    """
+    if any(one.context == name.context for one in state.subjects):
+        raise ContextNotEmptyError(name.whole_context)
+
+
+def check_name(name: SubjectName) -> None:
+    """Make sure that a name can be configured.
+
+    Raises:
+        BadSubjectError: it cannot.
+    """
+    if not may_be_configured(name):
+        raise BadSubjectError(name)
+
+
+def _emptied(state: State, name: SubjectName) -> tuple[Change, ...]:
+    """What clears a scope of deleted versions, so that their ids can come anew."""
+    below = [one for one in state.subjects if _within(one, name)]
+    if any(state.versions(one) for one in below):
+        raise NotPermittedError("Cannot import since found existing subjects")
+    for one in below:
+        for version in state.versions(one, deleted=True):
+            others = state.referrers.get((one, version.number), frozenset())
+            if any(not _within(other, name) for other, _ in others):
+                raise ReferenceExistsError(one, version.number)
+    return tuple(SubjectPut(one, ()) for one in below)
+
+
+def _within(one: SubjectName, scope: SubjectName) -> bool:
+    if scope.context == GLOBAL:
+        return True
+    if scope.subject:
+        return one == scope
+    return one.context == (scope.context or DEFAULT)

@@ -1,0 +1,166 @@
+import hashlib
+import json
+from uuid import UUID
+
+import pytest
+
+from schemas.avro import parse
+from schemas.registry.content import (
+    Content,
+    Reference,
+    content_json,
+    guid_in,
+    guid_of,
+    inlined,
+    kept,
+    normal_references,
+    with_version,
+)
+from schemas.registry.java_text import canonical_text
+from schemas.registry.metadata import Metadata, Rule, RuleSet
+from schemas.registry.refused import BadSchemaError
+
+USER = (
+    '{"type":"record","name":"User","namespace":"com.github.louislef299.events.avro","fields":['
+    '{"name":"id","type":"int"},{"name":"name","type":"string"},'
+    '{"name":"email","type":["null","string"],"default":null}]}'
+)
+GUID = "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
+
+
+def test_guids_are_those_of_other_registries() -> None:
+    """Known GUIDs of known texts."""
+    assert guid_of(Content('"string"')) == GUID
+    assert guid_of(Content(USER)) == "4bd2bf79-95af-aace-ebad-18dfd323a304"
+
+
+def test_a_guid_is_made_of_everything() -> None:
+    """References with their version as four bytes, metadata, rules; empty is not absent."""
+    rules = RuleSet(((), (Rule("r", type="T"),), ()))
+    metadata = Metadata((), (("k", "v"),))
+    content = Content('"int"', (Reference("n", "s", 258),), metadata, rules)
+    made = b'"int"ns\x00\x00\x01\x02\x01kv\x01rTRANSFORMWRITEREADT'
+    assert guid_of(content) == str(UUID(bytes=hashlib.md5(made, usedforsecurity=False).digest()))
+    assert len({guid_of(Content('"int"', (), m)) for m in (None, Metadata(), metadata)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (GUID, GUID),
+        (GUID.upper(), GUID),
+        (GUID.replace("-", ""), GUID),
+        ("", None),
+        (GUID[1:], None),
+        ("x" * 32, None),
+    ],
+)
+def test_a_guid_is_read_with_or_without_dashes(text: str, found: str | None) -> None:
+    """In either case of letters."""
+    assert guid_in(text) == found
+
+
+def test_what_is_no_schema_is_told_with_its_place() -> None:
+    """The detail stands last."""
+    text = '{"type":"record","name":"R","fields":[{"name":"a","type":"Nothing"}]}'
+    with pytest.raises(
+        BadSchemaError, match=r"Invalid schema of type AVRO, details: .* at /fields"
+    ):
+        kept(text, (), normal=False)
+
+
+def test_the_text_that_is_kept() -> None:
+    """As Java prints it, or normalised."""
+    text = ' {"type": "string", "b": 1, "a": 2} '
+    assert kept(text, (), normal=False)[0] == '{"type":"string","b":1,"a":2}'
+    assert kept(text, (), normal=True)[0] == '{"type":"string","a":2,"b":1}'
+
+
+@pytest.mark.parametrize("normal", [False, True])
+def test_a_text_is_nested_so_deep(normal: bool) -> None:  # noqa: FBT001 - of the table
+    """Whatever it means: it will be walked through again and again."""
+
+    def nested(depth: int) -> str:
+        return '{"type":"int","p":' + '{"q":[' * depth + "]}" * depth + "}"
+
+    assert kept(nested(127), (), normal=normal)[0] == nested(127)
+    for depth in (128, 400, 100_000):
+        with pytest.raises(BadSchemaError):
+            kept(nested(depth), (), normal=normal)
+
+
+def test_a_schema_is_written_out_with_what_it_uses() -> None:
+    """Each type once, where it first stands, under its full name."""
+    low = parse('{"type":"fixed","name":"x.F","size":2}')
+    mid = parse(
+        '{"type":"record","name":"M","namespace":"x","fields":[{"name":"f","type":"F"}]}', (low,)
+    )
+    top = parse(
+        '{"type":"record","name":"T","namespace":"y","fields":['
+        '{"name":"m","type":["null","x.M"]},{"name":"f","type":{"type":"array","items":"x.F"}},'
+        '{"name":"n","type":{"type":"map","values":{"type":"x.M"}}},{"name":"i","type":{"type":"int"}}]}',
+        (low, mid),
+    )
+    assert json.loads(canonical_text(inlined(top.value, (low, mid)))) == {
+        "type": "record",
+        "name": "T",
+        "namespace": "y",
+        "fields": [
+            {
+                "name": "m",
+                "type": [
+                    "null",
+                    {
+                        "type": "record",
+                        "name": "M",
+                        "namespace": "x",
+                        "fields": [
+                            {"name": "f", "type": {"type": "fixed", "name": "F", "size": 2}}
+                        ],
+                    },
+                ],
+            },
+            {"name": "f", "type": {"type": "array", "items": "x.F"}},
+            {"name": "n", "type": {"type": "map", "values": "x.M"}},
+            {"name": "i", "type": "int"},
+        ],
+    }
+
+
+def test_a_type_without_a_namespace_stays_without_one() -> None:
+    """Inside another's namespace it would else become part of that."""
+    low = parse('{"type":"record","name":"L","fields":[{"name":"k","type":["null","L"]}]}')
+    top = parse(
+        '{"type":"record","name":"y.T","fields":[{"name":"l","type":"L"},{"name":"m","type":"L"}]}',
+        (low,),
+    )
+    whole = canonical_text(inlined(top.value, (low,)))
+    assert parse(whole).names.keys() == {"L", "y.T"}
+
+
+def test_normal_references_are_sorted_and_single() -> None:
+    """By subject and version."""
+    given = [Reference("b", "s", 2), Reference("a", "s", 2), Reference("c", "s", 1)]
+    assert normal_references([*given, given[0]]) == (given[2], given[1], given[0])
+
+
+def test_a_content_as_json_leaves_out_what_is_empty() -> None:
+    """Metadata that are there and empty stay."""
+    assert content_json(Content('"int"')) == {"schema": '"int"'}
+    whole = Content('"int"', (Reference("n", "s", 1),), Metadata(), RuleSet())
+    assert content_json(whole) == {
+        "references": [{"name": "n", "subject": "s", "version": 1}],
+        "metadata": {},
+        "ruleSet": {},
+        "schema": '"int"',
+    }
+    assert str(whole.references[0]) == "{name='n', subject='s', version=1}"
+
+
+def test_the_version_property_comes_and_goes() -> None:
+    """Other properties stay."""
+    plain = Content('"int"')
+    assert with_version(plain, None) == plain
+    told = with_version(plain, 3)
+    assert told.metadata == Metadata((), (("confluent:version", "3"),))
+    assert with_version(told, None).metadata == Metadata()

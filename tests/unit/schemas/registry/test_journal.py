@@ -1,0 +1,165 @@
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import Operation, Versioned
+from pipeline.errors import RetryError, UnavailableError
+from pipeline.ids import ZnodePath
+from schemas.registry.config import Config, Mode
+from schemas.registry.journal import Journal, LostRaceError
+from schemas.registry.prepare import Sent
+from schemas.registry.records import REMEMBERED
+from schemas.registry.register import register
+from schemas.registry.state import ConfigPut, ModePut, State, SubjectPut
+from tests.unit.schemas.registry.making import INT, LONG, NAME
+
+ROOT = ZnodePath("/registry")
+
+
+class Meddled(MemoryStore):
+    """A store in which something happens before values are read."""
+
+    def __init__(self, tree: MemoryTree) -> None:
+        super().__init__(tree)
+        self.before: Callable[[], None] | None = None
+
+    def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
+        """What is meant to happen, then the values."""
+        if self.before is not None:
+            self.before()
+        return super().get_all(paths)
+
+
+class Unheard(MemoryStore):
+    """A store that does a step and loses its answer."""
+
+    lost = False
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """Do it and say nothing."""
+        super().apply(operations)
+        if self.lost:
+            raise UnavailableError("no answer")
+
+
+def _add(journal: Journal, subject: str, text: str) -> State:
+    """Register a schema; compatibility is not asked."""
+    state = journal.newest().after([ConfigPut(NAME(":.__GLOBAL:"), Config())])
+    made = register(state, NAME(subject), Sent(text), normal=False, now_ms=1)
+    return journal.write(made.changes)
+
+
+def test_an_empty_store_is_an_empty_registry() -> None:
+    """Reading makes nothing."""
+    store = MemoryStore(MemoryTree())
+    assert Journal(store, ROOT).newest() == State()
+    assert store.children("/") == ()
+
+
+def test_two_journals_of_one_tree_agree() -> None:
+    """At once, and whoever comes later reads everything."""
+    tree = MemoryTree()
+    one, other = (Journal(MemoryStore(tree), ROOT) for _ in range(2))
+    written = _add(one, "s", INT)
+    assert other.newest() == written == one.newest()
+    _add(other, "a/b", LONG)
+    other.write([ModePut(NAME(""), Mode.IMPORT), ConfigPut(NAME("s"), Config(group="g"))])
+    other.write([ModePut(NAME(""), None)])
+    assert one.newest() == other.newest() == Journal(MemoryStore(tree), ROOT).newest()
+    assert not one.newest().modes
+
+
+def test_who_is_far_behind_reads_everything() -> None:
+    """More steps than the revision remembers; what is gone is gone."""
+    tree = MemoryTree()
+    one, other = (Journal(MemoryStore(tree), ROOT) for _ in range(2))
+    one.newest()
+    one.write([ModePut(NAME("gone"), Mode.IMPORT)])
+    other.newest()
+    one.write([ModePut(NAME("gone"), None)])
+    for number in range(REMEMBERED + 1):
+        one.write([ModePut(NAME(f"s{number}"), Mode.IMPORT)])
+    assert other.newest() == one.newest()
+    assert len(other.newest().modes) == REMEMBERED + 1
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_that_decide_on_the_same_one_is_first(first: bool) -> None:  # noqa: FBT001 - of the table
+    """The other hears of it, nothing is changed, and it can try again."""
+    tree = MemoryTree()
+    one, other = (Journal(MemoryStore(tree), ROOT) for _ in range(2))
+    if not first:
+        one.newest()
+        one.write([ModePut(NAME("s"), Mode.READONLY)])
+    one.newest()
+    other.newest()
+    one.write([ModePut(NAME("s"), Mode.IMPORT)])
+    with pytest.raises(LostRaceError):
+        other.write([ModePut(NAME("s"), Mode.FORWARD)])
+    assert other.newest().modes[NAME("s")] is Mode.IMPORT
+    other.write([ModePut(NAME("s"), Mode.FORWARD)])
+    assert one.newest().modes[NAME("s")] is Mode.FORWARD
+
+
+def test_removing_what_is_not_there_changes_nothing() -> None:
+    """And a place that changes twice in a step has its last value."""
+    journal = Journal(MemoryStore(MemoryTree()), ROOT)
+    journal.newest()
+    journal.write([ModePut(NAME("s"), None), SubjectPut(NAME("s"), ())])
+    journal.write([ModePut(NAME("s"), Mode.IMPORT), ModePut(NAME("s"), Mode.FORWARD)])
+    assert dict(journal.newest().modes) == {NAME("s"): Mode.FORWARD}
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_others_may_write_while_one_reads(fresh: bool) -> None:  # noqa: FBT001 - of the table
+    """A subject is read with a schema that came after its places were listed."""
+    tree = MemoryTree()
+    writer, store = Journal(MemoryStore(tree), ROOT), Meddled(tree)
+    reader = Journal(store, ROOT)
+    _add(writer, "s", INT)
+    if not fresh:
+        reader.newest()
+        writer.write(
+            [ModePut(NAME("s"), None), SubjectPut(NAME("s"), writer.newest().versions(NAME("s")))]
+        )
+
+    def meddle() -> None:
+        store.before = None
+        _add(writer, "s", LONG)
+
+    store.before = meddle
+    assert reader.newest() == writer.newest()
+    assert len(reader.newest().versions(NAME("s"))) == 2
+
+
+def test_endless_change_is_told() -> None:
+    """Reading gives up, rather than go on for ever or give something half."""
+    tree = MemoryTree()
+    writer, store = Journal(MemoryStore(tree), ROOT), Meddled(tree)
+    writer.newest()
+    reader = Journal(store, ROOT)
+    store.before = lambda: void(writer.write([ModePut(NAME("s"), Mode.IMPORT)]))
+    with pytest.raises(RetryError, match="faster than it can be read"):
+        reader.newest()
+    store.before = None
+    assert reader.newest() == writer.newest()
+
+
+def void(_: object) -> None:
+    """Nothing."""
+
+
+def test_a_step_without_an_answer_is_found_out() -> None:
+    """It may have been done: the next reading knows."""
+    store = Unheard(MemoryTree())
+    journal = Journal(store, ROOT)
+    journal.newest()
+    journal.write([ModePut(NAME("s"), Mode.IMPORT)])
+    store.lost = True
+    with pytest.raises(UnavailableError):
+        journal.write([ModePut(NAME("s"), Mode.FORWARD)])
+    store.lost = False
+    assert journal.newest().modes[NAME("s")] is Mode.FORWARD
+    journal.write([ModePut(NAME("s"), None)])
+    assert not journal.newest().modes

@@ -1,0 +1,48 @@
+import pytest
+
+from schemas.avro import parse
+from schemas.registry.prepare import Sent, prepared, used_by, whole_text
+from schemas.registry.state import State
+from tests.unit.schemas.registry.making import NAME, Held, record, to
+
+
+def test_a_chain_of_references_costs_its_length() -> None:
+    """Each schema uses all before it; walking every path through them would never end."""
+    held = Held()
+    for n in range(60):
+        before = tuple(to(f"f{m}", name=f"f{m}") for m in range(n))
+        fields = [f"a{m}:F{m}" for m in range(n)][-2:]
+        held.register(f"f{n}", Sent(record(f"F{n}", *fields), before))
+    assert len(used_by(held.state, NAME("s"), (to("f59"),), deleted=False)) == 60
+
+
+def test_schemas_are_the_same_when_they_were_read_twice() -> None:
+    """What uses a schema may have been read before the schema itself was read again."""
+    low, again = (parse.__wrapped__(record("L")) for _ in range(2))
+    high = parse(record("H", "a:L"), (low,))
+    assert low == again
+    assert parse(record("T", "a:L", "b:H"), (again, high)).names.keys() == {"L", "H", "T"}
+
+
+def test_a_cycle_of_references_ends() -> None:
+    """Importing can make one."""
+    held = Held()
+    held.register("a", record("A"))
+    held.register("b", Sent(record("B", "x:A"), (to("a", name="a"),)))
+    assert (
+        len(used_by(held.state, NAME("b"), (to("a", name="a"), to("b", name="b")), deleted=True))
+        == 2
+    )
+
+
+@pytest.mark.parametrize("normal", [False, True])
+def test_a_schema_is_compared_as_a_whole(normal: bool) -> None:  # noqa: FBT001 - of the table
+    """With everything written out."""
+    held = Held()
+    held.register("f", record("F"))
+    one = prepared(held.state, NAME("s"), Sent(record("R", "a:F"), (to("f", -1),)), normal=normal)
+    assert one.content.references == (to("f"),)
+    inside = record("R", "a").replace('"int"', record("F"))
+    other = prepared(State(), NAME("s"), Sent(inside), normal=normal)
+    assert one.content.text != other.content.text
+    assert whole_text(one) == whole_text(other)

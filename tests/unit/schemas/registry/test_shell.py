@@ -1,0 +1,261 @@
+"""`Registry`: one thread that reads, decides and writes for all who ask."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
+
+import pytest
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import Operation, VersionConflictError
+from pipeline.errors import InputError, RetryError, UnavailableError
+from pipeline.ids import ZnodePath
+from schemas.registry.config import Config, Mode
+from schemas.registry.prepare import Sent
+from schemas.registry.refused import TooLargeError
+from schemas.registry.register import register
+from schemas.registry.registry import WAITING_MAX, Decide, Registry
+from schemas.registry.state import Change, ConfigPut, Decided, ModePut, State
+from tests.unit.schemas.registry.making import NAME, record
+
+ROOT = ZnodePath("/registry")
+
+
+class Gate(MemoryStore):
+    """A store that fails or waits when it is told to."""
+
+    def __init__(self, tree: MemoryTree) -> None:
+        super().__init__(tree)
+        self.open = threading.Event()
+        self.open.set()
+        self.entered = threading.Event()
+        self.refusals = 0
+        self.steps = 0
+
+    def sync(self) -> None:
+        """Wait at the gate."""
+        self.entered.set()
+        self.open.wait(30)
+        super().sync()
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """Be too late, as often as was told."""
+        self.steps += 1
+        if self.refusals:
+            self.refusals -= 1
+            raise VersionConflictError("too late")
+        super().apply(operations)
+
+    def hold(self) -> None:
+        """Close the gate."""
+        self.entered.clear()
+        self.open.clear()
+
+
+@pytest.fixture
+def store() -> Gate:
+    """A store."""
+    return Gate(MemoryTree())
+
+
+@pytest.fixture
+def registry(store: Gate) -> Iterator[Registry]:
+    """A registry on it."""
+    made = Registry(store, ROOT)
+    yield made
+    store.open.set()
+    made.close()
+
+
+def adds(subject: str, text: str) -> Decide[tuple[int, int]]:
+    """Registers a schema."""
+
+    def decide(state: State) -> Decided[tuple[int, int]]:
+        made = register(state, NAME(subject), Sent(text), normal=False, now_ms=1)
+        return Decided((made.version.id, made.version.number), made.changes)
+
+    return decide
+
+
+def puts(*changes: Change) -> Decide[str]:
+    """Changes something."""
+    return lambda _: Decided("done", changes)
+
+
+def together(calls: Sequence[Callable[[], object]]) -> None:
+    """Call all at the same time."""
+    start = threading.Barrier(len(calls))
+
+    def one(call: Callable[[], object]) -> None:
+        start.wait(30)
+        call()
+
+    threads = [threading.Thread(target=one, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+
+def test_two_registries_agree_at_once() -> None:
+    """What one has acknowledged the other knows."""
+    tree = MemoryTree()
+    one, other = (Registry(MemoryStore(tree), ROOT) for _ in range(2))
+    assert one.change(adds("s", record())) == (1, 1)
+    assert other.state() == one.state()
+    assert other.change(adds("s", record())) == (1, 1)
+    assert other.change(adds("t", record("T"))) == (2, 1)
+    assert one.state().contexts == (".",)
+    assert one.ask().result(30) == other.ask().result(30)
+    one.close()
+    other.close()
+
+
+def test_racing_threads_of_two_registries_agree() -> None:
+    """Every content has one id, every subject its versions without a gap."""
+    tree = MemoryTree()
+    registries = [Registry(MemoryStore(tree), ROOT) for _ in range(2)]
+    decisions = [(f"s{n % 3}", record("R", *(f"a{m}=" for m in range(n % 4)))) for n in range(24)]
+    answers: list[tuple[int, int]] = [(0, 0)] * len(decisions)
+
+    def ask(index: int) -> None:
+        answers[index] = registries[index % 2].change(adds(*decisions[index]))
+
+    together([partial(ask, index) for index in range(len(decisions))])
+    by_text: dict[str, set[int]] = {}
+    for (_, text), (number, _) in zip(decisions, answers, strict=True):
+        by_text.setdefault(text, set()).add(number)
+    assert sorted(by_text.values(), key=min) == [{1}, {2}, {3}, {4}]
+    state = registries[0].state()
+    assert state == registries[1].state()
+    for versions in state.subjects.values():
+        assert [one.number for one in versions] == [1, 2, 3, 4]
+    for one in registries:
+        one.close()
+
+
+def test_what_is_asked_together_is_one_step(registry: Registry, store: Gate) -> None:
+    """Those who wait while others are served are served together."""
+    registry.change(puts(ModePut(NAME("s"), Mode.IMPORT)))
+    store.hold()
+    first = registry.ask()
+    store.entered.wait(30)
+    before, asked = store.steps, [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(9)]
+    store.open.set()
+    first.result(30)
+    assert [one.result(30) for one in asked] == [(n + 1, 1) for n in range(9)]
+    assert store.steps == before + 1
+
+
+def test_a_decision_that_fails_fails_alone(registry: Registry, store: Gate) -> None:
+    """Whatever it does: refuse, break, or ask for what cannot be written."""
+
+    def refuses(_: State) -> Decided[str]:
+        raise InputError("no")
+
+    def breaks(_: State) -> Decided[str]:
+        raise ZeroDivisionError
+
+    store.hold()
+    first = registry.ask()
+    store.entered.wait(30)
+    odd = puts(ConfigPut(NAME("s"), Config(alias="\ud800")))
+    large = puts(ConfigPut(NAME("s"), Config(alias="x" * 900_000)))
+    asked = [registry._put(one) for one in (refuses, breaks, odd, large, adds("s", record()))]
+    store.open.set()
+    first.result(30)
+    errors = [type(one.exception(30)) for one in asked[:4]]
+    assert errors == [InputError, ZeroDivisionError, UnicodeEncodeError, TooLargeError]
+    assert asked[4].result(30) == (1, 1)
+    with pytest.raises(InputError, match="no"):
+        registry.change(refuses)
+
+
+def test_what_does_not_fit_in_one_step_goes_into_the_next(registry: Registry, store: Gate) -> None:
+    """Each of them fits on its own."""
+    store.hold()
+    first = registry.ask()
+    store.entered.wait(30)
+    asked = [
+        registry._put(puts(ConfigPut(NAME(f"s{n}"), Config(alias="x" * 300_000)))) for n in range(5)
+    ]
+    store.open.set()
+    first.result(30)
+    assert [one.result(30) for one in asked] == ["done"] * 5
+    assert store.steps == 3
+    assert len(registry.state().configs) == 5
+
+
+def test_who_loses_a_race_decides_again(registry: Registry, store: Gate) -> None:
+    """On the newest state; who loses too often hears of it."""
+    store.refusals = 5
+    assert registry.change(adds("s", record())) == (1, 1)
+    store.refusals = 1000
+    with pytest.raises(RetryError, match="first"):
+        registry.change(adds("s", record("R", "a=")))
+    store.refusals = 0
+    assert registry.change(adds("s", record("R", "a="))) == (2, 2)
+
+
+def test_a_store_that_does_not_answer_is_told(registry: Registry, store: Gate) -> None:
+    """To everybody, and everything goes on when it answers again."""
+    registry.change(adds("s", record()))
+    store.suspend()
+    with pytest.raises(UnavailableError):
+        registry.state()
+    with pytest.raises(UnavailableError):
+        registry.change(adds("s", record("R", "a=")))
+    store.resume()
+    assert registry.change(adds("s", record("R", "a="))) == (2, 2)
+
+
+def test_nothing_is_written_for_what_is_there(registry: Registry, store: Gate) -> None:
+    """Asking again costs a reading."""
+    registry.change(adds("s", record()))
+    before = store.steps
+    assert registry.change(adds("s", record())) == (1, 1)
+    assert store.steps == before
+
+
+def test_too_many_are_turned_away(registry: Registry, store: Gate) -> None:
+    """Rather than wait for longer than anybody does; those who wait are answered."""
+    store.hold()
+    first = registry.ask()
+    store.entered.wait(30)
+    waiting: list[Future[State]] = [registry.ask() for _ in range(WAITING_MAX)]
+    with pytest.raises(RetryError, match="too many requests"):
+        registry.ask()
+    store.open.set()
+    assert all(one.result(30) == State() for one in (first, *waiting))
+
+
+def test_who_no_longer_waits_disturbs_nobody(registry: Registry, store: Gate) -> None:
+    """A client that hangs up; its change is not made."""
+    store.hold()
+    first = registry.ask()
+    store.entered.wait(30)
+    gone, asked = registry._put(adds("gone", record())), registry.ask()
+    assert gone.cancel()
+    store.open.set()
+    first.result(30)
+    assert asked.result(30) == State()
+    assert not registry.state().subjects
+
+
+def test_closing_answers_who_has_asked(store: Gate) -> None:
+    """And turns the others away; closing twice does nothing."""
+    registry = Registry(store, ROOT)
+    store.hold()
+    first = registry.ask()
+    store.entered.wait(30)
+    asked = [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(3)]
+    closing = threading.Thread(target=registry.close)
+    closing.start()
+    store.open.set()
+    closing.join(30)
+    assert first.done()
+    assert [one.result(0) for one in asked] == [(1, 1), (2, 1), (3, 1)]
+    registry.close()
+    with pytest.raises(UnavailableError, match="stopped"):
+        registry.state()
