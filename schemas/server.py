@@ -2,18 +2,24 @@
 
 import errno
 import socket
+import ssl
 import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 import uvicorn
 
 from brokers.ports import holder_of_port
 from brokers.versioned_store import VersionedStore
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import EnvironmentProblem
+from pipeline.errors import EnvironmentProblem, InputError
 from pipeline.names import Znodes
-from schemas.registry import Registry
-from schemas.rest import create_app
-from schemas.store import ZnodeSchemaStore
+from schemas.registry.earlier import take_over
+from schemas.registry.registry import Registry
+from schemas.rest.access import Access
+from schemas.rest.app import RegistryApp
+from schemas.rest.patience import patient
 
 READY_WITHIN_S = 10.0
 STOP_WITHIN_S = 5.0
@@ -22,15 +28,42 @@ _BACKLOG = 128
 _CONNECTIONS_MAX = 512
 
 
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a server proves itself with: files in PEM."""
+
+    file: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """How a server is kept from others.
+
+    Args:
+        access: who may do what; None: everybody may do everything.
+        certificate: for TLS; None: without.
+        head_within_s: how long a client may take for the head of a request.
+    """
+
+    access: Access | None = None
+    certificate: Certificate | None = None
+    head_within_s: float = 10.0
+
+
+OPEN: Final = Guard()
+
+
 class RegistryServer:
     """Serves the schemas of a versioned store on one address.
 
     Args:
-        store: where the schemas lie, below `names.schemas()`; safe between threads.
+        store: where the schemas lie, below `names.registry()`; safe between threads.
         host: the address to listen on.
         port: 0 takes any free port.
         names: the table of paths.
-        clock: for the deadlines of start and stop.
+        clock: for the deadlines of start and stop, and for when requests come.
+        guard: how it is kept from others.
     """
 
     def __init__(
@@ -41,9 +74,14 @@ class RegistryServer:
         *,
         names: Znodes | None = None,
         clock: Clock | None = None,
+        guard: Guard = OPEN,
     ) -> None:
-        self.registry = Registry(ZnodeSchemaStore(store, (names or Znodes()).schemas()))
         self._clock = clock or SystemClock()
+        self._names = names or Znodes()
+        self._store = store
+        self._guard = guard
+        self._registry: Registry | None = None
+        self._app: RegistryApp | None = None
         self._host = host
         self._port = port
         self._server: uvicorn.Server | None = None
@@ -53,7 +91,7 @@ class RegistryServer:
     def url(self) -> str:
         """Where clients find it; known once it has started."""
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}"
+        return f"http{'s' if self._guard.certificate else ''}://{host}:{self._port}"
 
     def start(self) -> None:
         """Listen, and return when requests are answered.
@@ -66,14 +104,28 @@ class RegistryServer:
             return
         listener = self._listen()
         self._port = listener.getsockname()[1]
+        self._registry = Registry(self._store, self._names.registry())
+        try:
+            earlier = self._names.earlier_registry()
+            take_over(self._store, earlier, self._registry, self._clock.now_ms())
+            self._app = RegistryApp(self._registry, self._clock, self._guard.access)
+            self._serve(listener, self._app)
+        except BaseException:
+            listener.close()
+            self.stop()
+            raise
+
+    def _serve(self, listener: socket.socket, app: RegistryApp) -> None:
         config = uvicorn.Config(
-            create_app(self.registry),
+            app,
             log_config=None,
             access_log=False,
             lifespan="off",
             ws="none",
+            http=patient(self._guard.head_within_s),
             limit_concurrency=_CONNECTIONS_MAX,
             timeout_graceful_shutdown=int(STOP_WITHIN_S) - 1,
+            **self._tls(),
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
@@ -86,7 +138,6 @@ class RegistryServer:
         deadline = Deadline.after(self._clock, READY_WITHIN_S, "starting the schema registry")
         while not self._server.started:
             if deadline.passed or not self._thread.is_alive():
-                self.stop()
                 deadline.check()
                 raise EnvironmentProblem("the schema registry did not start", place=self.url)
             self._clock.sleep(_POLL_S)
@@ -95,13 +146,35 @@ class RegistryServer:
         """Answer what is under way, then stop listening. Stopping twice does nothing."""
         server, thread = self._server, self._thread
         self._server = self._thread = None
-        if server is None or thread is None:
-            return
-        server.should_exit = True
-        thread.join(STOP_WITHIN_S)
-        if thread.is_alive():
-            server.force_exit = True
+        if server is not None and thread is not None:
+            server.should_exit = True
             thread.join(STOP_WITHIN_S)
+            if thread.is_alive():
+                server.force_exit = True
+                thread.join(STOP_WITHIN_S)
+        for part in (self._app, self._registry):
+            if part is not None:
+                part.close()
+        self._app = self._registry = None
+
+    def _tls(self) -> dict[str, Any]:
+        """What uvicorn needs for TLS.
+
+        Raises:
+            InputError: a file cannot be read, or is no certificate or key.
+        """
+        if self._guard.certificate is None:
+            return {}
+        file, key = self._guard.certificate.file, self._guard.certificate.key
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(file, key)
+        except (OSError, ssl.SSLError) as error:
+            raise InputError(
+                f"the certificate or its key cannot be used: {error.strerror or error}",
+                place=f"{file}, {key}",
+                hint="both have to be PEM; the key without a passphrase, and of this certificate.",
+            ) from error
+        return {"ssl_certfile": str(file), "ssl_keyfile": str(key)}
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET

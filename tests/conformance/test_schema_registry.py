@@ -1,77 +1,157 @@
-"""What the registry promises, held against the in-memory twin and real ZooKeeper."""
+"""What several servers on one store promise together, on the in-memory twin and on ZooKeeper."""
 
 import json
-import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
 
+import httpx
 import pytest
 
-from brokers.versioned_store import VersionedStore
 from pipeline.ids import ZnodePath
-from schemas.compatibility import Level
-from schemas.records import IncompatibleSchemaError
-from schemas.registry import Registry
-from schemas.store import ZnodeSchemaStore
+from schemas.registry.lookup import subjects
+from schemas.registry.names import SubjectName
+from schemas.registry.prepare import Sent
+from schemas.registry.register import register
+from schemas.registry.registry import Registry
+from schemas.registry.state import Decided, State, Version
+from schemas.server import RegistryServer
 from tests.conformance.conftest import OpenSession
+from tests.conformance.registry.scenario import field_of, record
+
+WRITERS = 4
+CONTENTS = 6
+Write = Callable[[int, str, str], tuple[int, int]]
+"""(writer, subject, schema) → id and version."""
 
 
-def _registry(store: VersionedStore) -> Registry:
-    return Registry(ZnodeSchemaStore(store, ZnodePath("/schemas")))
-
-
-def _text(field: str) -> str:
+def _text(name: str) -> str:
     """A record whose field has a default, so that every such record fits every other."""
-    fields = [{"name": field, "type": "int", "default": 0}]
-    return json.dumps({"type": "record", "name": "R", "fields": fields})
+    return record(field_of(name, default=0))
 
 
-def test_what_one_session_registers_another_finds(open_session: OpenSession) -> None:
-    """Ids, versions, texts, subjects and levels are seen by every session."""
-    one, other = _registry(open_session()), _registry(open_session())
-    first = one.register("some/subject", _text("a"))
-    second = other.register("some/subject", _text("b"))
-    assert (first.id, first.version, second.id, second.version) == (1, 1, 2, 2)
-    assert one.versions("some/subject") == (first, second)
-    assert one.lookup("some/subject", _text("b")) == second
-    assert other.subjects() == ("some/subject",)
-    with pytest.raises(IncompatibleSchemaError):
-        other.register("some/subject", '"string"')
-    one.set_level("some/subject", "NONE")
-    assert other.level("some/subject") is Level.NONE
-    assert other.register("some/subject", '"string"').version == 3
-    other.set_level("some/subject", None)
-    assert one.own_level("some/subject") is None
+@pytest.fixture
+def registries(open_session: OpenSession) -> Iterator[Sequence[Registry]]:
+    """Registries that know nothing of each other, on one store."""
+    made = [Registry(open_session(), ZnodePath("/schemas")) for _ in range(WRITERS)]
+    yield made
+    for one in made:
+        one.close()
 
 
-def test_racing_writers_never_share_an_id_or_a_version(open_session: OpenSession) -> None:
-    """Eight sessions register the same and other contents under the same subjects at once."""
-    registries = [_registry(open_session()) for _ in range(8)]
-    start = threading.Barrier(8)
-    failures: list[BaseException] = []
-    contents = 6
+@pytest.fixture
+def servers(open_session: OpenSession) -> Iterator[Sequence[httpx.Client]]:
+    """Clients of as many servers on one store."""
+    made = [RegistryServer(open_session(), "127.0.0.1", 0) for _ in range(WRITERS)]
+    clients = []
+    try:
+        for one in made:
+            one.start()
+            clients.append(httpx.Client(base_url=one.url, trust_env=False, timeout=60))
+        yield clients
+    finally:
+        for client in clients:
+            client.close()
+        for one in made:
+            one.stop()
 
-    def write(number: int) -> None:
-        registry = registries[number]
-        start.wait(10)
-        try:
-            for step in range(contents):
-                content = (step + number) % contents
-                registry.register(f"s{step % 2}", _text(f"f{content}"))
-        except BaseException as error:  # noqa: BLE001 - reported by the test below
-            failures.append(error)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
-    registry = _registry(open_session())
-    found = [one for subject in ("s0", "s1") for one in registry.versions(subject)]
+def _registered(registry: Registry, subject: str, text: str) -> tuple[int, int]:
+    def decide(state: State) -> Decided[Version]:
+        name = SubjectName.parse(subject)
+        made = register(state, name, Sent(text), normal=False, now_ms=1)
+        return Decided(made.version, made.changes)
+
+    version = registry.change(decide)
+    return version.id, version.number
+
+
+def _posted(client: httpx.Client, subject: str, text: str) -> tuple[int, int]:
+    answer = client.post(f"/subjects/{subject}/versions", json={"schema": text})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["id"], answer.json()["version"]
+
+
+def test_what_one_registry_changes_another_knows_at_once(
+    registries: Sequence[Registry],
+) -> None:
+    """Ids and versions go on from what another one gave, and are found without waiting."""
+    one, other, *_ = registries
+    assert _registered(one, "some/subject", _text("a")) == (1, 1)
+    assert _registered(other, "some/subject", _text("b")) == (2, 2)
+    assert _registered(one, "some/subject", _text("b")) == (2, 2)
+    for registry in registries:
+        state = registry.state()
+        assert [str(name) for name in subjects(state, "", deleted=False)] == ["some/subject"]
+        assert [v.number for v in state.versions(SubjectName.parse("some/subject"))] == [1, 2]
+
+
+def test_what_one_server_changes_another_answers_at_once(
+    servers: Sequence[httpx.Client],
+) -> None:
+    """Schemas, levels, modes and deletes hold everywhere as soon as one server has answered."""
+    one, other, *_ = servers
+
+    def put(client: httpx.Client, path: str, body: Any) -> None:
+        assert client.put(path, json=body).status_code == 200
+
+    def refusal(client: httpx.Client, schema: str) -> int:
+        answer = client.post("/subjects/s/versions", json={"schema": schema})
+        return int(answer.json().get("error_code", 0))
+
+    assert _posted(one, "s", _text("a")) == (1, 1)
+    assert other.get("/subjects/s/versions/latest").json()["id"] == 1
+    assert refusal(other, '"string"') == 40901
+    put(one, "/config/s", {"compatibility": "NONE"})
+    assert _posted(other, "s", '"string"') == (2, 2)
+    put(other, "/mode/s", {"mode": "READONLY"})
+    assert refusal(one, '"int"') == 42205
+    put(one, "/mode/s", {"mode": "READWRITE"})
+    assert other.delete("/subjects/s").json() == [1, 2]
+    assert [client.get("/subjects").json() for client in servers] == [[]] * WRITERS
+
+
+def _race(write: Write) -> list[tuple[str, str, int, int]]:
+    """Every writer registers every content, each in another order, all at once."""
+    start = Barrier(WRITERS)
+
+    def run(number: int) -> list[tuple[str, str, int, int]]:
+        start.wait(30)
+        done = []
+        for step in range(CONTENTS):
+            text, subject = _text(f"f{(step + number) % CONTENTS}"), f"s{step % 2}"
+            done.append((subject, text, *write(number, subject, text)))
+        return done
+
+    with ThreadPoolExecutor(WRITERS) as threads:
+        return [one for some in threads.map(run, range(WRITERS)) for one in some]
+
+
+def _check(found: Sequence[tuple[str, str, int, int]]) -> None:
+    """One id for each content, one version for each content of a subject, none left out."""
+    ids = {(text, number) for _, text, number, _ in found}
+    assert sorted(number for _, number in ids) == list(range(1, CONTENTS + 1))
     for subject in ("s0", "s1"):
-        versions = [one for one in found if one.subject == subject]
-        assert [one.version for one in versions] == list(range(1, len(versions) + 1))
-        assert len({one.id for one in versions}) == len(versions)
-    by_id = {one.id: one.text for one in found}
-    assert sorted(by_id) == list(range(1, contents + 1))
-    assert len(set(by_id.values())) == contents
-    assert all(by_id[one.id] == one.text for one in found)
+        versions = {(text, version) for s, text, _, version in found if s == subject}
+        assert sorted(version for _, version in versions) == list(range(1, len(versions) + 1))
+        assert len({text for text, _ in versions}) == len(versions)
+
+
+def test_racing_registries_never_share_an_id_or_a_version(
+    registries: Sequence[Registry],
+) -> None:
+    """All register the same and other contents under the same subjects at once."""
+    _check(_race(lambda number, subject, text: _registered(registries[number], subject, text)))
+
+
+def test_racing_servers_never_share_an_id_or_a_version(
+    servers: Sequence[httpx.Client],
+) -> None:
+    """The same over HTTP; afterwards all servers list the same."""
+    found = _race(lambda number, subject, text: _posted(servers[number], subject, text))
+    _check(found)
+    listed = [json.dumps(client.get("/schemas").json()) for client in servers]
+    assert len(set(listed)) == 1
+    told = {(v["subject"], v["schema"], v["id"], v["version"]) for v in json.loads(listed[0])}
+    assert told == set(found)

@@ -1,0 +1,146 @@
+"""A request as handlers see it, and what they answer. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from schemas.registry.limits import PAGE_MAX, SCHEMAS_MAX
+from schemas.registry.names import SubjectName
+from schemas.registry.prepare import LATEST
+from schemas.registry.refused import BadVersionError
+from schemas.rest.errors import HttpError
+from schemas.types import INT_MAX
+
+Query: TypeAlias = Sequence[tuple[str, str]]
+_DIGITS_MAX: Final = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request.
+
+    Args:
+        path: what stands for the names in the route's path.
+        query: names and values, in their order.
+        body: the JSON object that was sent; empty without one.
+        now_ms: when it came, ms since 1970.
+        reads: whether who asks may read a subject.
+    """
+
+    path: Mapping[str, str]
+    query: Query = ()
+    body: Mapping[str, Any] = field(default_factory=dict)
+    now_ms: int = 0
+    reads: Callable[[SubjectName], bool] = lambda _: True
+
+    def check_reads(self, *names: SubjectName) -> None:
+        """Make sure that who asks may read subjects.
+
+        Raises:
+            HttpError: 403: they may not.
+        """
+        for name in names:
+            if not self.reads(name):
+                raise denied("read", name)
+
+    def text(self, name: str, default: str = "") -> str:
+        """The first value of a name in the query."""
+        return next((value for key, value in self.query if key == name), default)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether schemas are wanted with what they refer to written out."""
+        return self.text("format").casefold() == "resolved"
+
+    def flag(self, name: str) -> bool:
+        """A boolean of the query, in any case of letters; absent means false."""
+        return self.text(name).casefold() == "true"
+
+    def number(self, name: str, default: int) -> int:
+        """A whole number of the query.
+
+        Raises:
+            HttpError: 404, as for a path that does not exist: it is another text.
+        """
+        text = self.text(name)
+        return whole(text) if text else default
+
+    def page(self, items: Sequence[Any], most: int = PAGE_MAX) -> list[Any]:
+        """The part of a list that is asked for by `offset` and `limit`.
+
+        Raises:
+            HttpError: one of them is no number.
+        """
+        offset, limit = max(0, self.number("offset", 0)), self.number("limit", -1)
+        return list(items[offset : offset + (limit if 0 < limit <= most else most)])
+
+    def schemas_page(self, items: Sequence[Any]) -> list[Any]:
+        """The same for answers that hold schemas."""
+        return self.page(items, SCHEMAS_MAX)
+
+    @property
+    def subject(self) -> SubjectName:
+        """The subject in the path."""
+        return SubjectName.parse(self.path["subject"])
+
+    @property
+    def scope(self) -> SubjectName:
+        """What is configured: the subject in the path, or everything."""
+        return SubjectName.parse(self.path.get("subject", ""))
+
+    @property
+    def id(self) -> int:
+        """The id in the path.
+
+        Raises:
+            HttpError: 404: it is no number.
+        """
+        return whole(self.path["id"])
+
+    @property
+    def version(self) -> int:
+        """The number of the version in the path; -1 for the latest.
+
+        Raises:
+            BadVersionError: it cannot be one.
+        """
+        text = self.path["version"].strip()
+        if text.casefold() == "latest":
+            return LATEST
+        try:
+            number = whole(text)
+        except HttpError:
+            raise BadVersionError(self.path["version"]) from None
+        if number == LATEST or number > 0:
+            return number
+        raise BadVersionError(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An answer that is not JSON of ours, but a schema's own text."""
+
+    text: str
+
+
+NOTHING: Final = object()
+"""An answer without a body."""
+
+
+def denied(operation: str, name: SubjectName) -> HttpError:
+    """What is told to somebody who may not do something, in the words of Confluent's registry."""
+    where = f"{operation.capitalize()} on Subject: {name}" if str(name) else "on this server."
+    return HttpError(403, 40301, f"User is denied operation {where}")
+
+
+def whole(text: str) -> int:
+    """A whole number of 32 bits.
+
+    Raises:
+        HttpError: 404: it is none.
+    """
+    digits = text.removeprefix("-")
+    fits = digits.isascii() and digits.isdecimal() and len(digits) < _DIGITS_MAX
+    if not fits or abs(int(text)) > INT_MAX:
+        raise HttpError(404)
+    return int(text)

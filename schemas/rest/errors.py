@@ -1,0 +1,42 @@
+"""What goes wrong with a request, as HTTP tells it. Pure."""
+
+from http import HTTPStatus
+from typing import Final
+
+from pipeline.errors import MedusaError, RefusedError, RetryError, SchemaError, UnavailableError
+from schemas.registry.refused import RegistryRefusal
+
+_NUMBERS: Final[tuple[tuple[type[MedusaError], int, int], ...]] = (
+    (SchemaError, 422, 42201),
+    (RefusedError, 422, 42209),
+    (UnavailableError, 500, 50001),
+    (RetryError, 500, 50002),
+)
+"""The first row whose class fits says status and code. What the store refuses is its size."""
+
+
+class HttpError(Exception):
+    """A request that is answered with a status other than 200."""
+
+    def __init__(
+        self,
+        status: int,
+        code: int | None = None,
+        message: str = "",
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.headers = list(headers)
+        self.status = status
+        self.code = status if code is None else code
+        self.message = message or f"HTTP {status} {HTTPStatus(status).phrase}"
+
+
+def http_error(error: MedusaError) -> HttpError:
+    """How one of our errors is told to a client."""
+    if isinstance(error, RegistryRefusal):
+        return HttpError(error.status, error.number, error.message)
+    found = ((status, code) for kind, status, code in _NUMBERS if isinstance(error, kind))
+    status, code = next(found, (500, 500))
+    message = error.message if code != HTTPStatus.INTERNAL_SERVER_ERROR else "Internal Server Error"
+    return HttpError(status, code, message)

@@ -1,0 +1,166 @@
+"""What a request says, out of ASGI's messages: its path, its query, its body, what it takes."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote_to_bytes
+from uuid import UUID, uuid4
+
+from schemas.registry.limits import BODY_BYTES_MAX
+from schemas.rest.call import Query
+from schemas.rest.errors import HttpError
+
+MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_PRODUCED: Final = (MEDIA_TYPE, "application/vnd.schemaregistry+json", "application/json")
+"""What clients take equally is answered with the first of these."""
+_CONSUMED: Final = (*_PRODUCED, "application/octet-stream")
+_BROKEN_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape for half of a character: alone it is no text."""
+_CLOSE: Final = ((b"connection", b"close"),)
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+
+
+class GoneError(Exception):
+    """The client has gone away: there is nobody to answer."""
+
+
+def path_of(scope: Scope) -> tuple[str, ...]:
+    """The parts of a path as it was sent: a name may hold a slash, written as %2F.
+
+    Raises:
+        HttpError: 400: it is not UTF-8, or an escape is broken.
+    """
+    raw = (scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+    _check_escapes(raw)
+    try:
+        return tuple(unquote_to_bytes(part).decode() for part in raw.split(b"/") if part)
+    except UnicodeDecodeError:
+        raise HttpError(400, message="the path is not UTF-8") from None
+
+
+def query_of(scope: Scope) -> Query:
+    """Names and values of a query, in their order.
+
+    Raises:
+        HttpError: 400: it is not UTF-8, or an escape is broken.
+    """
+    raw = scope["query_string"]
+    _check_escapes(raw)
+    try:
+        return parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        raise HttpError(400, message="the query is not UTF-8") from None
+
+
+def _check_escapes(raw: bytes) -> None:
+    if _BROKEN_ESCAPE.search(raw):
+        raise HttpError(400, message="a % that no two hexadecimal digits follow")
+
+
+async def body_of(
+    given: Mapping[bytes, str], receive: Receive, within_s: float
+) -> Mapping[str, Any]:
+    """The JSON object that a request carries.
+
+    Args:
+        given: the request's headers.
+        receive: gives the body, part by part.
+        within_s: how long the whole body may take.
+
+    Raises:
+        HttpError: it is too large, too slow, or something else.
+        GoneError: the client has gone away.
+    """
+    media = given.get(b"content-type", "").partition(";")[0].strip().lower()
+    if media and media not in _CONSUMED:
+        raise HttpError(415)
+    try:
+        data = await asyncio.wait_for(_received(receive), within_s)
+    except TimeoutError:
+        raise HttpError(408, headers=_CLOSE) from None
+    value = _value(data) if data.strip() else None
+    if value is None:
+        raise HttpError(422, message="the body must not be null")
+    if not isinstance(value, dict):
+        raise HttpError(400, message="the body is not a JSON object")
+    return value
+
+
+async def _received(receive: Receive) -> bytes:
+    chunks: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise GoneError
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > BODY_BYTES_MAX:
+            told = f"a body has at most {BODY_BYTES_MAX} bytes"
+            raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message=told, headers=_CLOSE)
+        chunks.append(chunk)
+        more = message.get("more_body", False)
+    return b"".join(chunks)
+
+
+def _value(data: bytes) -> Any:
+    """The JSON value of a body, in which every text is one.
+
+    Raises:
+        HttpError: 400: it is none.
+    """
+    try:
+        text = data.decode()
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if _HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise HttpError(400, message="the body is not UTF-8") from None
+    except ValueError as error:
+        raise HttpError(400, message=f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise HttpError(400, message="the body is not JSON: nested too deeply") from None
+    return value
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no number")
+
+
+def request_id(given: Mapping[bytes, str]) -> bytes:
+    """What marks a request in its answer: the client's own mark if it is a UUID, or a new one."""
+    try:
+        return str(UUID(given.get(b"x-request-id", ""))).encode()
+    except ValueError:
+        return str(uuid4()).encode()
+
+
+def media_of(accept: str) -> str | None:
+    """The media type of an answer; None: there is none that the client takes."""
+    if not accept.strip():
+        return MEDIA_TYPE
+    best, best_weight = None, 0.0
+    wanted = [_wanted(one) for one in accept.split(",")]
+    for media in _PRODUCED:
+        fits = (weight for kind, weight in wanted if kind in {media, "*/*", "application/*"})
+        weight = max(fits, default=0.0)
+        if weight > best_weight:
+            best, best_weight = media, weight
+    return best
+
+
+def _wanted(one: str) -> tuple[str, float]:
+    kind, *parameters = (part.strip().lower() for part in one.split(";"))
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return kind, float(parameter[2:])
+            except ValueError:
+                return kind, 0.0
+    return kind, 1.0

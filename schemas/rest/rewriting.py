@@ -1,0 +1,55 @@
+"""Paths that begin with a context, `/contexts/.line-3/…`, as paths whose names hold it. Pure."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from schemas.rest.call import Query
+from schemas.rest.errors import HttpError
+
+_CONTEXTS: Final = "contexts"
+_BEFORE_NAMES: Final = {"subjects"}
+_FIRST_BEFORE_NAMES: Final = {"config", "mode"}
+
+
+def rewritten(path: Sequence[str], query: Query) -> tuple[tuple[str, ...], Query]:
+    """A path, part by part, and a query, with the context in every name that has none.
+
+    Raises:
+        HttpError: a context whose name has a colon.
+    """
+    if len(path) < 2 or path[0] != _CONTEXTS:  # noqa: PLR2004 - `contexts` and a name
+        return tuple(path), query
+    prefix, rest = _prefix(path[1]), tuple(path[2:])
+    if not rest:
+        return (_CONTEXTS, prefix or path[1]), query
+    named = list(rest)
+    for index, part in enumerate(rest[:-1]):
+        if part in _BEFORE_NAMES or (part in _FIRST_BEFORE_NAMES and index == 0):
+            named[index + 1] = _named(prefix, rest[index + 1])
+    if len(rest) == 1 and rest[0] in _FIRST_BEFORE_NAMES and prefix:
+        named.append(prefix)
+    return tuple(named), _query(rest, query, prefix)
+
+
+def _query(path: Sequence[str], query: Query, prefix: str) -> Query:
+    if path[:2] == ("schemas", "ids"):
+        key = "subject"
+    elif tuple(path) in {("schemas",), ("subjects",)}:
+        key = "subjectPrefix"
+    else:
+        return query
+    changed = [(name, _named(prefix, value) if name == key else value) for name, value in query]
+    return changed if any(name == key for name, _ in query) else [*changed, (key, prefix)]
+
+
+def _named(prefix: str, name: str) -> str:
+    return name if name.startswith((":.", ":*:")) else f"{prefix}{name}"
+
+
+def _prefix(context: str) -> str:
+    """What stands before the names of a context; nothing for the default one."""
+    name = context.removeprefix(":").removesuffix(":")
+    if ":" in name:
+        raise HttpError(400, message="Context name cannot contain a colon")
+    name = name if name.startswith(".") else f".{name}"
+    return "" if name == "." else f":{name}:"

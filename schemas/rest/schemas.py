@@ -1,0 +1,97 @@
+"""Schemas by their ids and GUIDs. Pure."""
+
+from typing import Any
+
+from schemas.registry.content import Guid, guid_in
+from schemas.registry.lookup import Found, by_guid, by_id, ids_of, of_user, users
+from schemas.registry.names import Context, SubjectName
+from schemas.registry.refused import NoSchemaError
+from schemas.registry.state import State, User
+from schemas.rest.bodies import TYPES, shown
+from schemas.rest.call import Call, Text, denied
+from schemas.rest.subjects import formatted
+
+
+def types(_: State, __: Call) -> Any:
+    """The types of schemas that are served."""
+    return list(TYPES)
+
+
+def by_its_id(state: State, call: Call) -> Any:
+    """A schema by its id, and one version that has it."""
+    one = _readable(state, call, by_id(state, call.id, _where(call)))
+    answer = formatted(state, call, shown(one), one.name)
+    answer.pop("id")
+    if call.flag("fetchMaxId"):
+        answer["maxId"] = state.last_ids[one.name.context]
+    return answer
+
+
+def text_by_id(state: State, call: Call) -> Any:
+    """A schema by its id, alone."""
+    return Text(by_its_id(state, call)["schema"])
+
+
+def subjects_of_id(state: State, call: Call) -> Any:
+    """Subjects that use an id."""
+    return call.page([str(name) for name in _users(state, call)])
+
+
+def versions_of_id(state: State, call: Call) -> Any:
+    """Versions that have an id: of each subject the newest."""
+    listed = _users(state, call).items()
+    return call.page([{"subject": str(name), "version": number} for name, number in listed])
+
+
+def by_its_guid(state: State, call: Call) -> Any:
+    """A schema by its GUID."""
+    guid = _guid(state, call)
+    context, number = ids_of(state, guid)[0]
+    one = _readable(state, call, by_id(state, number, SubjectName(context, "")))
+    answer = formatted(state, call, shown(one), one.name)
+    return {key: value for key, value in answer.items() if key not in {"subject", "version", "id"}}
+
+
+def ids_of_guid(state: State, call: Call) -> Any:
+    """The id that a GUID has in each context."""
+    return [
+        {"context": context, "id": number}
+        for context, number in ids_of(state, _guid(state, call))
+        if any(call.reads(name) for name, _ in _all_users(state, context, number))
+    ]
+
+
+def _guid(state: State, call: Call) -> Guid:
+    """The GUID in the path, of a schema that there is."""
+    guid = guid_in(call.path["guid"])
+    if guid is None:
+        raise NoSchemaError(call.path["guid"])
+    by_guid(state, guid)
+    return guid
+
+
+def _users(state: State, call: Call) -> dict[SubjectName, int]:
+    """Subjects that use an id, and the newest version of each; Confluent does not name the id."""
+    try:
+        listed = users(state, call.id, _where(call), deleted=call.flag("deleted"))
+    except NoSchemaError:
+        raise NoSchemaError from None
+    return {name: number for name, number in listed if call.reads(name)}
+
+
+def _readable(state: State, call: Call, one: Found) -> Found:
+    """The same schema under a subject that who asks may read."""
+    if call.reads(one.name):
+        return one
+    for user in _all_users(state, one.name.context, one.version.id):
+        if call.reads(user[0]):
+            return of_user(state, user)
+    raise denied("read", SubjectName.parse(""))
+
+
+def _all_users(state: State, context: Context, number: int) -> tuple[User, ...]:
+    return users(state, number, SubjectName(context, ""), deleted=True)
+
+
+def _where(call: Call) -> SubjectName:
+    return SubjectName.parse(call.text("subject"))

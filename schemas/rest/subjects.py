@@ -1,0 +1,196 @@
+"""Subjects, their versions, and what is registered under them. Pure."""
+
+from typing import Any
+
+from schemas.registry.delete import delete_subject, delete_version
+from schemas.registry.lookup import (
+    Found,
+    found,
+    lookup,
+    numbered,
+    of_user,
+    referrers,
+    subjects,
+    version,
+    visible,
+    with_metadata,
+)
+from schemas.registry.names import SubjectName
+from schemas.registry.prepare import Sent, stored, whole_schema
+from schemas.registry.refused import NoVersionError
+from schemas.registry.register import register
+from schemas.registry.state import Decided, State
+from schemas.rest.bodies import described, sent, shown
+from schemas.rest.call import Call, Text
+
+
+def list_subjects(state: State, call: Call) -> Any:
+    """Names of subjects."""
+    prefix = call.text("subjectPrefix", ":*:")
+    only = call.flag("deletedOnly")
+    listed = subjects(state, prefix, deleted=call.flag("deleted"), only_deleted=only)
+    return [str(name) for name in call.page([name for name in listed if call.reads(name)])]
+
+
+def look_up(state: State, call: Call) -> Any:
+    """The version that a schema is registered as."""
+    one = lookup(
+        state,
+        call.subject,
+        sent_by(call),
+        normal=call.flag("normalize"),
+        deleted=call.flag("deleted"),
+    )
+    return _answer(state, call, one)
+
+
+def add_version(state: State, call: Call) -> Decided[Any]:
+    """Register a schema."""
+    made = register(
+        state,
+        call.subject,
+        sent_by(call),
+        normal=call.flag("normalize"),
+        now_ms=call.now_ms,
+    )
+    one = made.version
+    answer = {"id": one.id, "version": one.number, **described(made.content, one.guid)}
+    after = state.after(made.changes)
+    return Decided(formatted(after, call, answer, made.name), made.changes)
+
+
+def remove_subject(state: State, call: Call) -> Decided[Any]:
+    """Delete all versions of a subject."""
+    permanent = call.flag("permanent")
+    gone, changes = delete_subject(state, call.subject, permanent=permanent, now_ms=call.now_ms)
+    return Decided(list(gone), changes)
+
+
+def list_versions(state: State, call: Call) -> Any:
+    """Numbers of a subject's versions; deleted ones as negative numbers, if that is asked for."""
+    only, negative = call.flag("deletedOnly"), call.flag("deletedAsNegative")
+    deleted = only or negative or call.flag("deleted")
+    listed = visible(state, call.subject, deleted=deleted)
+    return call.page(
+        [-v.number if negative and v.deleted else v.number for v in listed if v.deleted or not only]
+    )
+
+
+def one_version(state: State, call: Call) -> Any:
+    """A version of a subject."""
+    return _answer(
+        state,
+        call,
+        version(state, call.subject, call.version, deleted=call.flag("deleted")),
+    )
+
+
+def schema_of_version(state: State, call: Call) -> Any:
+    """The schema of a version alone."""
+    return Text(one_version(state, call)["schema"])
+
+
+def remove_version(state: State, call: Call) -> Decided[Any]:
+    """Delete a version of a subject."""
+    gone, changes = delete_version(
+        state,
+        call.subject,
+        call.version,
+        permanent=call.flag("permanent"),
+        now_ms=call.now_ms,
+    )
+    return Decided(gone, changes)
+
+
+def referenced_by(state: State, call: Call) -> Any:
+    """Ids of the schemas that refer to a version."""
+    one = numbered(state, call.subject, call.version, deleted=True)
+    if one is None:
+        visible(state, call.subject, deleted=True)
+        raise NoVersionError(call.version)
+    users = referrers(state, call.subject, one.number, deleted=call.flag("deleted"))
+    some = [user for user in users if call.reads(user[0])]
+    ids = {(user[0].context, of_user(state, user).version.id) for user in some}
+    return call.schemas_page([number for _, number in sorted(ids)])
+
+
+def by_metadata(state: State, call: Call) -> Any:
+    """The newest version with the properties that are asked for."""
+    keys = [value for name, value in call.query if name == "key"]
+    values = [value for name, value in call.query if name == "value"]
+    pairs = list(zip(keys, values, strict=False))
+    one = with_metadata(state, call.subject, pairs, deleted=call.flag("deleted"))
+    return _answer(state, call, one)
+
+
+def sent_by(call: Call) -> Sent:
+    """The schema in the body; who sends it may read what it refers to.
+
+    Raises:
+        HttpError: 403: they may not.
+        RegistryRefusal: as `sent`.
+    """
+    given = sent(call.body)
+    call.check_reads(*(call.subject.beside(one.subject) for one in given.references))
+    return given
+
+
+def _answer(state: State, call: Call, one: Found) -> dict[str, Any]:
+    """A version that was found, if who asks may read it: it can lie in another context."""
+    call.check_reads(one.name)
+    return formatted(state, call, shown(one), one.name)
+
+
+def formatted(
+    state: State, call: Call, answer: dict[str, Any], name: SubjectName
+) -> dict[str, Any]:
+    """An answer with the schema, and the subjects that it refers to, as they are asked for.
+
+    `format=resolved` writes out what a schema refers to; `referenceFormat=qualified` names the
+    context of every subject.
+    """
+    if call.resolved and answer.get("references"):
+        content = state.content(answer["guid"])
+        answer = {**answer, "schema": whole_schema(stored(state, name, content))}
+    if call.text("referenceFormat").casefold() == "qualified" and answer.get("references"):
+        listed = [{**r, "subject": str(name.beside(r["subject"]))} for r in answer["references"]]
+        answer = {**answer, "references": listed}
+    return answer
+
+
+def list_schemas(state: State, call: Call) -> Any:
+    """Versions of all subjects whose names begin so."""
+    deleted, latest = call.flag("deleted"), call.flag("latestOnly")
+    listed = []
+    names = subjects(state, call.text("subjectPrefix"), deleted=deleted)
+    for name in filter(call.reads, names):
+        versions = state.versions(name, deleted=deleted)
+        listed += [(name, one) for one in (versions[-1:] if latest else versions)]
+    rule = call.text("ruleType").casefold()
+    some = [
+        found(state, name, one)
+        for name, one in listed
+        if not rule or _has_rule(state, one.guid, rule)
+    ]
+    aliases = _aliases(state) if call.flag("aliases") else {}
+    return [
+        {**shown(one), **({"aliases": aliases[one.name]} if one.name in aliases else {})}
+        for one in call.schemas_page(some)
+    ]
+
+
+def _has_rule(state: State, guid: Any, kind: str) -> bool:
+    """Whether one of a schema's lists of rules that is meant has any."""
+    rules = state.content(guid).rules
+    names = ("migration", "domain", "encoding")
+    lists = zip(names, rules.lists, strict=True) if rules else ()
+    return any(listed and kind in {"all", name} for name, listed in lists)
+
+
+def _aliases(state: State) -> dict[SubjectName, list[str]]:
+    """The aliases of each subject that has some, sorted."""
+    found_aliases: dict[SubjectName, list[str]] = {}
+    for name, config in sorted(state.configs.items(), key=lambda item: str(item[0])):
+        if config.alias:
+            found_aliases.setdefault(name.beside(config.alias), []).append(str(name))
+    return found_aliases

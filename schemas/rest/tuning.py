@@ -1,0 +1,74 @@
+"""Configurations, modes and contexts. Pure."""
+
+from typing import Any
+
+from schemas.registry.config import config_json, mode_of
+from schemas.registry.names import DEFAULT, SubjectName
+from schemas.registry.refused import BadModeError
+from schemas.registry.state import Decided, State
+from schemas.registry.tune import (
+    check_empty,
+    check_name,
+    config_of,
+    delete_config,
+    delete_mode,
+    mode_of_name,
+    set_config,
+    set_mode,
+)
+from schemas.rest.call import NOTHING, Call
+
+
+def get_config(state: State, call: Call) -> Any:
+    """What is configured."""
+    in_force = call.flag("defaultToGlobal")
+    return config_json(config_of(state, call.scope, in_force=in_force))
+
+
+def put_config(state: State, call: Call) -> Decided[Any]:
+    """Configure."""
+    made, changes = set_config(state, call.scope, call.body)
+    return Decided(config_json(made, "compatibility"), changes)
+
+
+def remove_config(state: State, call: Call) -> Decided[Any]:
+    """Configure no more."""
+    removed, changes = delete_config(state, call.scope)
+    return Decided(config_json(removed), changes)
+
+
+def get_mode(state: State, call: Call) -> Any:
+    """The mode."""
+    mode = mode_of_name(state, call.scope, in_force=call.flag("defaultToGlobal"))
+    return {"mode": mode.value}
+
+
+def put_mode(state: State, call: Call) -> Decided[Any]:
+    """Set the mode, or remove it with null."""
+    if "mode" not in call.body:
+        raise BadModeError
+    check_name(call.scope)
+    given = call.body["mode"]
+    mode = None if given is None else mode_of(given)
+    answer = {} if given is None else {"mode": given}
+    return Decided(answer, set_mode(state, call.scope, mode, force=call.flag("force")))
+
+
+def remove_mode(state: State, call: Call) -> Decided[Any]:
+    """Remove the mode."""
+    removed, changes = delete_mode(state, call.scope, recursive=call.flag("recursive"))
+    return Decided({} if removed is None else {"mode": removed.value}, changes)
+
+
+def list_contexts(state: State, call: Call) -> Any:
+    """Contexts that hold schemas."""
+    prefix = call.text("contextPrefix")
+    seen = {DEFAULT, *(name.context for name in state.subjects if call.reads(name))}
+    return call.page([one for one in state.contexts if one.startswith(prefix) and one in seen])
+
+
+def remove_context(state: State, call: Call) -> Decided[Any]:
+    """Make sure that a context is empty: then there is none any more."""
+    given = call.path["context"]
+    check_empty(state, SubjectName.parse(given if given.startswith(":.") else f":{given}:"))
+    return Decided(NOTHING)

@@ -1,0 +1,153 @@
+"""Schemas that use other schemas."""
+
+from typing import Any
+
+from tests.conformance.registry.scenario import (
+    Raw,
+    Starting,
+    Step,
+    field_of,
+    ok,
+    record,
+    refused,
+    register,
+    scenario,
+    unregistrable,
+)
+
+PART = record(field_of("a"), name="Part", namespace="n")
+WHOLE = record(field_of("part", "n.Part"), name="Whole")
+BOX = record(field_of("whole", "Whole"), name="Box")
+WRITTEN_OUT = record(
+    field_of(
+        "part",
+        {"type": "record", "name": "Part", "namespace": "n", "fields": [field_of("a")]},
+    ),
+    name="Whole",
+)
+NONE_FOUND = "Invalid schema of type AVRO, details: No schema reference found for subject "
+
+
+def to(subject: str, version: int = 1, name: str = "n.Part") -> dict[str, Any]:
+    """A reference."""
+    return {"name": name, "subject": subject, "version": version}
+
+
+FILLED = (register("part", PART, (1, 1)), register("whole", WHOLE, (2, 1), references=[to("part")]))
+
+
+def bad(reference: Any, code: int, message: Any) -> Step:
+    """A schema with a reference that is refused."""
+    return unregistrable("whole", WHOLE, code, message, references=[reference])
+
+
+SCENARIOS = [
+    scenario(
+        "a schema with the one it uses",
+        *FILLED,
+        ok("GET /subjects/whole/versions/1", {"schema": WHOLE, "references": [to("part")]}),
+        ok("GET /schemas/ids/2", {"schema": WHOLE, "references": [to("part")]}),
+        ok("GET /schemas/ids/2?format=resolved", {"schema": WRITTEN_OUT}),
+        ok("GET /schemas/ids/2/schema?format=RESOLVED", Raw(WRITTEN_OUT)),
+        ok("GET /schemas/ids/2/schema?format=unknown", Raw(WHOLE)),
+        ok("GET /subjects/whole/versions/1/schema?format=resolved", Raw(WRITTEN_OUT)),
+        ok(
+            "POST /subjects/again/versions?format=resolved",
+            {"id": 2, "version": 1, "schema": WRITTEN_OUT},
+            body={"schema": WHOLE, "references": [to("part")]},
+        ),
+        ok(
+            "POST /subjects/new/versions?format=resolved",
+            {"id": 3, "schema": WRITTEN_OUT.replace("Whole", "New")},
+            body={"schema": WHOLE.replace("Whole", "New"), "references": [to("part")]},
+        ),
+    ),
+    scenario(
+        "written out it is the same schema",
+        *FILLED,
+        register("whole", WRITTEN_OUT, (2, 1)),
+        ok("POST /subjects/whole", {"version": 1, "id": 2}, body={"schema": WRITTEN_OUT}),
+    ),
+    scenario(
+        "the latest version is the one of now",
+        *FILLED,
+        register(
+            "latest",
+            WHOLE,
+            {"references": [to("part")]},
+            references=[to("part", -1)],
+        ),
+    ),
+    scenario(
+        "through others",
+        *FILLED,
+        register("box", BOX, (3, 1), references=[to("whole", name="Whole")]),
+        ok("GET /subjects/part/versions/1/referencedby", [2]),
+        ok("GET /subjects/whole/versions/latest/referencedby", [3]),
+        ok("GET /subjects/box/versions/1/referencedby", []),
+    ),
+    scenario(
+        "who refers to a version",
+        register("part", PART, (1, 1)),
+        *(
+            register(
+                f"u{n}", record(field_of("p", "n.Part"), name=f"U{n}"), references=[to("part")]
+            )
+            for n in range(3)
+        ),
+        ok("GET /subjects/part/versions/1/referencedby", [2, 3, 4]),
+        ok("GET /subjects/part/versions/1/referencedby?offset=1&limit=1", [3]),
+        ok("DELETE /subjects/u1", [1]),
+        ok("GET /subjects/part/versions/1/referencedby", [2, 4]),
+        ok("GET /subjects/part/versions/1/referencedby?deleted=true", [2, 3, 4]),
+        refused("GET /subjects/part/versions/2/referencedby", 40402, "Version 2 not found."),
+        refused("GET /subjects/none/versions/1/referencedby", 40401, "Subject 'none' not found."),
+        refused("GET /subjects/part/versions/x/referencedby", 42202),
+    ),
+    scenario(
+        "to what is not there",
+        register("part", PART, (1, 1)),
+        bad(to("none"), 42201, f'{NONE_FOUND}"none" and version 1'),
+        bad(to("part", 2), 42201, f'{NONE_FOUND}"part" and version 2'),
+        bad(to("none", -1), 42201, f'{NONE_FOUND}"none" and version -1'),
+        bad({}, 42201, Starting("Invalid schema of type AVRO, details: ")),
+        bad({**to("part"), "name": ""}, 42201, Starting("Invalid schema of type AVRO, details: ")),
+        bad({**to("part"), "version": None}, 42201, Starting("Invalid schema of type AVRO")),
+        bad({**to("part"), "version": "x"}, 400, "version is not a whole number of 32 bits"),
+        bad({**to("part"), "name": [[]]}, 400, Starting("")),
+        bad("part", 400, Starting("")),
+        unregistrable("whole", WHOLE, 400, references={}),
+        unregistrable("whole", WHOLE, 42201, Starting("Invalid schema of type AVRO, details: ")),
+    ),
+    scenario(
+        "to what was deleted: not for a new schema",
+        *FILLED,
+        ok("DELETE /subjects/whole", [1]),
+        ok("DELETE /subjects/part", [1]),
+        bad(to("part"), 42201, f'{NONE_FOUND}"part" and version 1'),
+        ok(
+            "POST /subjects/whole?deleted=true",
+            {"version": 1},
+            body={"schema": WHOLE, "references": [to("part")]},
+        ),
+        ok("GET /schemas/ids/2?format=resolved", {"schema": WRITTEN_OUT}),
+    ),
+    scenario(
+        "one that is not used is kept; of one name the first counts",
+        *FILLED,
+        register("x", '"int"', {"references": [to("part")]}, references=[to("part")]),
+        register("y", WHOLE, references=[to("part"), to("whole")]),
+    ),
+    scenario(
+        "in the context of the schema unless another is named",
+        register(":.c:part", PART, (1, 1)),
+        register(":.c:whole", WHOLE, {"references": [to("part")]}, references=[to("part")]),
+        ok(
+            "GET /subjects/:.c:whole/versions/1?referenceFormat=qualified",
+            {"references": [to(":.c:part")]},
+        ),
+        unregistrable("whole", WHOLE, 42201, references=[to("part")]),
+        register("whole", WHOLE, (1, 1), references=[to(":.c:part")]),
+        ok("GET /subjects/:.c:part/versions/1/referencedby", [1, 2]),
+    ),
+]

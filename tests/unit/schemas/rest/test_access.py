@@ -1,0 +1,216 @@
+"""Who may do what: logins, and roles for subjects whose names begin in a certain way."""
+
+import logging
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from schemas.rest.access import Access, Role, User
+from tests.conformance.registry.scenario import INT, STRING
+from tests.unit.schemas.rest.running import Service
+
+PASSWORD = "correct horse: battery"
+USERS = (
+    User("root", PASSWORD, {"": Role.ADMIN}),
+    User("reader", PASSWORD, {"": Role.READ}),
+    User("cars", PASSWORD, {"cars-": Role.WRITE, "shared-": Role.READ}),
+    User("line", PASSWORD, {":.line:": Role.ADMIN}),
+    User("nobody", PASSWORD, {}),
+)
+GOOD = {"schema": STRING}
+TO_BOATS = {"schema": INT, "references": [{"name": "n", "subject": "boats-value", "version": 1}]}
+TO_SHARED = {"schema": INT, "references": [{"name": "n", "subject": "shared-x", "version": 1}]}
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    """A registry with schemas of several subjects and contexts, and users."""
+    with Service(Access(USERS)) as running:
+        for subject, schema in (
+            ("cars-value", INT),
+            ("boats-value", '"long"'),
+            ("boats-too", INT),
+            ("shared-x", '"bytes"'),
+            (":.line:cars", '"float"'),
+        ):
+            assert _ask(running, "root", f"POST /subjects/{subject}/versions", {"schema": schema})
+        yield running
+
+
+def _ask(service: Service, user: str, request: str, body: Any = None) -> Any:
+    """The answer to a user: a number is the status of a refusal."""
+    method, _, path = request.partition(" ")
+    answer = service.http.request(method, path, json=body, auth=(user, PASSWORD))
+    assert PASSWORD not in answer.text
+    return answer.status_code if answer.status_code >= 400 else answer.json()
+
+
+def _login(name: str, password: str) -> str:
+    return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
+
+
+NO_LOGINS = [
+    "",
+    "Basic",
+    "Basic !",
+    "Basic /w==",
+    "Basic " + b64encode(b"root").decode(),
+    _login("root", ""),
+    _login("root", PASSWORD[:-1]),
+    _login("root", PASSWORD + " "),
+    _login("ROOT", PASSWORD),
+    _login("", ""),
+    _login("", PASSWORD),
+    _login("somebody", PASSWORD),
+    _login("root\0", PASSWORD),
+    "Bearer " + b64encode(f"root:{PASSWORD}".encode()).decode(),
+    PASSWORD,
+]
+
+
+def test_who_is_not_known_is_asked_to_log_in(service: Service) -> None:
+    """With 401 and how to, whatever is asked for; nothing of what was sent comes back."""
+    for header in NO_LOGINS:
+        headers = {"authorization": header} if header else {}
+        for method, path in (("GET", "/"), ("GET", "/subjects"), ("POST", "/subjects/s/versions")):
+            answer = service.http.request(method, path, headers=headers)
+            assert (header, answer.status_code) == (header, 401)
+            assert answer.json() == {"error_code": 401, "message": "Unauthorized"}
+            assert answer.headers["www-authenticate"] == 'Basic realm="SchemaRegistry"'
+
+
+def test_who_is_known_logs_in(service: Service) -> None:
+    """The scheme in any case of letters; a password may hold colons."""
+    for scheme in ("Basic", "basic", "BASIC"):
+        login = _login("root", PASSWORD).replace("Basic", scheme)
+        assert service.http.get("/", headers={"authorization": login}).status_code == 200
+
+
+REQUESTS: list[tuple[str, str, Any, Any]] = [
+    ("nobody", "GET /", None, {}),
+    ("nobody", "GET /schemas/types", None, ["AVRO"]),
+    ("nobody", "GET /subjects", None, 403),
+    ("nobody", "GET /schemas/ids/1", None, 403),
+    ("nobody", "GET /config", None, 403),
+    ("reader", "GET /subjects/cars-value/versions", None, [1]),
+    ("reader", "POST /subjects/cars-value", {"schema": INT}, ...),
+    ("reader", "POST /compatibility/subjects/cars-value/versions", GOOD, {"is_compatible": False}),
+    ("reader", "POST /subjects/cars-value/versions", {"schema": INT}, 403),
+    ("reader", "DELETE /subjects/cars-value", None, 403),
+    ("reader", "PUT /config", {"compatibility": "NONE"}, 403),
+    ("reader", "PUT /mode/cars-value", {"mode": "READONLY"}, 403),
+    ("cars", "POST /subjects/cars-new/versions", {"schema": INT}, ...),
+    ("cars", "POST /subjects/:.:cars-new/versions", {"schema": INT}, ...),
+    ("cars", "POST /subjects/boats-value/versions", {"schema": INT}, 403),
+    ("cars", "POST /subjects/shared-x/versions", {"schema": INT}, 403),
+    ("cars", "POST /subjects/cars-y/versions", TO_BOATS, 403),
+    ("cars", "POST /subjects/cars-y", TO_BOATS, 403),
+    ("cars", "POST /compatibility/subjects/cars-y/versions", TO_BOATS, 403),
+    ("cars", "POST /subjects/cars-y/versions", TO_SHARED, ...),
+    ("cars", "GET /subjects/boats-value/versions/1", None, 403),
+    ("cars", "POST /subjects/boats-value", {"schema": INT}, 403),
+    ("cars", "PUT /config/cars-value", {"compatibility": "NONE"}, 403),
+    (
+        "cars",
+        "GET /config/cars-value?defaultToGlobal=true",
+        None,
+        {"compatibilityLevel": "BACKWARD"},
+    ),
+    ("cars", "GET /config", None, {"compatibilityLevel": "BACKWARD"}),
+    ("cars", "GET /schemas/ids/2", None, 403),
+    ("cars", "GET /schemas/ids/2/schema", None, 403),
+    ("cars", "GET /schemas/ids/1?subject=boats-too", None, ...),
+    ("cars", "GET /contexts", None, ["."]),
+    ("line", "PUT /config/:.line:cars", {"compatibility": "NONE"}, {"compatibility": "NONE"}),
+    ("line", "PUT /contexts/.line/mode", {"mode": "READWRITE"}, {"mode": "READWRITE"}),
+    ("line", "PUT /config/:.:", {"compatibility": "NONE"}, 403),
+    ("line", "PUT /config", {"compatibility": "NONE"}, 403),
+    ("line", "GET /contexts", None, [".", ".line"]),
+    ("line", "DELETE /contexts/.other", None, 403),
+    ("line", "GET /subjects", None, [":.line:cars"]),
+    ("root", "PUT /config", {"compatibility": "BACKWARD"}, {"compatibility": "BACKWARD"}),
+]
+
+
+def test_roles_hold_for_names_that_begin_so(service: Service) -> None:
+    """Reading, writing and configuring, by the role for the subject's name."""
+    for user, request, body, expected in REQUESTS:
+        found = _ask(service, user, request, body)
+        if expected is ...:
+            assert isinstance(found, dict), (user, request, found)
+        else:
+            assert (user, request, found) == (user, request, expected)
+
+
+def test_a_refusal_has_confluents_words(service: Service) -> None:
+    """403 with its code, and what was denied."""
+    auth = ("cars", PASSWORD)
+    answer = service.http.delete("/subjects/boats-value", auth=auth)
+    assert answer.json() == {
+        "error_code": 40301,
+        "message": "User is denied operation Write on Subject: boats-value",
+    }
+    answer = service.http.put("/mode", json={"mode": "READONLY"}, auth=auth)
+    assert answer.json() == {
+        "error_code": 40301,
+        "message": "User is denied operation on this server.",
+    }
+
+
+def test_lists_hold_what_may_be_read() -> None:
+    """Before they are cut into pages: a page is full as long as there is more."""
+    with Service(Access(USERS)) as service:
+        for subject in ("a", "b", "cars-1", "cars-2", "d", "cars-3"):
+            _ask(service, "root", f"POST /subjects/{subject}/versions", {"schema": INT})
+        for request, expected in (
+            ("GET /subjects", ["cars-1", "cars-2", "cars-3"]),
+            ("GET /subjects?limit=2", ["cars-1", "cars-2"]),
+            ("GET /subjects?offset=2&limit=2", ["cars-3"]),
+            ("GET /schemas/ids/1/subjects?limit=1", ["cars-1"]),
+            ("GET /schemas/ids/1/versions?offset=2", [{"subject": "cars-3", "version": 1}]),
+        ):
+            assert _ask(service, "cars", request) == expected
+        assert [one["subject"] for one in _ask(service, "cars", "GET /schemas?limit=2")] == [
+            "cars-1",
+            "cars-2",
+        ]
+        assert _ask(service, "cars", "GET /schemas/ids/1")["subject"] == "cars-1"
+        guid = _ask(service, "cars", "GET /subjects/cars-1/versions/1")["guid"]
+        assert _ask(service, "cars", f"GET /schemas/guids/{guid}")["schema"] == INT
+        assert _ask(service, "cars", f"GET /schemas/guids/{guid}/ids") == [
+            {"context": ".", "id": 1}
+        ]
+
+
+def test_an_alias_opens_no_door(service: Service) -> None:
+    """What counts is the subject that a name stands for."""
+    _ask(service, "root", "PUT /config/cars-alias", {"alias": "boats-value"})
+    assert _ask(service, "cars", "GET /subjects/cars-alias/versions") == 403
+    _ask(service, "root", "PUT /config/boats-alias", {"alias": "cars-value"})
+    assert _ask(service, "cars", "GET /subjects/boats-alias/versions") == [1]
+
+
+def test_a_schema_of_another_context_is_not_found_by_chance(service: Service) -> None:
+    """A name without a context is looked for in all, and read where one may."""
+    assert _ask(service, "root", "GET /subjects/cars/versions/1")["subject"] == ":.line:cars"
+    with Service(Access((*USERS, User("c", PASSWORD, {"c": Role.READ})))) as other:
+        _ask(other, "root", "POST /subjects/:.line:cars/versions", {"schema": INT})
+        assert _ask(other, "c", "GET /subjects/cars/versions/1") == 403
+        assert _ask(other, "c", "POST /subjects/cars", {"schema": INT}) == 403
+
+
+def test_nobody_sees_a_password(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither in a log, also when something fails, nor in what is printed of a user."""
+    caplog.set_level(logging.DEBUG)
+    with Service(Access(USERS)) as service:
+        assert _ask(service, "root", "GET /subjects") == []
+        assert _ask(service, "cars", "GET /subjects/x/versions") == 403
+        service.http.get("/", headers={"authorization": _login("root", PASSWORD + "x")})
+        service.store.suspend()
+        assert _ask(service, "root", "GET /subjects") == 500
+    encoded = _login("root", PASSWORD).removeprefix("Basic ")
+    for secret in (PASSWORD, encoded[:-4]):
+        assert secret not in caplog.text
+        assert secret not in repr(USERS)
