@@ -18,11 +18,11 @@ from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.cli.project import load_project
 from pipeline.ids import TopicName
 from pipeline.names import Znodes
-from schemas.server import RegistryServer
+from schemas.rest.access import Access, Role, User
+from schemas.server import Certificate, Guard, RegistryServer
 from tests.certificates import LOOPBACK, Authority
 from tests.conftest import WaitFor
 from tests.system.lanes.support import kill
-from tests.system.secured.front import front
 from tests.system.secured.servers import (
     CLIENT_KEY_PASSWORD,
     PASSWORD,
@@ -122,14 +122,16 @@ class Guarded:
 
 @contextmanager
 def registry(settings: Mapping[str, Any], secured: Secured) -> Iterator[str]:
-    """Our registry, its schemas in the same ZooKeeper, behind https and a login."""
+    """Our registry, its schemas in the same ZooKeeper, by https and with a login."""
     found = load_project(settings, {}, Path("/")).settings
     store = ZooKeeperStore.connect(zookeeper_servers(found), 10.0)
-    server = RegistryServer(store, LOOPBACK, 0, names=Znodes(""))
+    proof = secured.authority.sign("registry")
+    access = Access((User(USER, REGISTRY_PASSWORD, {"": Role.ADMIN}),))
+    guard = Guard(access, Certificate(proof.certificate, proof.key))
+    server = RegistryServer(store, LOOPBACK, 0, names=Znodes(""), guard=guard)
     server.start()
     try:
-        with front(server.url, secured.authority.sign("front"), USER, REGISTRY_PASSWORD) as url:
-            yield url
+        yield server.url
     finally:
         server.stop()
         store.close()

@@ -1,12 +1,7 @@
 """`medusa node start`: an agent process with its own Spark session."""
 
 import os
-import signal
-import sys
-import threading
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Self
 
 import click
 
@@ -15,6 +10,7 @@ from pipeline.cli.node_log import log_to
 from pipeline.cli.options import with_session
 from pipeline.cli.project import from_assignments
 from pipeline.cli.session import Session
+from pipeline.cli.stop_signals import StopSignals
 from pipeline.errors import EnvironmentProblem
 
 
@@ -81,38 +77,6 @@ def command(
         )
     if stop.by_hand:
         raise KeyboardInterrupt
-
-
-class StopSignals:
-    """While the block runs, SIGTERM and Ctrl-C set `event`; a second one interrupts."""
-
-    def __init__(self) -> None:
-        self.event = threading.Event()
-        self.by_hand = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._before[number] = signal.signal(number, self._end)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _end(self, number: int, frame: FrameType | None) -> None:
-        del frame
-        if self.event.is_set():
-            raise KeyboardInterrupt
-        self.by_hand = number == signal.SIGINT
-        # Not through a stream: this may interrupt somebody who writes into it.
-        os.write(sys.stderr.fileno(), "stopping…\n".encode())
-        self.event.set()
 
 
 def _remove(path: Path) -> None:

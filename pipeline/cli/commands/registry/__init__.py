@@ -1,0 +1,1 @@
+"""`medusa registry …`: one verb per module."""
