@@ -1,6 +1,5 @@
-"""Avro schemas: parsing, compatibility, wire format, values, and the registry that keeps them.
+"""Avro schemas: parsing, compatibility, wire format, values, and registries of them.
 
-Pure: `types`, `avro`, `canonical`, `compatibility`, `wire`, `logical`, `json_values`, `codec`
-(the one home of fastavro), `registry` and `levels`. Shells: `store` (over a versioned store),
-`rest` and `server` (HTTP), `client` (anyone's registry).
+`registry` and `rest` are our own registry; `client` and `administration` talk to anyone's. Which
+modules are pure, and know of no socket, thread or clock, import-linter's contract `pure` says.
 """

@@ -92,8 +92,13 @@ def sha256_fingerprint(schema: AvroSchema) -> str:
 
 def content_key(schema: AvroSchema) -> str:
     """The SHA-256 of the content form, as lower-case hex: equal exactly for equal contents."""
-    form = _compact(_content(schema.value, ""), sort_keys=True)
+    form = _compact(content(schema.value), sort_keys=True)
     return hashlib.sha256(form.encode()).hexdigest()
+
+
+def content(value: Any) -> Any:
+    """The content form of a schema's JSON value, which has to be that of a valid schema."""
+    return _content(value, "")
 
 
 def _qualified(name: str, namespace: str) -> str:

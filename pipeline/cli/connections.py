@@ -20,7 +20,8 @@ from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.plan import Fragment
 from pipeline.replay.write import TRANSACTION_S
 from pipeline.settings import Settings
-from schemas.client import RegistryClient, registry_address
+from schemas.client import RegistryClient
+from schemas.transport import registry_address
 
 if TYPE_CHECKING:
     from pipeline.spark.replay import Recomputer

@@ -45,7 +45,9 @@ COMMANDS: dict[str, Entry] = {
     "logs": Entry(f"{_HERE}.logs", "Show what nodes logged about a fragment.", _SEE),
     "tail": Entry(f"{_HERE}.tail", "Print the records of a stream, decoded.", _SEE),
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
-    "schema": Entry(f"{_HERE}.schema.group", "Register, check and list Avro schemas.", _DATA),
+    "schema": Entry(
+        f"{_HERE}.schema.group", "Avro schemas: register, compare, evolve, move.", _DATA
+    ),
     "dlq": Entry(f"{_HERE}.dlq.group", "Look at dead letters; send them again.", _DATA),
     "replay": Entry(f"{_HERE}.replay", "Compute results again, into a new topic.", _DATA),
     "offsets": Entry(
@@ -53,6 +55,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "catalog": Entry(f"{_HERE}.catalog.group", "Back the catalog up, and bring it back.", _REST),
     "node": Entry(f"{_HERE}.node.group", "Start and list nodes.", _REST),
+    "registry": Entry(f"{_HERE}.registry.group", "Serve the schema registry.", _REST),
     "doctor": Entry(f"{_HERE}.doctor", "Check connections, versions, rights and topics.", _REST),
     "config": Entry(f"{_HERE}.config.group", "Show the settings and where they come from.", _REST),
 }

@@ -3,6 +3,7 @@
 import functools
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -11,8 +12,10 @@ import click
 from pipeline.cli.output import Format, Printer
 from pipeline.cli.project import from_assignments
 from pipeline.cli.session import Session
+from pipeline.errors import UsageError
 from pipeline.ids import FragmentName
 from pipeline.planner.state import Choices, OnChange
+from pipeline.settings import problem_with
 
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +58,29 @@ def with_session(function: Callable[Concatenate[Session, P], None]) -> Callable[
             verbose=values.pop("verbose"),
             opener=ctx.obj,
         )
+        function(session, **values)  # type: ignore[call-arg] # click passes what it parsed
+
+    return wrapper
+
+
+def with_registry(function: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
+    """`with_session`, and `--registry URL` for another registry than that of the settings."""
+
+    @click.option(
+        "--registry",
+        metavar="URL",
+        help="The registry at this address, which may hold a login: no Medusa has to be installed "
+        "around it, and deployed boxes are not looked at. Default: registry.url.",
+    )
+    @with_session
+    @functools.wraps(function)
+    def wrapper(session: Session, /, registry: str | None, **values: Any) -> None:
+        if registry is not None:
+            problem = problem_with("registry.url", registry)
+            if problem is not None:
+                raise UsageError(f"--registry: {problem.message}")
+            flags = {**session.flags, "registry.url": registry}
+            session = replace(session, flags=flags, elsewhere=True)
         function(session, **values)  # type: ignore[call-arg] # click passes what it parsed
 
     return wrapper

@@ -31,6 +31,7 @@ class Session:
         flags: settings given on the command line.
         verbose: whether to say more on stderr.
         opener: makes connections; None: to the real servers.
+        elsewhere: whether the command is about another registry than that of an installation.
     """
 
     printer: Printer
@@ -38,6 +39,7 @@ class Session:
     verbose: bool = False
     opener: Opener | None = None
     clock: Clock = field(default_factory=SystemClock)
+    elsewhere: bool = False
 
     @cached_property
     def project(self) -> Project:
@@ -76,7 +78,7 @@ class Session:
         return found.text if found else None
 
     def _hint(self, hint: str) -> str:
-        if running_stack(self.project.data) is not None:
+        if self.elsewhere or running_stack(self.project.data) is not None:
             return hint
         return f"{hint} Nothing runs for this project here; `medusa up` starts it.".strip()
 

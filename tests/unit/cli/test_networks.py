@@ -355,7 +355,8 @@ def test_schema_verbs(medusa: Caller) -> None:
     assert (first.data["changed"], again.data["changed"]) == (True, False)
     assert first.data["id"] == again.data["id"]
     listed = medusa("schema", "list", "-o", "json", opener=connect).data["subjects"]
-    assert listed == [{"subject": "s-value", "version": 1, "id": first.data["id"]}]
+    expected = {"subject": "s-value", "version": 1, "id": first.data["id"], "type": "AVRO"}
+    assert listed == [expected]
     none = medusa("schema", "list", "zzz", opener=connect)
     assert (none.code, none.out, none.err) == (0, "", "no subject begins with zzz\n")
     shown = medusa("schema", "show", str(first.data["id"]), "-o", "json", opener=connect)

@@ -24,6 +24,7 @@ from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.start import Wanted, first_marker
 from pipeline.planner.digest import state_digest
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
+from schemas.registry.names import SubjectName
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
 CARS = NetworkName("cars")
@@ -440,7 +441,7 @@ def test_a_reader_schema_with_a_default_reads_older_writers(tmp_path: Path) -> N
     )
     found = compare(read_document(path, lambda _: None), US, world.servers)
     deploy(found, world.servers, lambda _: None)
-    assert len(world.registry.rules.versions("car-sightings-value")) == 1
+    assert len(world.registry.state.versions(SubjectName.parse("car-sightings-value"))) == 1
 
 
 def test_a_topic_that_was_made_again_is_refused_once_it_was_read(tmp_path: Path) -> None:

@@ -9,12 +9,27 @@ from brokers.records import Ends, KafkaRecord, NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.apply import Servers
 from pipeline.errors import UnavailableError
-from pipeline.ids import GroupName, Millis, Offset, SchemaId, TopicName
+from pipeline.ids import (
+    GroupName,
+    Millis,
+    Offset,
+    SchemaId,
+    SchemaVersion,
+    Subject,
+    TopicName,
+)
 from pipeline.names import Znodes
 from schemas.avro import AvroSchema, parse
-from schemas.records import RegisteredSchema
-from schemas.registry import Registry
-from schemas.store import ZnodeSchemaStore
+from schemas.compatibility import Level, check
+from schemas.entries import StoredVersion
+from schemas.records import IncompatibleSchemaError, RegisteredSchema
+from schemas.registry.journal import Journal
+from schemas.registry.lookup import lookup, numbered, subjects
+from schemas.registry.names import DEFAULT, SubjectName
+from schemas.registry.prepare import LATEST, Sent
+from schemas.registry.refused import IncompatibleError, NoSchemaError, NoSubjectError
+from schemas.registry.register import register
+from schemas.registry.state import State
 
 NOW = Millis(1_700_000_000_000)
 
@@ -142,33 +157,82 @@ class TwinRegistry:
     """The real registry's rules without HTTP, as its client shows them."""
 
     def __init__(self, store: MemoryStore) -> None:
-        self.rules = Registry(ZnodeSchemaStore(store, Znodes("").schemas()))
+        self._journal = Journal(store, Znodes("").registry())
+
+    @property
+    def state(self) -> State:
+        """All that it knows."""
+        return self._journal.newest()
+
+    @property
+    def admin(self) -> "TwinAdmin":
+        """For those who look at it."""
+        return TwinAdmin(self)
 
     def latest(self, subject: str) -> RegisteredSchema | None:
         """The newest version."""
-        return self.rules.version(subject, None)
+        name = SubjectName.parse(subject)
+        one = numbered(self.state, name, LATEST)
+        if one is None:
+            return None
+        text = self.state.content(one.guid).text
+        return RegisteredSchema(Subject(subject), SchemaVersion(one.number), SchemaId(one.id), text)
 
     def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
         """The id if it is registered."""
-        found = self.rules.lookup(subject, schema_text)
-        return found.id if found else None
+        name = SubjectName.parse(subject)
+        try:
+            one = lookup(self.state, name, Sent(schema_text), normal=False, deleted=False)
+        except (NoSubjectError, NoSchemaError):
+            return None
+        return SchemaId(one.version.id)
 
     def check(self, subject: str, schema_text: str) -> tuple[str, ...]:
         """Why it would not fit."""
-        return self.rules.check(subject, schema_text)
+        versions = self.state.versions(SubjectName.parse(subject))
+        texts = [self.state.content(one.guid).text for one in versions]
+        return check(Level.BACKWARD, parse(schema_text), [parse(text) for text in texts])
 
     def register(self, subject: str, schema_text: str) -> SchemaId:
         """Register it."""
-        return self.rules.register(subject, schema_text).id
+        name = SubjectName.parse(subject)
+        try:
+            made = register(self.state, name, Sent(schema_text), normal=False, now_ms=NOW)
+        except IncompatibleError as error:
+            raise IncompatibleSchemaError(subject, error.messages) from error
+        if made.changes:
+            self._journal.write(made.changes)
+        return SchemaId(made.version.id)
 
     def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
         """The schema of an id."""
-        text = self.rules.text(schema_id)
-        return parse(text) if text is not None else None
+        guid = self.state.guids.get((DEFAULT, schema_id))
+        return None if guid is None else parse(self.state.content(guid).text)
 
     def subjects(self) -> tuple[str, ...]:
         """All subjects."""
-        return self.rules.subjects()
+        return tuple(map(str, subjects(self.state, "", deleted=False)))
+
+
+@dataclass
+class TwinAdmin:
+    """What `medusa schema list` and `show` ask of a registry."""
+
+    registry: TwinRegistry
+
+    def subjects(self, prefix: str = "") -> tuple[str, ...]:
+        """Those that begin with a prefix."""
+        return tuple(one for one in self.registry.subjects() if one.startswith(prefix))
+
+    def version(self, subject: str, _version: object) -> StoredVersion | None:
+        """The newest."""
+        found = self.registry.latest(subject)
+        return StoredVersion(subject, found.version, found.id, found.text) if found else None
+
+    def by_id(self, schema_id: int) -> StoredVersion | None:
+        """What an id stands for."""
+        found = self.registry.schema_by_id(SchemaId(schema_id))
+        return StoredVersion("", 0, schema_id, found.text) if found else None
 
 
 @dataclass

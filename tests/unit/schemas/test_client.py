@@ -12,9 +12,10 @@ from pipeline.errors import InputError, RefusedError, SchemaError, UnavailableEr
 from pipeline.ids import Millis, SchemaId, SchemaVersion
 from pipeline.secrets import Secret
 from pipeline.settings import combine
-from schemas.client import ATTEMPTS_MAX, RegistryAddress, RegistryClient, registry_address
+from schemas.client import RegistryClient
 from schemas.records import IncompatibleSchemaError
 from schemas.server import RegistryServer
+from schemas.transport import ATTEMPTS_MAX, RegistryAddress, registry_address
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 AB = A.replace("]", ',{"name":"b","type":"int"}]')
@@ -103,13 +104,32 @@ def test_what_does_not_fit(client: RegistryClient) -> None:
     client.register("s", A)
     assert client.check("s", AB_DEFAULT) == ()
     assert client.check("no", AB) == ()
-    (reason,) = client.check("s", AB)
-    assert "/fields/b" in reason
+    reasons = client.check("s", AB)
+    assert "/fields/b" in reasons[0]
     with pytest.raises(IncompatibleSchemaError) as caught:
         client.register("s", AB)
-    assert caught.value.reasons == (reason,)
+    assert caught.value.reasons == reasons
     with pytest.raises(SchemaError, match="unknown type"):
         client.check("s", '"integer"')
+
+
+def test_a_check_asks_all_versions_where_the_registry_can() -> None:
+    """An older one is asked about the newest."""
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "/compatibility/" not in request.url.path:
+            return httpx.Response(404, json={"error_code": 40401, "message": "not found"})
+        asked.append(request.url.path)
+        if request.url.path.endswith("/versions") and len(asked) > 1:
+            return httpx.Response(404, json={"error_code": 404, "message": "HTTP 404 Not Found"})
+        return httpx.Response(200, json={"is_compatible": False, "messages": ["no"]})
+
+    client = _Other(answer).client
+    assert client.check("s", A) == ("no",)
+    assert client.check("s", A) == ("no",)
+    path = "/base/compatibility/subjects/s/versions"
+    assert asked == [path, path, f"{path}/latest"]
 
 
 def test_what_never_changes_is_asked_once() -> None:

@@ -7,19 +7,20 @@ import click
 from pipeline.cli.commands.schema.boxes import require_readers
 from pipeline.cli.commands.schema.files import read_schema
 from pipeline.cli.commands.schema.register import require_fit
-from pipeline.cli.options import with_session
+from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 
 
 @click.command("check")
 @click.argument("file")
 @click.option("--subject", help="Check also whether it could be registered under this subject.")
-@with_session
+@with_registry
 def command(session: Session, file: str, subject: str | None) -> None:
     """Say whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
 
     Without --subject no server is needed. With it, deployed boxes are named that could not read
     what is written with it. Exit code 65 if it is none, does not fit, or breaks a box.
+    With --registry nobody looks for boxes.
 
     \b
     Examples:

@@ -1,0 +1,75 @@
+"""`medusa schema delete`: takes versions out of the registry."""
+
+import click
+
+from pipeline.cli.commands.deploy import confirm
+from pipeline.cli.options import with_registry
+from pipeline.cli.session import Session
+from schemas.deletion import Doomed, delete, doomed, require_unreferred
+
+
+@click.command("delete")
+@click.argument("subject")
+@click.option("--version", type=click.IntRange(1), help="Only this version; default: all.")
+@click.option("--permanent", is_flag=True, help="For good, and what was deleted before too.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go, and who refers to it.")
+@with_registry
+def command(
+    session: Session,
+    subject: str,
+    version: int | None,
+    *,
+    permanent: bool,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Delete SUBJECT, or one version of it: nobody finds it any more but by its id.
+
+    With --permanent the ids go too, so that records written with them cannot be decoded any more by
+    anyone; it cannot be undone. What other schemas refer to is not deleted before them. Boxes that
+    are deployed keep the schemas that they were deployed with.
+
+    \b
+    Examples:
+      medusa schema delete car-sightings-value --dry-run
+      medusa schema delete car-sightings-value --version 2 --yes
+      medusa schema delete car-sightings-value --permanent
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    with session.connect() as connections:
+        admin = connections.registry.admin
+        what = doomed(admin, subject, version, permanent=permanent)
+        if not dry_run and what:
+            require_unreferred(what)
+            if not yes:
+                session.printer.note(_words(subject, what, "this deletes", permanent=permanent))
+                confirm(session, f"delete it{' for good' if permanent else ''}?")
+            delete(admin, what, version, permanent=permanent)
+    data = {
+        "subject": subject,
+        "dry_run": dry_run,
+        "permanent": permanent,
+        "changed": bool(what) and not dry_run,
+        "versions": [
+            {
+                "version": one.use.version,
+                "deleted_before": one.deleted,
+                "referrers": [
+                    {"subject": by.subject, "version": by.version} for by in one.referrers
+                ],
+            }
+            for one in what
+        ],
+    }
+    before = "would delete" if dry_run else "deleted"
+    session.printer.show(data, _words(subject, what, before, permanent=permanent))
+
+
+def _words(subject: str, what: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:
+    if not what:
+        return f"{subject}: nothing to do, it is deleted already; --permanent deletes it for good"
+    numbers = ", ".join(str(one.use.version) for one in what)
+    words = "version" if len(what) == 1 else "versions"
+    lines = [f"{before} {words} {numbers} of {subject}{' for good' if permanent else ''}"]
+    lines += [f"  {by} refers to version {one.use.version}" for one in what for by in one.referrers]
+    return "\n".join(lines)

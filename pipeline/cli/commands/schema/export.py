@@ -1,0 +1,79 @@
+"""`medusa schema export`: what a registry holds, as a file."""
+
+from pathlib import Path
+
+import click
+
+from pipeline.cli.options import with_registry
+from pipeline.cli.session import Session
+from pipeline.cli.slowly import SlowProgress
+from pipeline.clock import rfc3339
+from pipeline.counting import counted
+from pipeline.errors import EnvironmentProblem, RefusedError, UsageError
+from schemas.dump import Dump, lines
+from schemas.moving import read
+
+_ARGUMENTS_MAX = 2
+
+
+@click.command("export")
+@click.argument("arguments", nargs=-1, metavar="[PREFIX] FILE")
+@with_registry
+def command(session: Session, arguments: tuple[str, ...]) -> None:
+    """Write the subjects that begin with PREFIX, or all, into FILE (- for stdout) as JSON lines.
+
+    Every version is in it with its id, what it refers to, and metadata, also those that are
+    deleted; so are levels and modes. Without PREFIX also what holds for all subjects. FILE must not
+    exist. `medusa schema import` brings it into another registry.
+
+    \b
+    Examples:
+      medusa schema export registry.jsonl
+      medusa schema export car- cars.jsonl --registry http://registry:8081
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    if not 1 <= len(arguments) <= _ARGUMENTS_MAX:
+        raise UsageError("write [PREFIX] FILE", hint="medusa schema export --help says more.")
+    prefix, file = ("", *arguments)[-2:]
+    if file != "-" and Path(file).exists():
+        raise _exists(file)
+    with session.connect() as connections:
+        registry = connections.registry
+        progress = SlowProgress(session.printer, session.clock)
+        versions, configs, modes = read(registry.admin, prefix, progress)
+    made_at = rfc3339(session.clock.now_ms())
+    dump = Dump(registry.url, prefix, made_at, versions, configs, modes)
+    subjects = {one.subject for one in versions}
+    words = f"{counted(len(subjects), 'subject')}, {counted(len(versions), 'version')}"
+    if file == "-":
+        for line in lines(dump):
+            session.printer.line(line)
+        session.printer.note(f"wrote {words}")
+        return
+    _write(file, dump)
+    data = {
+        "file": file,
+        "registry": registry.url,
+        "prefix": prefix,
+        "made_at": made_at,
+        "subjects": sorted(subjects),
+        "versions": len(versions),
+        "configs": len(configs),
+        "modes": len(modes),
+    }
+    session.printer.show(data, f"wrote {file}: {words}")
+
+
+def _write(file: str, dump: Dump) -> None:
+    try:
+        with Path(file).open("x", encoding="utf-8") as out:
+            out.writelines(f"{line}\n" for line in lines(dump))
+    except FileExistsError as error:
+        raise _exists(file) from error
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the file cannot be written: {error.strerror}", place=file
+        ) from error
+
+
+def _exists(file: str) -> RefusedError:
+    return RefusedError("the file exists", place=file, hint="name another one, or remove it.")

@@ -1,0 +1,111 @@
+"""`medusa schema import`: brings into a registry what another one held."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from pipeline.cli.options import with_registry
+from pipeline.cli.output import Printer
+from pipeline.cli.session import Session
+from pipeline.cli.slowly import SlowProgress
+from pipeline.counting import counted
+from pipeline.errors import InputError
+from schemas.dump import loads
+from schemas.moving import Plan, bring_in, plan
+
+
+@click.command("import")
+@click.argument("file")
+@click.option("--whole", is_flag=True, help="Put the whole registry into mode IMPORT meanwhile.")
+@click.option("--modes", is_flag=True, help="Set the modes that the file holds, too.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@with_registry
+def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: bool) -> None:
+    """Register what `medusa schema export` wrote into FILE (- for stdin), ids and all.
+
+    Nothing is done unless all of it fits: where an id or a version has another content, that is
+    named (65). What is there already is left alone, so a second import changes nothing, and one
+    that was cut off goes on. Subjects that change are in mode IMPORT meanwhile, so nobody else can
+    register there; their mode is put back whatever happens. Levels are set as in the file.
+
+    \b
+    Examples:
+      medusa schema import registry.jsonl --dry-run --registry http://registry:8081
+      medusa schema import registry.jsonl --registry http://registry:8081
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    dump = loads(_text(file), file)
+    with session.connect() as connections:
+        registry = connections.registry
+        progress = SlowProgress(session.printer, session.clock)
+        place = f"schema registry {registry.url}"
+        what = plan(registry.admin, dump, place, progress, modes=modes)
+        if not dry_run:
+            with _ends_in_order(session.printer):
+                bring_in(registry.admin, what, progress, whole=whole)
+    data = {
+        "file": file,
+        "registry": registry.url,
+        "dry_run": dry_run,
+        "registered": [
+            {"subject": one.subject, "version": one.version, "id": one.id} for one in what.register
+        ],
+        "deleted": [{"subject": use.subject, "version": use.version} for use in what.delete],
+        "unchanged": what.unchanged,
+        "configs": [{"scope": scope, "config": config} for scope, config in what.configs.items()],
+        "modes": [{"scope": scope, "mode": mode.value} for scope, mode in what.modes.items()],
+    }
+    session.printer.show(data, _words(what, dry_run=dry_run))
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f"the file cannot be read: {why}", place=file) from error
+
+
+def _words(what: Plan, *, dry_run: bool) -> str:
+    if not (what.register or what.delete or what.configs or what.modes):
+        return f"nothing to do: {counted(what.unchanged, 'version')} there already"
+    before = "would register" if dry_run else "registered"
+    versions = counted(len(what.register), "version")
+    subjects = counted(len(what.subjects), "subject")
+    lines = [f"{before} {versions} of {subjects}; {what.unchanged} there already"]
+    lines += [f"  {one.use} with id {one.id}" for one in what.register if dry_run]
+    if what.delete:
+        lines.append(f"  deleted as in the file: {', '.join(map(str, what.delete))}")
+    for scope, config in what.configs.items():
+        words = ", ".join(f"{key} {value}" for key, value in config.items())
+        lines.append(f"  {scope or 'for all subjects'}: {words}")
+    for scope, mode in what.modes.items():
+        lines.append(f"  {scope or 'for all subjects'}: mode {mode.value}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _ends_in_order(printer: Printer) -> Iterator[None]:
+    """The first request to end interrupts the work; while modes are put back, more do nothing."""
+    asked = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        del number, frame
+        if asked:
+            printer.note("putting modes back; it takes a moment")
+            return
+        asked = True
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

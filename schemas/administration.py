@@ -1,0 +1,251 @@
+"""What whoever looks after a registry asks of it: all that it keeps, deletions, levels and modes.
+
+Nothing is cached here. All calls can be repeated, and are, while that may help: a deletion that was
+done already is no error. A scope is a subject, `:.name:` for a context, or None for what holds
+where nothing else is said.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+from urllib.parse import quote, urlencode
+
+from schemas.compatibility import Level
+from schemas.entries import Mode, SchemaUse, StoredVersion, context_of
+from schemas.transport import Answer, Transport
+
+PAGE = 1000
+"""Items asked for at once; a registry may be set up to give fewer."""
+_FEW = 100
+"""No registry is set up to give fewer at once than this: with fewer, a list has ended."""
+
+Version = int | Literal["latest"]
+
+
+class Administration:
+    """Every method raises `UnavailableError` when no registry answers in time.
+
+    Those that change something raise `RefusedError` where the registry's mode, rights or references
+    do not allow it.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def subjects(self, prefix: str = "", *, deleted: bool = False) -> tuple[str, ...]:
+        """The subjects that begin with a prefix, sorted; with those that are deleted, or without.
+
+        Without a prefix they are those of all contexts.
+        """
+        query = {**({"subjectPrefix": prefix} if prefix else {}), **_flag("deleted", deleted)}
+        found = self._pages("/subjects", query, str)
+        return tuple(sorted(one for one in found if one.startswith(prefix)))
+
+    def version_numbers(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
+        """The versions of a subject, ascending; empty if there is no such subject."""
+        path = f"/subjects/{quoted(subject)}/versions"
+        return tuple(sorted(self._pages(path, _flag("deleted", deleted), int)))
+
+    def version(
+        self, subject: str, version: Version, *, deleted: bool = False, resolved: bool = False
+    ) -> StoredVersion | None:
+        """One version as it is stored; None if there is none.
+
+        Args:
+            subject: whose.
+            version: its number.
+            deleted: whether one that is deleted counts.
+            resolved: with what it refers to in its place, so that it can be read alone.
+        """
+        query = {**_flag("deleted", deleted), **({"format": "resolved"} if resolved else {})}
+        path = f"/subjects/{quoted(subject)}/versions/{version}"
+        answer = self._transport.ask("GET", _with(path, query))
+        if answer is None:
+            return None
+        found = self._transport.object_of(answer, version=int, id=int, schema=str)
+        # Some registries look for a subject in other contexts too; that is not the one meant.
+        if context_of(str(found.get("subject") or subject)) != context_of(subject):
+            return None
+        return _stored(found, subject, found["version"], found["id"])
+
+    def by_id(self, schema_id: int, context: str = "") -> StoredVersion | None:
+        """What an id stands for in a context; None if it has no such id.
+
+        Subject and version are those of one of its uses, or the context and 0.
+        """
+        query = {"subject": context} if context else {}
+        answer = self._transport.ask("GET", _with(f"/schemas/ids/{schema_id}", query))
+        if answer is None:
+            return None
+        found = self._transport.object_of(answer, schema=str)
+        return _stored(found, found.get("subject") or context, found.get("version") or 0, schema_id)
+
+    def referrers(self, subject: str, version: int, *, deleted: bool = False) -> tuple[int, ...]:
+        """The ids of the schemas that refer to a version."""
+        path = f"/subjects/{quoted(subject)}/versions/{version}/referencedby"
+        return tuple(sorted(self._pages(path, _flag("deleted", deleted), int)))
+
+    def uses(
+        self, schema_id: int, context: str = "", *, deleted: bool = False
+    ) -> tuple[SchemaUse, ...]:
+        """The versions that have an id in a context."""
+        query = {**({"subject": context} if context else {}), **_flag("deleted", deleted)}
+        found = self._pages(f"/schemas/ids/{schema_id}/versions", query, dict)
+        return tuple(
+            SchemaUse(str(one.get("subject")), int(one.get("version", 0))) for one in found
+        )
+
+    def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> None:
+        """Delete one version, unless that was done; permanently: only what is deleted."""
+        path = f"/subjects/{quoted(subject)}/versions/{version}"
+        self._transport.ask("DELETE", _with(path, _flag("permanent", permanent)))
+
+    def delete_subject(self, subject: str, *, permanent: bool = False) -> None:
+        """Delete all versions, unless that was done; permanently: only what is deleted."""
+        path = f"/subjects/{quoted(subject)}"
+        self._transport.ask("DELETE", _with(path, _flag("permanent", permanent)))
+
+    def put(self, entry: StoredVersion) -> int:
+        """Register a version under its own number and id, in mode IMPORT; returns its id."""
+        body: dict[str, Any] = {
+            "schema": entry.text,
+            "schemaType": entry.kind,
+            "references": [dict(one) for one in entry.references],
+            "version": entry.version,
+            "id": entry.id,
+        }
+        if entry.metadata is not None:
+            body["metadata"] = entry.metadata
+        if entry.rule_set is not None:
+            body["ruleSet"] = entry.rule_set
+        answer = self._transport.ask("POST", f"/subjects/{quoted(entry.subject)}/versions", body)
+        if answer is None:
+            raise self._transport.not_a_registry("answers 404 to a registration")
+        return int(self._transport.object_of(answer, id=int)["id"])
+
+    def config(self, scope: str | None) -> Mapping[str, Any] | None:
+        """What a scope says itself, as the registry writes it; None if it says nothing."""
+        answer = self._transport.ask("GET", _scoped("config", scope))
+        return None if answer is None else self._transport.object_of(answer)
+
+    def set_config(self, scope: str | None, config: Mapping[str, Any]) -> None:
+        """Say what a scope is to say; a value of None takes back what it said."""
+        # The name of the level is another one in a request than in an answer.
+        names = {"compatibilityLevel": "compatibility"}
+        body = {names.get(key, key): value for key, value in config.items()}
+        self._must(self._transport.ask("PUT", _scoped("config", scope), body))
+
+    def own_level(self, scope: str | None) -> Level | None:
+        """The level that a scope has itself; None if it has none."""
+        return self._level(self._transport.ask("GET", _scoped("config", scope)))
+
+    def level_in_force(self, subject: str) -> Level:
+        """The level that a new version of a subject has to keep."""
+        path = _with(_scoped("config", subject), _flag("defaultToGlobal", wanted=True))
+        found = self._level(self._transport.ask("GET", path))
+        # Registries that know of no such question say that there is none.
+        return found or self.own_level(None) or Level.BACKWARD
+
+    def set_level(self, scope: str | None, level: Level) -> None:
+        """Set the level of a scope."""
+        self.set_config(scope, {"compatibilityLevel": level.value})
+
+    def forget_config(self, scope: str | None) -> None:
+        """Take back all that a scope says, its level too."""
+        self._transport.ask("DELETE", _scoped("config", scope))
+
+    def own_mode(self, scope: str | None) -> Mode | None:
+        """The mode that a scope has itself; None if it has none."""
+        return self._mode(self._transport.ask("GET", _scoped("mode", scope)))
+
+    def mode_in_force(self, subject: str) -> Mode:
+        """What may be written under a subject."""
+        path = _with(_scoped("mode", subject), _flag("defaultToGlobal", wanted=True))
+        found = self._mode(self._transport.ask("GET", path))
+        return found or self.own_mode(None) or Mode.READWRITE
+
+    def set_mode(self, scope: str | None, mode: Mode) -> None:
+        """Set the mode of a scope, also where it holds schemas.
+
+        It is forced: a registry that is asked politely for IMPORT refuses where schemas are, and
+        removes for good what was only deleted.
+        """
+        path = _with(_scoped("mode", scope), _flag("force", wanted=True))
+        self._must(self._transport.ask("PUT", path, {"mode": mode.value}))
+
+    def forget_mode(self, scope: str) -> None:
+        """Take back the mode of a subject or a context."""
+        self._transport.ask("DELETE", _scoped("mode", scope))
+
+    def _pages(self, path: str, query: Mapping[str, str], kind: type) -> list[Any]:
+        """All items of a list that a registry gives by pages, or at once if it knows no pages."""
+        return list(self._items(path, query, kind))
+
+    def _items(self, path: str, query: Mapping[str, str], kind: type) -> Iterator[Any]:
+        seen: set[str] = set()
+        while True:
+            page = {**query, "offset": str(len(seen)), "limit": str(PAGE)}
+            answer = self._transport.ask("GET", _with(path, page))
+            items = [] if answer is None else self._transport.list_of(answer, kind)
+            # A registry without pages gives everything again and again.
+            new = [item for item in items if repr(item) not in seen]
+            yield from new
+            seen.update(repr(item) for item in new)
+            if len(new) < _FEW or len(items) > PAGE:
+                return
+
+    def _level(self, answer: Answer | None) -> Level | None:
+        found = {} if answer is None else self._transport.object_of(answer)
+        word = found.get("compatibilityLevel")
+        if word is None:
+            return None
+        try:
+            return Level(str(word).upper())
+        except ValueError as error:
+            what = f"has a compatibility level that is not known here: {word}"
+            raise self._transport.not_a_registry(what) from error
+
+    def _mode(self, answer: Answer | None) -> Mode | None:
+        found = {} if answer is None else self._transport.object_of(answer)
+        word = found.get("mode")
+        if word is None:
+            return None
+        try:
+            return Mode(str(word).upper())
+        except ValueError as error:
+            raise self._transport.not_a_registry(f"has an unknown mode: {word}") from error
+
+    def _must(self, answer: Answer | None) -> None:
+        if answer is None:
+            raise self._transport.not_a_registry("answers 404 to a setting")
+
+
+def quoted(subject: str) -> str:
+    """A subject as a part of a path."""
+    return quote(subject, safe="")
+
+
+def _scoped(what: str, scope: str | None) -> str:
+    return f"/{what}" if scope is None else f"/{what}/{quoted(scope)}"
+
+
+def _flag(name: str, wanted: bool) -> dict[str, str]:  # noqa: FBT001 - the value is what it is about
+    return {name: "true"} if wanted else {}
+
+
+def _with(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _stored(found: Mapping[str, Any], subject: str, version: int, schema_id: int) -> StoredVersion:
+    return StoredVersion(
+        subject,
+        version,
+        schema_id,
+        found["schema"],
+        str(found.get("guid") or ""),
+        str(found.get("schemaType") or "AVRO"),
+        tuple(found.get("references") or ()),
+        found.get("metadata"),
+        found.get("ruleSet"),
+        bool(found.get("deleted")),
+    )

@@ -1,0 +1,402 @@
+"""What changed from one schema to another, in words. Pure.
+
+It compares content forms (`schemas.canonical`): everything that an author writes, and nothing of
+how it is spelled. So two schemas have no changes exactly if they have the same content.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from schemas.avro import AvroSchema
+from schemas.canonical import content
+from schemas.types import PRIMITIVES, shown
+
+_NAMED = {"record", "error", "enum", "fixed"}
+_WIDER: Mapping[str, frozenset[str]] = {
+    "int": frozenset({"long", "float", "double"}),
+    "long": frozenset({"float", "double"}),
+    "float": frozenset({"double"}),
+}
+_OF_LOGICAL = ("logicalType", "precision", "scale")
+_TOLD: Mapping[str, frozenset[str]] = {
+    "record": frozenset({"type", "name", "fields"}),
+    "error": frozenset({"type", "name", "fields"}),
+    "enum": frozenset({"type", "name", "symbols", "default"}),
+    "fixed": frozenset({"type", "name", "size", *_OF_LOGICAL}),
+    "array": frozenset({"type", "items"}),
+    "map": frozenset({"type", "values"}),
+}
+"""What of a type is told in words of its own; all else is an attribute."""
+_TOLD_OF_PRIMITIVES = frozenset({"type", *_OF_LOGICAL})
+_TOLD_OF_FIELDS = frozenset({"name", "type", "default"})
+
+
+class Kind(Enum):
+    """What sort of change it is; the value is for programs."""
+
+    FIELD_ADDED = "field-added"
+    FIELD_REMOVED = "field-removed"
+    FIELD_RENAMED = "field-renamed"
+    FIELDS_MOVED = "fields-moved"
+    DEFAULT_ADDED = "default-added"
+    DEFAULT_REMOVED = "default-removed"
+    DEFAULT_CHANGED = "default-changed"
+    DOC_CHANGED = "doc-changed"
+    ALIASES_CHANGED = "aliases-changed"
+    ORDER_CHANGED = "order-changed"
+    TYPE_WIDENED = "type-widened"
+    TYPE_NARROWED = "type-narrowed"
+    TYPE_CHANGED = "type-changed"
+    TYPE_RENAMED = "type-renamed"
+    LOGICAL_TYPE_CHANGED = "logical-type-changed"
+    SIZE_CHANGED = "size-changed"
+    SYMBOL_ADDED = "symbol-added"
+    SYMBOL_REMOVED = "symbol-removed"
+    SYMBOLS_MOVED = "symbols-moved"
+    BRANCH_ADDED = "branch-added"
+    BRANCH_REMOVED = "branch-removed"
+    BRANCHES_MOVED = "branches-moved"
+    ATTRIBUTE_CHANGED = "attribute-changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change.
+
+    Args:
+        kind: what sort it is.
+        path: where, in the new schema, or in the old one for what is gone: `/fields/speed/type`.
+        message: the change in words, with what was and what is.
+    """
+
+    kind: Kind
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+def changes(old: AvroSchema, new: AvroSchema) -> tuple[Change, ...]:
+    """What one has to do to the old schema to get the new one, in document order."""
+    before, after = content(old.value), content(new.value)
+    return tuple(_Comparison(_definitions(before), _definitions(after)).types(before, after, ""))
+
+
+def in_words(value: Any) -> str:  # noqa: PLR0911 - one return for each kind
+    """A type of the content form in few words: `int`, `record tolls.Toll`, `array of string`."""
+    match value:
+        case str():
+            return value
+        case list():
+            return f"union of {' and '.join(map(in_words, value))}" if value else "union of nothing"
+        case {"type": "array", "items": items}:
+            return f"array of {in_words(items)}"
+        case {"type": "map", "values": values}:
+            return f"map of {in_words(values)}"
+        case {"type": "fixed", "name": name, "size": size}:
+            return f"fixed {name} of {size} bytes{_in_brackets(value)}"
+        case {"type": kind, "name": name}:
+            return f"{kind} {name}"
+    return f"{value['type']}{_in_brackets(value)}"
+
+
+def _in_brackets(value: Mapping[str, Any]) -> str:
+    if "logicalType" not in value:
+        return ""
+    digits = ",".join(str(value[key]) for key in ("precision", "scale") if key in value)
+    return f" ({value['logicalType']}{' ' if digits else ''}{digits})"
+
+
+def _definitions(value: Any) -> dict[str, dict[str, Any]]:
+    """Every named type that a type defines, by its full name."""
+    found: dict[str, dict[str, Any]] = {}
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, list):
+            todo += one
+        elif isinstance(one, dict):
+            if one["type"] in _NAMED:
+                found[one["name"]] = one
+            match one["type"]:
+                case "record" | "error":
+                    todo += [field["type"] for field in one["fields"]]
+                case "array":
+                    todo.append(one["items"])
+                case "map":
+                    todo.append(one["values"])
+    return found
+
+
+class _Comparison:
+    """One walk over two schemas; a pair of named types is compared where it is met first."""
+
+    def __init__(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        self._old = old
+        self._new = new
+        self._seen: set[tuple[str, str]] = set()
+
+    def types(self, old: Any, new: Any, path: str) -> Iterator[Change]:
+        """What changed from one type to another at a path."""
+        at = path or "/"
+        if _is_decorated(old) or _is_decorated(new):
+            yield from _attributes(_beside(old), _beside(new), at, {"type"})
+        old, new = _resolved(old, self._old), _resolved(new, self._new)
+        if isinstance(old, list) or isinstance(new, list):
+            yield from self._unions(old, new, path)
+            return
+        kinds = _kind(old), _kind(new)
+        if kinds[0] != kinds[1]:
+            yield _retyped(old, new, at)
+            return
+        if kinds[0] not in _NAMED or self._is_new(old["name"], new["name"]):
+            yield from self._alike(_as_dict(old), _as_dict(new), path)
+
+    def _is_new(self, old: str, new: str) -> bool:
+        """Whether two named types have not been compared yet; from now on they have."""
+        is_new = (old, new) not in self._seen
+        self._seen.add((old, new))
+        return is_new
+
+    def _alike(self, old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[Change]:
+        """What changed between two types of the same kind."""
+        at, kind = path or "/", str(new["type"])
+        if kind in _NAMED and old["name"] != new["name"]:
+            words = f"{in_words(old)} was renamed to {new['name']}{_by_alias(new, old['name'])}"
+            yield Change(Kind.TYPE_RENAMED, at, words)
+        if kind == "fixed" or kind in PRIMITIVES:
+            yield from _logical_types(old, new, at)
+        yield from _attributes(old, new, at, _TOLD.get(kind, _TOLD_OF_PRIMITIVES))
+        match kind:
+            case "record" | "error":
+                yield from self._fields(old["fields"], new["fields"], path)
+            case "enum":
+                yield from _defaults(old, new, at)
+                yield from _symbols(old["symbols"], new["symbols"], at)
+            case "fixed" if old["size"] != new["size"]:
+                words = f"size was {old['size']} bytes, is {new['size']}"
+                yield Change(Kind.SIZE_CHANGED, at, words)
+            case "array":
+                yield from self.types(old["items"], new["items"], f"{path}/items")
+            case "map":
+                yield from self.types(old["values"], new["values"], f"{path}/values")
+
+    def _fields(self, old: list[Any], new: list[Any], path: str) -> Iterator[Change]:
+        pairs = _paired_fields(old, new)
+        partners = {after: before for before, after in pairs}
+        for position, field in enumerate(new):
+            at = f"{path}/fields/{field['name']}"
+            if position not in partners:
+                yield Change(Kind.FIELD_ADDED, at, _added(field))
+                continue
+            before = old[partners[position]]
+            if before["name"] != field["name"]:
+                words = f"field {before['name']} was renamed to {field['name']}"
+                words += _by_alias(field, before["name"])
+                yield Change(Kind.FIELD_RENAMED, at, words)
+            yield from self.types(before["type"], field["type"], f"{at}/type")
+            yield from _defaults(before, field, at)
+            yield from _attributes(before, field, at, _TOLD_OF_FIELDS)
+        stayed = {before for before, _ in pairs}
+        for position, field in enumerate(old):
+            if position not in stayed:
+                words = f"field {field['name']} ({in_words(field['type'])}) was removed"
+                yield Change(Kind.FIELD_REMOVED, f"{path}/fields/{field['name']}", words)
+        if [before for before, _ in pairs] != sorted(stayed):
+            order = ", ".join(field["name"] for field in new)
+            words = f"fields are in another order: {order}"
+            yield Change(Kind.FIELDS_MOVED, f"{path}/fields", words)
+
+    def _unions(self, old: Any, new: Any, path: str) -> Iterator[Change]:
+        before = old if isinstance(old, list) else [old]
+        after = new if isinstance(new, list) else [new]
+        pairs = self._paired_branches(before, after)
+        at = path or "/"
+        if not pairs:
+            yield Change(Kind.TYPE_CHANGED, at, f"{in_words(old)} became {in_words(new)}")
+            return
+        if isinstance(old, list) != isinstance(new, list) and len(before) == len(after):
+            yield Change(Kind.TYPE_CHANGED, at, f"{in_words(old)} became {in_words(new)}")
+        for mine, theirs in pairs:
+            inner = f"{path}/{theirs}" if isinstance(new, list) else path
+            yield from self.types(before[mine], after[theirs], inner)
+        became = f"{in_words(old)} became {in_words(new)}"
+        kept_old, kept_new = {mine for mine, _ in pairs}, {theirs for _, theirs in pairs}
+        for index, branch in enumerate(after):
+            if index not in kept_new:
+                words = f"the branch {in_words(branch)} was added: {became}"
+                yield Change(Kind.BRANCH_ADDED, at, words)
+        for index, branch in enumerate(before):
+            if index not in kept_old:
+                words = f"the branch {in_words(branch)} was removed: {became}"
+                yield Change(Kind.BRANCH_REMOVED, at, words)
+        if [mine for mine, _ in pairs] != sorted(kept_old):
+            words = f"branches are in another order: {became}"
+            yield Change(Kind.BRANCHES_MOVED, at, words)
+
+    def _paired_branches(self, old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
+        """Which branch became which, by name or type, then by alias, then by widening."""
+        mine = [_resolved(branch, self._old) for branch in old]
+        theirs = [_resolved(branch, self._new) for branch in new]
+
+        def renamed(before: Any, after: Any) -> bool:
+            named = isinstance(before, dict) and isinstance(after, dict) and "name" in before
+            return named and before["name"] in after.get("aliases", ())
+
+        def turned(before: Any, after: Any) -> bool:
+            kinds = _kind(before), _kind(after)
+            return kinds[1] in _WIDER.get(kinds[0], ()) or kinds[0] in _WIDER.get(kinds[1], ())
+
+        pairs: list[tuple[int, int]] = []
+        rules: tuple[Callable[[Any, Any], bool], ...] = (
+            lambda before, after: _key(before) == _key(after),
+            renamed,
+            turned,
+        )
+        for fits in rules:
+            for index, after in enumerate(theirs):
+                taken = {one for one, _ in pairs}, {other for _, other in pairs}
+                free = (i for i in range(len(mine)) if i not in taken[0] and fits(mine[i], after))
+                found = next(free, None) if index not in taken[1] else None
+                if found is not None:
+                    pairs.append((found, index))
+        return sorted(pairs, key=lambda pair: pair[1])
+
+
+def _is_decorated(value: Any) -> bool:
+    """Whether it is a reference with words beside it: `{"type": "tolls.Toll", "note": "x"}`."""
+    return isinstance(value, dict) and value["type"] not in {*PRIMITIVES, *_TOLD}
+
+
+def _beside(value: Any) -> dict[str, Any]:
+    return value if _is_decorated(value) else {}
+
+
+def _resolved(value: Any, names: Mapping[str, Any]) -> Any:
+    """The definition of a named type that is referred to; anything else as it is.
+
+    A reference inside a namespace may mean a type outside of any.
+    """
+    name = value["type"] if _is_decorated(value) else value
+    if isinstance(name, str) and name not in PRIMITIVES:
+        return names.get(name) or names.get(name.rpartition(".")[2]) or _in_any(name, names)
+    return value
+
+
+def _in_any(short: str, names: Mapping[str, Any]) -> Any:
+    """A type by its short name, which is how a reference with words beside it may name one."""
+    found = (one for full, one in names.items() if full.rpartition(".")[2] == short)
+    return next(found, short)
+
+
+def _kind(value: Any) -> str:
+    return value if isinstance(value, str) else str(value["type"])
+
+
+def _key(value: Any) -> str:
+    """What tells the branches of a union apart."""
+    return str(value["name"]) if isinstance(value, dict) and "name" in value else _kind(value)
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {"type": value}
+
+
+def _retyped(old: Any, new: Any, at: str) -> Change:
+    kinds = _kind(old), _kind(new)
+    if kinds[1] in _WIDER.get(kinds[0], ()):
+        return Change(Kind.TYPE_WIDENED, at, f"widened from {in_words(old)} to {in_words(new)}")
+    if kinds[0] in _WIDER.get(kinds[1], ()):
+        return Change(Kind.TYPE_NARROWED, at, f"narrowed from {in_words(old)} to {in_words(new)}")
+    return Change(Kind.TYPE_CHANGED, at, f"{in_words(old)} became {in_words(new)}")
+
+
+def _paired_fields(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
+    """Which field became which, as positions in the order of the new ones."""
+    positions = {field["name"]: index for index, field in enumerate(old)}
+    kept = {field["name"] for field in new} & set(positions)
+    pairs: list[tuple[int, int]] = []
+    taken: set[str] = set(kept)
+    for index, field in enumerate(new):
+        # A field that stands there under its own name has not become another one.
+        free = (
+            name for name in field.get("aliases", ()) if name in positions and name not in taken
+        )
+        name = field["name"] if field["name"] in kept else next(free, None)
+        if name is not None:
+            taken.add(name)
+            pairs.append((positions[name], index))
+    return pairs
+
+
+def _by_alias(new: Mapping[str, Any], before: str) -> str:
+    return ", which it has as an alias" if before in new.get("aliases", ()) else ""
+
+
+def _added(field: Mapping[str, Any]) -> str:
+    with_default = (
+        f"with the default {shown(field['default'])}" if "default" in field else "without a default"
+    )
+    return f"field {field['name']} ({in_words(field['type'])}) was added {with_default}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are written alike: `1`, `1.0` and `true` are three values."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _symbols(old: list[str], new: list[str], at: str) -> Iterator[Change]:
+    for symbol in new:
+        if symbol not in old:
+            yield Change(Kind.SYMBOL_ADDED, at, f"the symbol {symbol} was added")
+    for symbol in old:
+        if symbol not in new:
+            yield Change(Kind.SYMBOL_REMOVED, at, f"the symbol {symbol} was removed")
+    if [symbol for symbol in old if symbol in new] != [symbol for symbol in new if symbol in old]:
+        words = f"symbols are in another order: {', '.join(new)}"
+        yield Change(Kind.SYMBOLS_MOVED, at, words)
+
+
+def _defaults(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterator[Change]:
+    if "default" not in old and "default" in new:
+        words = f"the default {shown(new['default'])} was added"
+        yield Change(Kind.DEFAULT_ADDED, at, words)
+    elif "default" in old and "default" not in new:
+        words = f"the default {shown(old['default'])} was removed"
+        yield Change(Kind.DEFAULT_REMOVED, at, words)
+    elif "default" in old and not _same(old["default"], new["default"]):
+        words = f"the default was {shown(old['default'])}, is {shown(new['default'])}"
+        yield Change(Kind.DEFAULT_CHANGED, at, words)
+
+
+_WITH_A_KIND = {
+    "doc": (Kind.DOC_CHANGED, "the documentation was"),
+    "aliases": (Kind.ALIASES_CHANGED, "the aliases were"),
+    "order": (Kind.ORDER_CHANGED, "the order of sorting was"),
+}
+
+
+def _attributes(
+    old: Mapping[str, Any], new: Mapping[str, Any], at: str, told: Iterable[str]
+) -> Iterator[Change]:
+    """What is written beside that which is told elsewhere: documentation, and whatever else."""
+    for key in dict.fromkeys((*old, *new)):
+        kind, what = _WITH_A_KIND.get(key, (Kind.ATTRIBUTE_CHANGED, f"the attribute {key} was"))
+        if key in told:
+            continue
+        if key not in old:
+            yield Change(kind, at, f"{what} added: {shown(new[key])}")
+        elif key not in new:
+            yield Change(kind, at, f"{what} removed: {shown(old[key])}")
+        elif not _same(old[key], new[key]):
+            now = shown(new[key])
+            yield Change(kind, at, f"{what} {shown(old[key])}, now {now}")
+
+
+def _logical_types(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterator[Change]:
+    if any(not _same(old.get(key), new.get(key)) for key in _OF_LOGICAL):
+        yield Change(Kind.LOGICAL_TYPE_CHANGED, at, f"{in_words(old)} became {in_words(new)}")

@@ -1,0 +1,94 @@
+"""What deleting a subject, or a version of it, would take away, and who refers to that."""
+
+from dataclasses import dataclass
+
+from pipeline.errors import RefusedError, SchemaError
+from schemas.administration import Administration
+from schemas.entries import SchemaUse, context_of
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """One version that would be deleted.
+
+    Args:
+        use: its subject and version.
+        deleted: whether it is deleted already, and would now go for good.
+        referrers: the versions that refer to it.
+    """
+
+    use: SchemaUse
+    deleted: bool
+    referrers: tuple[SchemaUse, ...]
+
+
+def doomed(
+    admin: Administration, subject: str, version: int | None, *, permanent: bool
+) -> tuple[Doomed, ...]:
+    """What would be deleted; empty if that was done already.
+
+    Raises:
+        SchemaError: there is no such subject or version, not even a deleted one.
+    """
+    live = admin.version_numbers(subject)
+    every = admin.version_numbers(subject, deleted=True)
+    if not every or (version is not None and version not in every):
+        what = f"version {version} of it" if every else "the subject"
+        hint = f"it has {', '.join(map(str, every))}." if every else ""
+        raise SchemaError(
+            f"the registry does not have {what}",
+            place=f"subject {subject}",
+            hint=hint or "`medusa schema list` shows what it has.",
+        )
+    wanted = every if version is None else (version,)
+    return tuple(
+        Doomed(
+            SchemaUse(subject, number),
+            number not in live,
+            _referrers(admin, SchemaUse(subject, number), permanent=permanent),
+        )
+        for number in wanted
+        if permanent or number in live
+    )
+
+
+def require_unreferred(what: tuple[Doomed, ...]) -> None:
+    """Make sure that nothing refers to what would go, other than what goes with it.
+
+    Raises:
+        RefusedError: something does; it is named.
+    """
+    going = {one.use for one in what}
+    left = {str(by): one.use for one in what for by in one.referrers if by not in going}
+    if left:
+        words = "; ".join(f"{by} refers to {use}" for by, use in left.items())
+        raise RefusedError(
+            f"it cannot be deleted: {words}",
+            place=f"subject {what[0].use.subject}",
+            hint="delete first what refers to it.",
+        )
+
+
+def delete(
+    admin: Administration, what: tuple[Doomed, ...], version: int | None, *, permanent: bool
+) -> None:
+    """Delete what `doomed` found for this subject or version; all of it can be done again."""
+    if not what:
+        return
+    subject = what[0].use.subject
+    # A registry deletes for good only what is deleted already.
+    steps = [False] * any(not one.deleted for one in what) + [True] * permanent
+    for for_good in steps:
+        if version is None:
+            admin.delete_subject(subject, permanent=for_good)
+        else:
+            admin.delete_version(subject, version, permanent=for_good)
+
+
+def _referrers(admin: Administration, use: SchemaUse, *, permanent: bool) -> tuple[SchemaUse, ...]:
+    context = context_of(use.subject)
+    return tuple(
+        referrer
+        for schema_id in admin.referrers(use.subject, use.version, deleted=permanent)
+        for referrer in admin.uses(schema_id, context, deleted=permanent)
+    )

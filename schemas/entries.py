@@ -1,0 +1,139 @@
+"""What a registry keeps, whole: versions as they are stored, configurations, modes. Pure.
+
+`schemas.records` has what decoding and deploying need of a schema; this is for whoever looks at a
+registry, or carries what is in it to another one.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from pipeline.errors import SchemaError
+from schemas.avro import AvroSchema, parse
+from schemas.canonical import content
+
+
+class Mode(Enum):
+    """What may be written under a subject."""
+
+    READWRITE = "READWRITE"
+    READONLY = "READONLY"
+    READONLY_OVERRIDE = "READONLY_OVERRIDE"
+    IMPORT = "IMPORT"
+    FORWARD = "FORWARD"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaUse:
+    """One version of one subject."""
+
+    subject: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.subject} version {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """One version of a subject with everything that a registry knows of it.
+
+    Args:
+        kind: `AVRO`, `JSON` or `PROTOBUF`.
+        references: each with `name`, `subject` and `version`, as the registry writes them.
+        metadata: as the registry writes it; None: it has none.
+        rule_set: likewise.
+        deleted: whether it is only kept for those who ask for its id.
+    """
+
+    subject: str
+    version: int
+    id: int
+    text: str
+    guid: str = ""
+    kind: str = "AVRO"
+    references: tuple[Mapping[str, Any], ...] = ()
+    metadata: Mapping[str, Any] | None = None
+    rule_set: Mapping[str, Any] | None = None
+    deleted: bool = False
+
+    @property
+    def use(self) -> SchemaUse:
+        """Its subject and version."""
+        return SchemaUse(self.subject, self.version)
+
+    @property
+    def referred(self) -> tuple[SchemaUse, ...]:
+        """The versions that it refers to; of the same context, where it is in one."""
+        context = context_of(self.subject)
+        return tuple(
+            SchemaUse(_qualified(str(one["subject"]), context), int(one["version"]))
+            for one in self.references
+        )
+
+    def schema(self) -> AvroSchema:
+        """The schema, parsed.
+
+        Raises:
+            SchemaError: it is not Avro, or cannot be read alone.
+        """
+        if self.kind != "AVRO":
+            raise SchemaError(f"the schema is {self.kind}, only Avro can be read", place=str(self))
+        try:
+            return parse(self.text)
+        except SchemaError as error:
+            hint = "the registry does not put what it refers to in its place."
+            raise SchemaError(
+                error.message,
+                place=f"{self}, {error.place}",
+                hint=hint if self.references else error.hint,
+            ) from error
+
+    def differences(self, other: "StoredVersion") -> tuple[str, ...]:
+        """In which parts the content of another one differs; empty: it is the same.
+
+        A registry that keeps no rule sets has not changed a schema by leaving them out.
+        """
+        parts = {
+            "schema type": self.kind == other.kind,
+            "schema": self.kind == other.kind and _same_text(self.kind, self.text, other.text),
+            "references": _alike(self.references, other.references),
+            "metadata": _alike(self.metadata or {}, other.metadata or {}),
+            "rule set": not other.rule_set or _alike(self.rule_set, other.rule_set),
+        }
+        return tuple(part for part, same in parts.items() if not same)
+
+    def __str__(self) -> str:
+        return f"subject {self.subject}, version {self.version}"
+
+
+def context_of(subject: str) -> str:
+    """The context that a subject is qualified with, as `:.name:`; empty for the default one."""
+    if not subject.startswith(":."):
+        return ""
+    name = subject[1:].partition(":")[0]
+    return "" if name == "." else f":{name}:"
+
+
+def _qualified(subject: str, context: str) -> str:
+    return subject if subject.startswith(":.") else f"{context}{subject}"
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether two JSON values are the same; `True` is not 1, `1` is not `1.0`."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _same_text(kind: str, one: str, other: str) -> bool:
+    """Registries print Avro each in its way; what counts is what was written."""
+    if one == other:
+        return True
+    if kind == "PROTOBUF":
+        return False
+    try:
+        mine, theirs = json.loads(one), json.loads(other)
+        return _alike(content(mine), content(theirs)) if kind == "AVRO" else _alike(mine, theirs)
+    except (ValueError, KeyError, TypeError):
+        return False

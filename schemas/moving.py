@@ -1,0 +1,266 @@
+"""Carries what one registry holds into another one: ids, versions and all.
+
+A registry takes ids that somebody else gave only in mode IMPORT. The mode is set for as long as it
+takes, and put back whatever happens. What is there already is compared and left alone, so that a
+move can be done again, or go on after it was cut off.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from pipeline.errors import InputError, MedusaError, RefusedError
+from schemas.administration import Administration
+from schemas.dump import Dump, Scope
+from schemas.entries import Mode, SchemaUse, StoredVersion, context_of
+
+Progress = Callable[[str, int, int], None]
+"""Told what is done, how much of it is done, and how much there is."""
+
+
+def read(
+    admin: Administration, prefix: str, progress: Progress
+) -> tuple[tuple[StoredVersion, ...], Mapping[Scope, Mapping[str, Any]], Mapping[Scope, Mode]]:
+    """All versions of the subjects that begin with a prefix, deleted ones too, and their settings.
+
+    Without a prefix also what holds for all subjects.
+    """
+    subjects = admin.subjects(prefix, deleted=True)
+    contexts = sorted({context for one in subjects if (context := context_of(one))})
+    scopes: list[Scope] = [*([] if prefix else [None, *contexts]), *subjects]
+    configs = {scope: config for scope in scopes if (config := admin.config(scope))}
+    modes = {scope: mode for scope in scopes if (mode := admin.own_mode(scope)) is not None}
+    versions: list[StoredVersion] = []
+    for done, subject in enumerate(subjects):
+        progress("reading subjects", done, len(subjects))
+        if configs.get(subject, {}).get("alias"):
+            continue  # a registry answers with the versions of the other subject
+        live = set(admin.version_numbers(subject))
+        for number in admin.version_numbers(subject, deleted=True):
+            found = admin.version(subject, number, deleted=True)
+            if found is not None:
+                # Not every registry says of a version that it is deleted.
+                versions.append(replace(found, deleted=number not in live))
+    return tuple(versions), configs, modes
+
+
+def in_order(versions: Iterable[StoredVersion]) -> tuple[StoredVersion, ...]:
+    """The versions so that each comes after those that it refers to, otherwise by id.
+
+    Raises:
+        InputError: some refer to each other.
+    """
+    known = {one.use: one for one in versions}
+    sorter = TopologicalSorter(
+        {use: [to for to in one.referred if to in known] for use, one in known.items()}
+    )
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = " → ".join(str(use) for use in error.args[1])
+        raise InputError(f"schemas refer to each other in a circle: {circle}") from error
+    found: list[StoredVersion] = []
+    while sorter.is_active():
+        ready = sorter.get_ready()
+        found += sorted((known[use] for use in ready), key=lambda v: (v.id, v.subject, v.version))
+        sorter.done(*ready)
+    return tuple(found)
+
+
+class ConflictsError(RefusedError):
+    """What is in a registry does not let a file in; nothing was changed."""
+
+    code = "import-conflicts"
+
+    def __init__(self, conflicts: tuple[str, ...], place: str) -> None:
+        super().__init__(
+            f"the file does not fit what is there: {'; '.join(conflicts)}",
+            place=place,
+            hint="ids are kept, so what has them there must be the same: import into an empty "
+            "registry, or export with a PREFIX that leaves these out.",
+        )
+        self.conflicts = conflicts
+
+    def __str__(self) -> str:
+        listed = "".join(f"\n    - {one}" for one in self.conflicts)
+        return f"{self.place}: the file does not fit what is there{listed}\n  hint: {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an import would do.
+
+    Args:
+        register: in this order.
+        delete: after that, in this order.
+        unchanged: how many versions are there already.
+        configs: what is to be said, per scope; None takes back.
+        modes: which are to be set, after all else.
+    """
+
+    register: tuple[StoredVersion, ...]
+    delete: tuple[SchemaUse, ...]
+    unchanged: int
+    configs: Mapping[Scope, Mapping[str, Any]]
+    modes: Mapping[Scope, Mode]
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The subjects of which versions change."""
+        uses = {one.subject for one in self.register} | {use.subject for use in self.delete}
+        return tuple(sorted(uses))
+
+
+def plan(admin: Administration, dump: Dump, place: str, progress: Progress, *, modes: bool) -> Plan:
+    """Compare a file with a registry.
+
+    Raises:
+        ConflictsError: an id or a version has another content there, or a reference is missing.
+    """
+    register: list[StoredVersion] = []
+    delete: list[SchemaUse] = []
+    conflicts: list[str] = []
+    ordered = in_order(dump.versions)
+    known = {one.use for one in ordered}
+    for done, one in enumerate(ordered):
+        progress("comparing versions", done, len(ordered))
+        there = admin.version(one.subject, one.version, deleted=True)
+        found = tuple(_conflicts(admin, one, there, known))
+        conflicts += found
+        if found:
+            continue
+        if there is None or (there.deleted and not one.deleted):
+            register.append(one)
+        if one.deleted and (there is None or not there.deleted):
+            delete.append(one.use)
+    if conflicts:
+        raise ConflictsError(tuple(conflicts), place)
+    touched = {one.use for one in register} | set(delete)
+    return Plan(
+        tuple(register),
+        tuple(reversed(delete)),  # what refers to another goes before it
+        len(ordered) - len(touched),
+        _new_configs(admin, dump.configs),
+        {s: m for s, m in dump.modes.items() if admin.own_mode(s) is not m} if modes else {},
+    )
+
+
+def _conflicts(
+    admin: Administration, one: StoredVersion, there: StoredVersion | None, known: set[SchemaUse]
+) -> Iterator[str]:
+    if there is not None and there.id != one.id:
+        yield f"{one.use} has id {there.id} there, {one.id} in the file"
+    elif there is not None:
+        parts = ", ".join(one.differences(there))
+        if parts:
+            yield f"{one.use} (id {one.id}) is another one there: {parts}"
+    else:
+        same_id = admin.by_id(one.id, context_of(one.subject))
+        parts = ", ".join(one.differences(same_id)) if same_id is not None else ""
+        if same_id is not None and parts:
+            of = f" (of {same_id.use})" if same_id.version else ""
+            yield f"id {one.id} of {one.use} is another schema there{of}: {parts}"
+        for use in one.referred:
+            if use not in known and admin.version(use.subject, use.version, deleted=True) is None:
+                yield f"{one.use} refers to {use}, which is neither in the file nor there"
+
+
+def _new_configs(
+    admin: Administration, configs: Mapping[Scope, Mapping[str, Any]]
+) -> dict[Scope, Mapping[str, Any]]:
+    found: dict[Scope, Mapping[str, Any]] = {}
+    for scope, config in configs.items():
+        theirs = admin.config(scope) or {}
+        if theirs != config:
+            found[scope] = {**dict.fromkeys(theirs.keys() - config.keys()), **config}
+    return found
+
+
+def bring_in(admin: Administration, what: Plan, progress: Progress, *, whole: bool) -> None:
+    """Do what a plan says.
+
+    Args:
+        admin: where.
+        what: the plan.
+        progress: told of each step.
+        whole: whether the whole registry is in mode IMPORT meanwhile, instead of the subjects that
+            change.
+
+    Raises:
+        RefusedError: the registry gave another id, or a mode could not be put back.
+    """
+    with import_mode(admin, _scopes(admin, what.subjects, whole=whole)):
+        for done, one in enumerate(what.register):
+            progress("registering versions", done, len(what.register))
+            _put(admin, one)
+        for done, use in enumerate(what.delete):
+            progress("deleting versions", done, len(what.delete))
+            admin.delete_version(use.subject, use.version)
+        for scope, config in what.configs.items():
+            admin.set_config(scope, config)
+    for scope, mode in what.modes.items():
+        admin.set_mode(scope, mode)
+
+
+def _put(admin: Administration, one: StoredVersion) -> None:
+    try:
+        found = admin.put(one)
+    except MedusaError as error:
+        error.place = f"{error.place}, {one} (id {one.id})"
+        raise
+    if found != one.id:
+        raise RefusedError(
+            f"the registry gave id {found} instead of {one.id}",
+            place=str(one),
+            hint="it does not import; delete this version there.",
+        )
+
+
+def _scopes(admin: Administration, subjects: tuple[str, ...], *, whole: bool) -> tuple[Scope, ...]:
+    """Which scopes must be in mode IMPORT so that these subjects are."""
+    if not whole:
+        return subjects
+    contexts = sorted({context_of(one) for one in subjects})
+    # The general mode does not reach into contexts, nor where a subject has one of its own.
+    own = [one for one in subjects if admin.own_mode(one) is not None]
+    return (*(context or None for context in contexts), *own)
+
+
+@contextmanager
+def import_mode(admin: Administration, scopes: Iterable[Scope]) -> Iterator[None]:
+    """Put scopes into mode IMPORT, and back into what they were, whatever happens in between.
+
+    Raises:
+        RefusedError: a mode could not be put back; the scopes are named.
+    """
+    before: dict[Scope, Mode | None] = {}
+    try:
+        for scope in scopes:
+            before[scope] = admin.own_mode(scope)
+            if before[scope] is not Mode.IMPORT:
+                admin.set_mode(scope, Mode.IMPORT)
+        yield
+    finally:
+        _put_back(admin, before)
+
+
+def _put_back(admin: Administration, before: Mapping[Scope, Mode | None]) -> None:
+    left: list[str] = []
+    cause: MedusaError | None = None
+    for scope, mode in before.items():
+        try:
+            if mode is None and scope is not None:
+                admin.forget_mode(scope)
+            elif mode is not Mode.IMPORT:
+                admin.set_mode(scope, mode or Mode.READWRITE)
+        except MedusaError as error:
+            was = f"it was {mode.value}" if mode else "it had none of its own"
+            left.append(f"{scope or 'the whole registry'} ({was})")
+            cause = error
+    if left:
+        raise RefusedError(
+            f"the mode could not be put back and may still be IMPORT: {', '.join(left)}",
+            hint="`medusa schema mode SUBJECT --reset`, or with a MODE, puts it back.",
+        ) from cause

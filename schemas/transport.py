@@ -1,0 +1,282 @@
+"""How requests reach a schema registry: where it is, how we get in, deadlines, attempts, errors.
+
+Each call has one deadline for all its attempts, and each error is one of ours. A 404 counts as "not
+there" only with a registry's own error code: a wrong address or a proxy must never make a record
+look undecodable.
+"""
+
+import ipaddress
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import httpx
+
+from brokers.access import Login, Tls, TlsFiles, read_login
+from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.errors import InputError, MedusaError, RefusedError, SchemaError, UnavailableError
+from pipeline.settings import Settings
+
+ATTEMPTS_MAX = 4
+_PAUSES_S = (0.1, 0.3, 0.9)
+_MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
+_HEADERS = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
+_TRY_AGAIN = {429, 500, 502, 503, 504}
+_NOT_FOUND = {40401, 40402, 40403, 40404, 40406, 40408, 40409}
+"""The registry's own codes for what is not there, or deleted already, or not configured; a plain
+404 is somebody else's word."""
+_REFUSALS = {
+    401: ("does not accept our credentials", "check registry.user and registry.password."),
+    403: ("does not allow this to us", "ask whoever runs it for the right, for registry.user."),
+}
+_NO_SUCH_ROUTE = {404, 405}
+_STATE_HINTS = {
+    40405: "delete the subject first, then permanently.",
+    40407: "delete the version first, then permanently.",
+    42205: "`medusa schema mode SUBJECT` shows what may be written there, and changes it.",
+    42206: "delete first what refers to it; `medusa schema delete --dry-run` names that.",
+    42207: "the id belongs to another schema there.",
+}
+_HINT = "is the registry running, and is its address right (--registry, SCHEMA_REGISTRY_URL)?"
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryAddress:
+    """A schema registry, and how to get in.
+
+    Args:
+        url: its base address.
+        login: None: what the address holds, if it holds one.
+        tls: None: for https, the authorities that are usually believed.
+    """
+
+    url: str
+    login: Login | None = None
+    tls: Tls | None = None
+
+
+Address: TypeAlias = RegistryAddress | str
+"""Where a client connects to: a text alone means an address with nothing more to know."""
+
+
+def registry_address(settings: Settings) -> RegistryAddress:
+    """The registry of an installation; secrets are resolved, files are read.
+
+    Raises:
+        InputError: a setting is missing or without use, a secret is not where it should be, or a
+            file is not what it should be.
+    """
+    files = TlsFiles(
+        "registry",
+        settings.registry_tls_ca,
+        settings.registry_tls_certificate,
+        settings.registry_tls_key,
+        settings.registry_tls_key_password,
+    )
+    if files.any and urlsplit(settings.registry_url).scheme != "https":
+        raise InputError(
+            "registry.tls is set, but registry.url is no https:// address",
+            place="settings",
+            hint="write https:// there, or leave registry.tls out.",
+        )
+    return RegistryAddress(
+        settings.registry_url,
+        read_login("registry", settings.registry_user, settings.registry_password),
+        files.read() if files.any else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A registry's answer: its HTTP status and JSON body."""
+
+    status: int
+    value: Any
+
+    @property
+    def code(self) -> int:
+        """The registry's own error code; 0 where there is none."""
+        code = self.value.get("error_code") if isinstance(self.value, dict) else 0
+        return code if isinstance(code, int) else 0
+
+    @property
+    def message(self) -> str:
+        """What the registry says about an error."""
+        return str(self.value.get("message", "")) if isinstance(self.value, dict) else ""
+
+
+class NotARegistryError(UnavailableError):
+    """A server answers, though not as a registry does, or not as one that knows what was asked."""
+
+
+class ConflictError(SchemaError):
+    """The registry's answer 409, in its own words; the client asks for the reasons."""
+
+
+class Transport:
+    """Sends requests to one registry. Safe between threads.
+
+    Args:
+        address: the registry's; user and password may be part of a URL.
+        timeout_s: for a whole call, with all its attempts.
+        transport: another way to send requests, for tests.
+        clock: for deadlines and pauses.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        timeout_s: float,
+        *,
+        transport: httpx.BaseTransport | None,
+        clock: Clock | None,
+    ) -> None:
+        known = RegistryAddress(address) if isinstance(address, str) else address
+        url, login = known.url, known.login
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise RefusedError(
+                f"{_without_password(url)!r} is not an address of a schema registry",
+                hint="it begins with http:// or https:// and a host.",
+            )
+        self.url = _without_password(url)
+        self.place = f"schema registry {self.url}"
+        self._timeout_s = timeout_s
+        self._clock = clock or SystemClock()
+        self._http = httpx.Client(
+            base_url=url.rstrip("/"),
+            headers=_HEADERS,
+            timeout=timeout_s,
+            transport=transport,
+            auth=httpx.BasicAuth(login.user, login.password.reveal()) if login else None,
+            verify=known.tls.context() if known.tls else True,
+            trust_env=not _is_loopback(parts.hostname),  # no proxy reaches our own loopback
+            follow_redirects=True,
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer | None:
+        """A good answer; None where the registry says that something is not there.
+
+        Raises:
+            ConflictError: the registry answers that a schema does not fit.
+            SchemaError: it does not take a schema.
+            RefusedError: its state, or our rights, do not allow it.
+            UnavailableError: no registry answers in time.
+        """
+        answer = self._send(method, path, body)
+        if answer.status in {httpx.codes.OK, httpx.codes.NO_CONTENT}:
+            return answer
+        if answer.status == httpx.codes.NOT_FOUND and answer.code in _NOT_FOUND:
+            return None
+        if answer.status == httpx.codes.CONFLICT:
+            raise ConflictError(answer.message, place=self.place)
+        if answer.code in _STATE_HINTS:
+            raise RefusedError(
+                f"the registry refuses it: {answer.message}",
+                place=self.place,
+                hint=_STATE_HINTS[answer.code],
+            )
+        if answer.status == httpx.codes.UNPROCESSABLE_ENTITY:
+            raise SchemaError(f"the registry refuses it: {answer.message}", place=self.place)
+        if answer.status in _REFUSALS:
+            words, hint = _REFUSALS[answer.status]
+            raise RefusedError(
+                f"the registry {words} ({answer.status} {answer.message}".rstrip() + ")",
+                place=self.place,
+                hint=hint,
+            )
+        what = f"answers {answer.status} {answer.message}".rstrip()
+        if answer.status in _NO_SUCH_ROUTE:
+            what += f" to {method} {path.partition('?')[0]}"
+            raise self.not_a_registry(what, f"{_HINT} An older registry may not know this route.")
+        raise self.not_a_registry(what)
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
+        """Send, and send again while that may help and there is time. All calls can be repeated."""
+        deadline = Deadline.after(self._clock, self._timeout_s, "asking the schema registry")
+        problem: MedusaError | None = None
+        for attempt in range(ATTEMPTS_MAX):
+            if attempt:
+                self._clock.sleep(min(_PAUSES_S[attempt - 1], deadline.remaining_s()))
+            if deadline.passed and problem is not None:
+                break
+            try:
+                answer = self._send_once(method, path, body, deadline.remaining_s())
+            except UnavailableError as error:
+                problem = error
+                continue
+            if answer.status not in _TRY_AGAIN:
+                return answer
+            message = f"the registry answers {answer.status} {answer.message}".rstrip()
+            problem = UnavailableError(message, place=self.place, hint=_HINT)
+        raise problem or UnavailableError("no answer", place=self.place, hint=_HINT)
+
+    def _send_once(
+        self, method: str, path: str, body: Mapping[str, Any] | None, timeout_s: float
+    ) -> Answer:
+        try:
+            response = self._http.request(method, path, json=body, timeout=max(timeout_s, 0.05))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = _disbelief(error)
+            if reason is not None:
+                raise RefusedError(
+                    f"the certificate of the registry is not believed: {reason}",
+                    place=self.place,
+                    hint="registry.tls.ca must be the authority that it comes from.",
+                ) from error
+            words = str(error) or type(error).__name__
+            raise UnavailableError(
+                f"the registry does not answer: {words}", place=self.place, hint=_HINT
+            ) from error
+        try:
+            return Answer(response.status_code, response.json())
+        except ValueError:
+            return Answer(response.status_code, None)
+
+    def object_of(self, answer: Answer, **wanted: type) -> Mapping[str, Any]:
+        """The answer, if it is an object that has these keys with values of these types."""
+        value = answer.value
+        if not isinstance(value, dict) or any(
+            not isinstance(value.get(key), kind) for key, kind in wanted.items()
+        ):
+            raise self.not_a_registry("does not answer as a schema registry does")
+        return value
+
+    def list_of(self, answer: Answer, kind: type) -> list[Any]:
+        """The answer, if it is a list of values of this type."""
+        if not isinstance(answer.value, list) or not all(
+            isinstance(item, kind) for item in answer.value
+        ):
+            raise self.not_a_registry("does not answer as a schema registry does")
+        return answer.value
+
+    def not_a_registry(self, what: str, hint: str = _HINT) -> NotARegistryError:
+        """The error that a server is something else than a registry."""
+        return NotARegistryError(f"the server {what}", place=self.place, hint=hint)
+
+
+def _without_password(url: str) -> str:
+    before, separator, rest = url.rpartition("@")
+    scheme = before.partition("://")[0]
+    return f"{scheme}://{rest}" if separator else url
+
+
+def _disbelief(error: BaseException) -> str | None:
+    """Why a certificate is not believed, if that is what an error of httpx is about."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause.verify_message if cause is not None else None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

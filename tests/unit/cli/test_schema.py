@@ -1,0 +1,279 @@
+"""The verbs of `medusa schema` against somebody else's registry, over HTTP."""
+
+import io
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.entries import SchemaUse
+from tests.unit.schemas.fake_registry import Answer, FakeRegistry, Request, error, serving
+
+Caller = Callable[..., Any]
+
+A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+WIDER = A.replace("int", "long")
+NEEDS_B = A.replace("}]}", '},{"name":"b","type":"string"}]}')
+
+
+@pytest.fixture
+def fake() -> FakeRegistry:
+    """A registry with two versions of a subject."""
+    made = FakeRegistry()
+    made.add("s", A)
+    made.add("s", WIDER)
+    return made
+
+
+@pytest.fixture
+def schema(medusa: Caller, fake: FakeRegistry) -> Iterator[Caller]:
+    """Calls `medusa schema … --registry URL -o json`; nothing else of Medusa is there."""
+    with serving(fake) as url:
+
+        def call(*arguments: str, output: str = "json") -> Any:
+            return medusa("schema", *arguments, "--registry", url, "-o", output)
+
+        yield call
+
+
+def test_a_registry_of_somebody_else_needs_no_installation(
+    schema: Caller, fake: FakeRegistry
+) -> None:
+    """Neither ZooKeeper nor Kafka is asked, and no box is looked for."""
+    assert schema("list").data["subjects"] == [
+        {"subject": "s", "version": 2, "id": 2, "type": "AVRO"}
+    ]
+    assert schema("show", "s", "--version", "1").data["schema"] == json.loads(A)
+    Path("new.avsc").write_text(A, encoding="utf-8")
+
+    def not_there(request: Request) -> Answer | None:
+        if request.path == ("subjects", "new"):
+            return error(40403, "Schema not found")
+        return (200, {"is_compatible": True}) if request.path[0] == "compatibility" else None
+
+    fake.broken = not_there
+    registered = schema("register", "new", "new.avsc")
+    assert (registered.code, registered.data["boxes_checked"]) == (0, False)
+    assert registered.err == ""
+    assert SchemaUse("new", 1) in fake.versions
+
+
+def test_schemas_of_every_sort_are_listed_and_shown(schema: Caller, fake: FakeRegistry) -> None:
+    """Other types than Avro, and those that refer to others: as they are stored."""
+    reference = {"name": "R", "subject": "s", "version": 1}
+    fake.add("l", '{"type":"array","items":"R"}', references=[reference])
+    fake.add("p", "message M {}", schemaType="PROTOBUF", metadata={"properties": {"a": "b"}})
+    assert [one["type"] for one in schema("list").data["subjects"]] == ["AVRO", "PROTOBUF", "AVRO"]
+    assert schema("show", "l").data["references"] == [reference]
+    assert schema("show", "3").data["schema"] == {"type": "array", "items": "R"}
+    shown = schema("show", "p").data
+    assert (shown["schema"], shown["metadata"]) == ("message M {}", {"properties": {"a": "b"}})
+    assert schema("show", "p", output="table").out == "message M {}\n"
+
+
+def test_an_address_that_is_none_is_a_usage_error(medusa: Caller) -> None:
+    """It is told with what an address looks like; a server that is down is not ours to start."""
+    called = medusa("schema", "list", "--registry", "registry:8081")
+    assert called.code == 64
+    assert "--registry: registry.url cannot be" in called.err
+    down = medusa("schema", "list", "--registry", "http://127.0.0.1:1")
+    assert down.code == 69
+    assert "medusa up" not in down.err
+
+
+def test_a_login_in_the_address_is_used_and_never_shown(medusa: Caller) -> None:
+    """The name and password of the settings are for the other one."""
+    with serving(FakeRegistry()) as url:
+        inside = url.replace("http://", "http://me:hush@")
+        called = medusa("schema", "export", "x.jsonl", "--registry", inside, "-o", "json")
+    assert called.data["registry"] == url
+    assert "hush" not in Path("x.jsonl").read_text(encoding="utf-8") + called.out
+
+
+def test_diff_tells_what_changed_and_which_levels_it_keeps(
+    schema: Caller, fake: FakeRegistry
+) -> None:
+    """Between the last two, between any two, and with a file."""
+    found = schema("diff", "s").data
+    assert (found["from"], found["to"]) == (1, 2)
+    assert found["changes"] == [
+        {
+            "kind": "type-widened",
+            "path": "/fields/a/type",
+            "message": "widened from int to long",
+        }
+    ]
+    assert {level: one["kept"] for level, one in found["levels"].items()} == {
+        "BACKWARD": True,
+        "FORWARD": False,
+        "FULL": False,
+    }
+    text = schema("diff", "s", "--from", "2", "--to", "1", output="table").out
+    assert "/fields/a/type: narrowed from long to int" in text
+    assert "BACKWARD: broken\n  - the new schema cannot read" in text
+    Path("new.avsc").write_text(NEEDS_B, encoding="utf-8")
+    with_file = schema("diff", "s", "new.avsc", "--from", "1").data
+    assert with_file["changes"][0]["message"] == "field b (string) was added without a default"
+    assert schema("diff", "s", "--from", "2", "--to", "latest", output="table").out.startswith(
+        "s: from version 2 to version 2\n  nothing changed"
+    )
+    fake.add("m", '{"type":"long","logicalType":"timestamp-millis"}')
+    fake.add("m", '{"type":"long","logicalType":"timestamp-micros"}')
+    assert "values mean something else" in schema("diff", "m", output="table").out
+
+
+def test_diff_reads_schemas_that_refer_to_others(schema: Caller, fake: FakeRegistry) -> None:
+    """The registry puts them in their places."""
+    for version in (1, 2):
+        reference = {"name": "R", "subject": "s", "version": version}
+        fake.add("l", '{"type":"array","items":"R"}', references=[reference])
+    assert schema("diff", "l").data["changes"][0]["path"] == "/items/fields/a/type"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("diff", "t"), 65, "does not have the subject"),
+        (("diff", "s", "--to", "9"), 65, "does not have version 9 of it"),
+        (("diff", "s", "--to", "1"), 65, "no version before 1"),
+        (("diff", "s", "--to", "first"), 64, "neither a number from 1 nor latest"),
+        (("diff", "s", "new.avsc", "--to", "1"), 64, "FILE is the new schema already"),
+        (("diff", "p"), 65, "only Avro"),
+        (("delete", "t", "--yes"), 65, "does not have the subject"),
+        (("delete", "s", "--version", "9", "--yes"), 65, "does not have version 9 of it"),
+        (("delete", "s"), 65, "say --yes"),
+        (("level", "FULL"), 64, "--general FULL"),
+        (("level", "s", "ODD"), 64, "ODD is none of NONE, BACKWARD"),
+        (("level", "--reset"), 64, "--reset needs a SUBJECT"),
+        (("level", "s", "FULL", "--reset"), 64, "more than can be done at once"),
+        (("export",), 64, "[PREFIX] FILE"),
+        (("export", "missing/x.jsonl"), 69, "cannot be written"),
+        (("import", "missing.jsonl"), 65, "cannot be read"),
+    ],
+)
+def test_mistakes_are_told(
+    schema: Caller, fake: FakeRegistry, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    """With what to do instead."""
+    fake.add("p", "message M {}", schemaType="PROTOBUF")
+    fake.add("p", "message N {}", schemaType="PROTOBUF")
+    called = schema(*arguments)
+    assert (called.code, message in called.err) == (code, True), called.err
+    assert called.data["error"]["message"]
+
+
+def test_evolve_says_what_may_follow(schema: Caller, fake: FakeRegistry) -> None:
+    """By the level in force, or by another."""
+    found = schema("evolve", "s").data
+    assert (found["level"], found["in_force"], found["version"]) == ("BACKWARD", True, 2)
+    allowed = {one["change"]: one["allowed"] for one in found["changes"]}
+    assert allowed["widen a from long to float"]
+    assert not allowed["narrow a from long to int"]
+    fake.configs["s"] = {"compatibilityLevel": "FULL_TRANSITIVE"}
+    found = schema("evolve", "s").data
+    assert found["transitive"]
+    assert found["compared_with"] == [1, 2]
+    assert found["newest_breaks"], "the first version cannot read the second one's data"
+    text = schema("evolve", "s", "--level", "forward", output="table").out
+    assert "the newest version must read what is written with a new one" in text
+    assert "  widen a number\n    widen a from long to float" in text.split("not allowed:")[1]
+    assert "because the old schema (latest) cannot read data" in text
+
+
+def test_levels_are_shown_set_and_taken_back(schema: Caller) -> None:
+    """Setting what is so already does nothing."""
+    assert schema("level").data["level"] == "BACKWARD"
+    assert schema("level", "s").data["own"] is None
+    assert schema("level", "s", "full").data["changed"] is True
+    again = schema("level", "s", "FULL", output="table")
+    assert again.out == "s: level is FULL already (its own)\n"
+    assert schema("level", "--general", "NONE").data["level"] == "NONE"
+    assert schema("level", "s", "--reset", output="table").out == (
+        "s: level is now NONE (as for all)\n"
+    )
+    assert schema("level", "s", "--reset").data["changed"] is False
+
+
+def test_modes_are_shown_set_and_taken_back(schema: Caller) -> None:
+    """As levels are."""
+    assert schema("mode", "s", "READONLY").data == {
+        "schema_version": 1,
+        "subject": "s",
+        "mode": "READONLY",
+        "own": "READONLY",
+        "changed": True,
+    }
+    assert schema("mode", output="table").out == (
+        "all subjects without one of their own: mode is READWRITE\n"
+    )
+    assert schema("mode", "s", "--reset").data["mode"] == "READWRITE"
+
+
+def test_delete_takes_versions_away_step_by_step(schema: Caller, fake: FakeRegistry) -> None:
+    """What refers to them is named first; what was done already is no error."""
+    fake.add(
+        "l",
+        '{"type":"array","items":"R"}',
+        references=[{"name": "R", "subject": "s", "version": 2}],
+    )
+    dry = schema("delete", "s", "--dry-run").data
+    assert [one["version"] for one in dry["versions"]] == [1, 2]
+    assert dry["versions"][1]["referrers"] == [{"subject": "l", "version": 1}]
+    refused = schema("delete", "s", "--yes")
+    assert refused.code == 65
+    assert "l version 1 refers to s version 2" in refused.err
+    assert schema("delete", "s", "--version", "1", "--yes").data["changed"]
+    assert not schema("delete", "s", "--version", "1", "--yes").data["changed"]
+    assert schema("delete", "l", "--permanent", "--yes").code == 0
+    gone = schema("delete", "s", "--permanent", "--yes", output="table")
+    assert gone.out == "deleted versions 1, 2 of s for good\n"
+    assert fake.versions == {}
+
+
+def test_a_registry_moves_as_a_file(
+    schema: Caller, medusa: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Export, look, import, import again."""
+    exported = schema("export", "all.jsonl").data
+    assert (exported["subjects"], exported["versions"]) == (["s"], 2)
+    assert schema("export", "all.jsonl").code == 65
+    there = FakeRegistry()
+    with serving(there) as url:
+        to = ("--registry", url, "-o", "json")
+        dry = medusa("schema", "import", "all.jsonl", "--dry-run", *to).data
+        assert dry["registered"] == [
+            {"subject": "s", "version": 1, "id": 1},
+            {"subject": "s", "version": 2, "id": 2},
+        ]
+        assert there.versions == {}
+        assert medusa("schema", "import", "all.jsonl", *to).data["registered"] == dry["registered"]
+        again = medusa("schema", "import", "all.jsonl", "--registry", url)
+        assert again.out == "nothing to do: 2 versions there already\n"
+        piped = schema("export", "s", "-", output="table")
+        assert piped.err == "wrote 1 subject, 2 versions\n"
+        monkeypatch.setattr("sys.stdin", io.StringIO(piped.out))
+        assert medusa("schema", "import", "-", *to).data["unchanged"] == 2
+
+
+def test_an_import_that_is_interrupted_leaves_no_mode_behind(
+    schema: Caller, medusa: Caller
+) -> None:
+    """Ctrl-C in the middle: the mode is back, the exit code is 130, and the next one goes on."""
+    schema("export", "all.jsonl")
+
+    def interrupt(request: Request) -> Answer | None:
+        if request.method == "POST" and request.body["version"] == 2:
+            signal.raise_signal(signal.SIGINT)
+        return None
+
+    there = FakeRegistry()
+    with serving(there) as url:
+        there.broken = interrupt
+        assert medusa("schema", "import", "all.jsonl", "--registry", url).code == 130
+        assert there.modes == {}
+        there.broken = lambda _: None
+        assert medusa("schema", "import", "all.jsonl", "--registry", url).code == 0
+    assert len(there.versions) == 2

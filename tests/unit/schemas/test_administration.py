@@ -1,0 +1,148 @@
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from pipeline.errors import RefusedError, UnavailableError
+from schemas.administration import Administration
+from schemas.client import RegistryClient
+from schemas.compatibility import Level
+from schemas.entries import Mode, SchemaUse
+from tests.unit.schemas.fake_registry import FakeRegistry, error
+
+A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+B = A.replace("int", "long")
+
+
+def admin_of(fake: FakeRegistry) -> Administration:
+    """What looks after it."""
+    transport = httpx.MockTransport(fake.handle)
+    return RegistryClient("http://localhost", timeout_s=1, transport=transport).admin
+
+
+def test_lists_are_read_to_their_end() -> None:
+    """By pages, also where a registry gives fewer than were asked for, or knows no pages."""
+    fake = FakeRegistry(page=100)
+    for number in range(250):
+        fake.add(f"s-{number:03}", A)
+    assert len(admin_of(fake).subjects()) == 250
+    assert admin_of(fake).subjects("s-24") == tuple(f"s-24{n}" for n in range(10))
+    everything = [f"s{n:04}" for n in range(1000)]
+    fake.broken = lambda _: (200, everything)
+    assert admin_of(fake).subjects() == tuple(everything)
+    fake.broken = lambda _: (200, [f"s{n:04}" for n in range(1001)])
+    fake.requests.clear()
+    assert len(admin_of(fake).subjects()) == 1001
+    assert len(fake.requests) == 1
+
+
+def test_a_version_is_read_with_everything_it_has() -> None:
+    """Also one that is deleted, if that is wanted."""
+    fake = FakeRegistry()
+    fake.add("s", A, metadata={"properties": {"owner": "me"}})
+    admin = admin_of(fake)
+    found = admin.version("s", "latest")
+    assert found is not None
+    assert (found.version, found.id, found.metadata) == (1, 1, {"properties": {"owner": "me"}})
+    assert found.guid
+    admin.delete_version("s", 1)
+    assert admin.version("s", 1) is None
+    gone = admin.version("s", 1, deleted=True)
+    assert gone is not None
+    assert gone.deleted
+    assert admin.version_numbers("s") == ()
+    assert admin.version_numbers("s", deleted=True) == (1,)
+    admin.delete_version("s", 1)
+    admin.delete_subject("s", permanent=True)
+    admin.delete_subject("s", permanent=True)
+    assert fake.versions == {}
+
+
+def test_a_subject_of_another_context_is_another_subject() -> None:
+    """A registry may answer with one that nobody meant."""
+    fake = FakeRegistry()
+    answer = {"subject": ":.c:s", "version": 1, "id": 1, "schema": A}
+    fake.broken = lambda _: (200, answer)
+    assert admin_of(fake).version("s", 1) is None
+    assert admin_of(fake).version(":.c:s", 1) is not None
+
+
+def test_levels_and_modes_are_those_in_force() -> None:
+    """A subject's own first, then those for all; what is taken back is gone."""
+    fake = FakeRegistry()
+    admin = admin_of(fake)
+    assert admin.level_in_force("s") is Level.BACKWARD
+    admin.set_level(None, Level.FULL)
+    assert admin.level_in_force("s") is Level.FULL
+    assert admin.own_level("s") is None
+    admin.set_level("s", Level.NONE)
+    assert admin.own_level("s") is admin.level_in_force("s") is Level.NONE
+    admin.forget_config("s")
+    admin.forget_config("s")
+    assert admin.own_level("s") is None
+    admin.set_mode("s", Mode.READONLY)
+    assert admin.own_mode("s") is admin.mode_in_force("s") is Mode.READONLY
+    admin.forget_mode("s")
+    assert admin.own_mode("s") is None
+    assert admin.mode_in_force("s") is Mode.READWRITE
+
+
+def test_setting_import_never_removes_what_was_deleted() -> None:
+    """Registries remove it where the mode is not forced."""
+    fake = FakeRegistry()
+    fake.add("s", A)
+    admin = admin_of(fake)
+    admin.delete_subject("s")
+    admin.set_mode("s", Mode.IMPORT)
+    assert admin.version_numbers("s", deleted=True) == (1,)
+
+
+def test_who_refers_to_a_version_is_found_by_id_and_use() -> None:
+    """Each use of the referring schema."""
+    fake = FakeRegistry()
+    fake.add("s", A)
+    reference = {"name": "R", "subject": "s", "version": 1}
+    fake.add("t", '{"type":"array","items":"R"}', references=[reference])
+    fake.add("u", '{"type":"array","items":"R"}', references=[reference])
+    admin = admin_of(fake)
+    assert admin.referrers("s", 1) == (2,)
+    assert admin.uses(2) == (SchemaUse("t", 1), SchemaUse("u", 1))
+    with pytest.raises(RefusedError, match="references exist") as caught:
+        admin.delete_version("s", 1)
+    assert "refers to it" in caught.value.hint
+
+
+def test_what_the_state_of_a_registry_does_not_allow_is_refused() -> None:
+    """With what to do; nothing is tried again."""
+    fake = FakeRegistry()
+    fake.add("s", A)
+    fake.add("s", B)
+    admin = admin_of(fake)
+    calls: tuple[Callable[[], None], ...] = (
+        lambda: admin.delete_version("s", 1, permanent=True),
+        lambda: admin.delete_subject("s", permanent=True),
+    )
+    for call in calls:
+        before = len(fake.requests)
+        with pytest.raises(RefusedError, match="was not deleted") as caught:
+            call()
+        assert "then permanently" in caught.value.hint
+        assert len(fake.requests) == before + 1
+    found = admin.version("s", 1)
+    assert found is not None
+    with pytest.raises(RefusedError, match="not in import mode") as caught:
+        admin.put(found)
+    assert "medusa schema mode" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [(200, {"compatibilityLevel": "ODD", "mode": "ODD"}), error(404, "HTTP 404 Not Found")],
+)
+def test_answers_that_mean_nothing_are_no_levels(answer: tuple[int, object]) -> None:
+    """A newer registry, or none at all."""
+    fake = FakeRegistry(broken=lambda _: answer)
+    with pytest.raises(UnavailableError):
+        admin_of(fake).own_level("s")
+    with pytest.raises(UnavailableError):
+        admin_of(fake).own_mode("s")

@@ -1,0 +1,283 @@
+import copy
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import InputError, NewerFormatError, RefusedError, UnavailableError
+from schemas.dump import Dump, lines, loads
+from schemas.entries import Mode, SchemaUse, StoredVersion
+from schemas.moving import ConflictsError, Plan, bring_in, in_order, plan, read
+from tests.unit.schemas.fake_registry import Answer, FakeRegistry, Request, error
+from tests.unit.schemas.strategies import calm
+from tests.unit.schemas.test_administration import admin_of
+
+A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+B = A.replace("int", "long")
+LIST = '{"type":"array","items":"R"}'
+
+
+def quiet(_what: str, _done: int, _total: int) -> None:
+    """Nobody listens."""
+
+
+def source() -> FakeRegistry:
+    """A registry with references, metadata, deletions, a context, levels and a mode."""
+    fake = FakeRegistry()
+    fake.add("list", '"string"')
+    fake.add("record", A, id=40)
+    fake.add("record", B, id=7, metadata={"properties": {"owner": "me"}})
+    fake.add("list", LIST, id=3, references=[{"name": "R", "subject": "record", "version": 2}])
+    fake.add(":.far:record", B, id=1)
+    fake.add("gone", A, id=40, deleted=True)
+    fake.add("twice", A, id=40, deleted=True)
+    fake.add("twice", A, id=40)
+    fake.configs = {None: {"compatibilityLevel": "FULL"}, "record": {"compatibilityLevel": "NONE"}}
+    fake.modes = {"list": "READONLY"}
+    return fake
+
+
+def dump_of(fake: FakeRegistry, prefix: str = "") -> Dump:
+    """What is exported of it, through a file."""
+    made = Dump("http://a", prefix, "2026-01-01T00:00:00Z", *read(admin_of(fake), prefix, quiet))
+    return loads("\n".join(lines(made)), "x.jsonl")
+
+
+def bring(fake: FakeRegistry, dump: Dump, *, whole: bool = False, modes: bool = False) -> Plan:
+    """Import it."""
+    what = plan(admin_of(fake), dump, "there", quiet, modes=modes)
+    bring_in(admin_of(fake), what, quiet, whole=whole)
+    return what
+
+
+def writes(fake: FakeRegistry) -> list[Request]:
+    """What was asked to change something."""
+    return [one for one in fake.requests if one.method != "GET"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_everything_arrives_with_its_ids(whole: bool) -> None:  # noqa: FBT001 - the parameter
+    """Versions, contents, deletions and levels; the modes are as before; again changes nothing."""
+    there = FakeRegistry()
+    dump = dump_of(source())
+    what = bring(there, dump, whole=whole)
+    assert there.entries() == source().entries()
+    assert there.configs == source().configs
+    assert set(there.modes.values()) <= {"READWRITE"}
+    assert (len(what.register), what.unchanged) == (8, 0)
+    there.requests.clear()
+    again = bring(there, dump, whole=whole)
+    assert again == Plan((), (), 8, {}, {})
+    assert not writes(there)
+
+
+def test_modes_come_only_if_they_are_wanted() -> None:
+    """Who moves a registry often makes the old one read-only first."""
+    there = FakeRegistry()
+    bring(there, dump_of(source()), modes=True)
+    assert there.modes["list"] == "READONLY"
+    there.requests.clear()
+    bring(there, dump_of(source()), modes=True)
+    assert not writes(there)
+
+
+def test_a_prefix_takes_only_its_subjects() -> None:
+    """What holds for all stays where it is; what is referred to must be there."""
+    there = FakeRegistry()
+    dump = dump_of(source(), "list")
+    assert {one.subject for one in dump.versions} == {"list"}
+    assert None not in dump.configs
+    with pytest.raises(ConflictsError, match="list version 2 refers to record version 2, which is"):
+        bring(there, dump)
+    bring(there, dump_of(source(), "record"))
+    bring(there, dump)
+    assert there.versions.keys() == {
+        v.use for v in (*dump.versions, *dump_of(source(), "record").versions)
+    }
+
+
+def test_what_is_there_already_stays() -> None:
+    """And so do the modes and schemas of other subjects."""
+    there = FakeRegistry()
+    there.add("other", '"bytes"', id=900)
+    there.add("gone", A, id=40)
+    there.modes = {"record": "READONLY", None: "READWRITE"}
+    what = bring(there, dump_of(source()))
+    assert [str(use) for use in what.delete] == ["twice version 1", "gone version 1"]
+    assert there.modes == {"record": "READONLY", None: "READWRITE"}
+    assert there.entries().items() >= source().entries().items()
+
+
+def test_another_content_is_refused_before_anything_is_done() -> None:
+    """Every conflict is named, with both sides."""
+    there = FakeRegistry()
+    there.add("other", '"bytes"', id=40)
+    there.add("list", '"string"', id=99)
+    with pytest.raises(ConflictsError) as caught:
+        bring(there, dump_of(source()))
+    assert "id 40 of record version 1 is another schema there (of other version 1): schema" in str(
+        caught.value
+    )
+    assert "list version 1 has id 99 there, 1 in the file" in str(caught.value)
+    assert not writes(there)
+    there = FakeRegistry()
+    there.add("record", B, id=40)
+    with pytest.raises(
+        ConflictsError, match=r"record version 1 \(id 40\) is another one there: sch"
+    ):
+        bring(there, dump_of(source()))
+
+
+def test_the_mode_is_put_back_when_it_breaks_down() -> None:
+    """And the next import goes on where it was cut off."""
+
+    def broken(request: Request) -> Answer | None:
+        at_list = request.method == "POST" and request.path[1] == "list"
+        return error(42209, "too large") if at_list and request.body["version"] == 2 else None
+
+    there = FakeRegistry(modes={"list": "READONLY"}, broken=broken)
+    with pytest.raises(InputError, match="too large") as caught:
+        bring(there, dump_of(source()))
+    assert "subject list, version 2 (id 3)" in caught.value.place
+    assert there.modes == {"list": "READONLY"}
+    there.broken = lambda _: None
+    assert len(bring(there, dump_of(source())).register) < 8
+    assert there.entries() == source().entries()
+
+
+def test_a_mode_that_cannot_be_put_back_is_named() -> None:
+    """With what it was, and how to mend it."""
+
+    def broken(request: Request) -> Answer | None:
+        return error(42205, "no") if request.method == "DELETE" and "mode" in request.path else None
+
+    there = FakeRegistry(broken=broken)
+    with pytest.raises(RefusedError, match=r"may still be IMPORT: .*gone") as caught:
+        bring(there, dump_of(source()))
+    assert "medusa schema mode SUBJECT --reset" in caught.value.hint
+
+
+def test_a_registry_that_gives_ids_of_its_own_is_found_out() -> None:
+    """At the first of them."""
+
+    def broken(request: Request) -> Answer | None:
+        return (200, {"id": 77}) if request.method == "POST" else None
+
+    with pytest.raises(RefusedError, match="gave id 77 instead of 1"):
+        bring(FakeRegistry(broken=broken), dump_of(source()))
+
+
+def test_a_registry_that_answers_no_more() -> None:
+    """It is unavailable, whatever else fails meanwhile."""
+    there = FakeRegistry()
+    what = plan(admin_of(there), dump_of(source()), "there", quiet, modes=False)
+    there.broken = lambda request: error(50001, "down") if request.method == "POST" else None
+    with pytest.raises(UnavailableError):
+        bring_in(admin_of(there), what, quiet, whole=False)
+    assert there.modes == {}
+
+
+def test_rule_sets_that_a_registry_does_not_keep_are_no_conflict() -> None:
+    """Confluent's own without a licence drops them."""
+    fake, there = FakeRegistry(), FakeRegistry()
+    fake.add("s", A, ruleSet={"domainRules": []}, id=5)
+    there.add("s", A, id=5)
+    assert bring(there, dump_of(fake)).unchanged == 1
+
+
+def test_a_subject_that_is_another_name_brings_only_that() -> None:
+    """A registry answers with the versions of the other one; they are not to become two."""
+    fake = FakeRegistry(configs={"twin": {"alias": "s"}})
+    fake.add("s", A)
+    fake.add("twin", A)
+    dump = dump_of(fake)
+    assert [one.subject for one in dump.versions] == ["s"]
+    assert dump.configs["twin"] == {"alias": "s"}
+
+
+HEAD = {"format": "medusa-schemas", "version": 1, "lines": 1}
+VERSION = {"kind": "version", "subject": "s", "version": 1, "id": 1, "schema": A}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "no file of schemas"),
+        (["{"], "not JSON"),
+        (["[]"], "no JSON object"),
+        ([{"x": 1}], "no file of schemas"),
+        ([HEAD], "not whole: 1 lines were written, 0 are here"),
+        ([HEAD, {"kind": "song"}], "kind 'song'"),
+        ([HEAD, {"kind": "version"}], "does not have what it should"),
+        ([HEAD, {**VERSION, "id": "1"}], "numbers"),
+        ([HEAD, {**VERSION, "references": [{"name": "x"}]}], "does not have what it should"),
+        ([HEAD, {"kind": "mode", "scope": None, "mode": "ODD"}], "ODD"),
+        ([{**HEAD, "lines": 2}, VERSION, VERSION], "twice"),
+        (
+            [{**HEAD, "lines": 2}, VERSION, {**VERSION, "version": 2, "schema": B}],
+            "id 1 is of s version 1, and of s version 2",
+        ),
+    ],
+)
+def test_files_that_are_none_are_told_with_their_line(rows: list[Any], message: str) -> None:
+    """Nothing is guessed."""
+    text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in rows)
+    with pytest.raises(InputError, match=message) as caught:
+        loads(text, "x.jsonl")
+    assert caught.value.place.startswith("x.jsonl")
+
+
+def test_a_newer_format_is_not_guessed_at() -> None:
+    """Whoever wrote it knows more."""
+    with pytest.raises(NewerFormatError):
+        loads(json.dumps({**HEAD, "version": 2}), "x.jsonl")
+
+
+def test_references_in_a_circle_are_told() -> None:
+    """No registry lets them in; a file may hold them."""
+    refer = {"name": "x", "subject": "s", "version": 1}
+    with pytest.raises(InputError, match="in a circle"):
+        in_order([StoredVersion("s", 1, 1, A, references=(refer,))])
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> list[StoredVersion]:
+    """Versions of a few subjects that refer to earlier ones, ids in any order."""
+    count = draw(st.integers(0, 8))
+    ids = draw(st.permutations(range(1, count + 1)))
+    made: list[StoredVersion] = []
+    numbers: dict[str, int] = {}
+    for index in range(count):
+        subject = draw(st.sampled_from(["a", "b", ":.c:a"]))
+        numbers[subject] = numbers.get(subject, 0) + draw(st.integers(1, 2))
+        earlier = [one for one in made if one.subject.startswith(":") == subject.startswith(":")]
+        to = draw(st.lists(st.sampled_from(earlier), max_size=2)) if earlier else []
+        references = [{"name": "x", "subject": t.subject, "version": t.version} for t in to]
+        text = json.dumps({"type": "fixed", "name": f"F{index}", "size": index})
+        entry = StoredVersion(subject, numbers[subject], ids[index], text)
+        made.append(replace(entry, references=tuple(references), deleted=draw(st.booleans())))
+    return made
+
+
+@settings(calm, max_examples=40)
+@given(entries())
+def test_any_registry_arrives_as_it_was(versions: list[StoredVersion]) -> None:
+    """Through the file, in an order that a registry takes; and a second time nothing happens."""
+    # A registry does not let go of what something that is alive refers to.
+    alive: set[SchemaUse] = set()
+    for index, one in reversed(list(enumerate(versions))):
+        versions[index] = replace(one, deleted=one.deleted and one.use not in alive)
+        alive |= set() if versions[index].deleted else set(one.referred)
+    dump = loads("\n".join(lines(Dump("r", "", "", tuple(versions)))), "x")
+    assert dump.versions == tuple(versions)
+    there = FakeRegistry()
+    bring(there, dump)
+    found = {use: replace(one, guid="") for use, one in there.entries().items()}
+    assert found == {one.use: one for one in versions}
+    before = copy.deepcopy(there.versions)
+    assert bring(there, dump).unchanged == len(versions)
+    assert there.versions == before
+    assert Mode.IMPORT.value not in there.modes.values()
