@@ -48,7 +48,8 @@ from pipeline.spark.session import (
 )
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.warm_up import WarmUp
-from schemas.client import RegistryClient, registry_address
+from schemas.client import RegistryClient
+from schemas.transport import registry_address
 
 SERVER_TIMEOUT_S = 10.0
 SERVER_POLL_S = 0.2

@@ -28,7 +28,8 @@ from pipeline.names import Znodes, doctor_group, doctor_transactions
 from pipeline.planner.plan import Plan
 from pipeline.secrets import is_reference
 from pipeline.settings import SETTINGS, Kind, Settings
-from schemas.client import RegistryClient, registry_address
+from schemas.client import RegistryClient
+from schemas.transport import registry_address
 
 T = TypeVar("T")
 WITHIN_S = 5.0
