@@ -47,7 +47,7 @@ class RegistryClient:
         self._transport = Transport(address, timeout_s, transport=transport, clock=clock)
         self.admin = Administration(self._transport)
         """For whoever looks after the registry; what it deletes may stay in the caches here."""
-        self._by_id: BoundedCache[SchemaId, AvroSchema] = BoundedCache(_CACHE_ENTRIES_MAX)
+        self._schemas: BoundedCache[str, AvroSchema] = BoundedCache(_CACHE_ENTRIES_MAX)
         self._ids: BoundedCache[tuple[str, str], SchemaId] = BoundedCache(_CACHE_ENTRIES_MAX)
 
     @property
@@ -65,16 +65,27 @@ class RegistryClient:
         Raises:
             SchemaError: it is not an Avro schema that stands alone.
         """
-        cached = self._by_id.get(schema_id)
+        return self._schema(f"/schemas/ids/{schema_id}", f"schema id {schema_id}")
+
+    def schema_by_guid(self, guid: str) -> AvroSchema | None:
+        """The schema of a GUID; None if the registry says that it has no such GUID.
+
+        Raises:
+            SchemaError: it is not an Avro schema that stands alone.
+        """
+        return self._schema(f"/schemas/guids/{guid}", f"schema GUID {guid}")
+
+    def _schema(self, path: str, what: str) -> AvroSchema | None:
+        cached = self._schemas.get(path)
         if cached is not None:
             return cached
-        answer = self._transport.ask("GET", f"/schemas/ids/{schema_id}")
+        answer = self._transport.ask("GET", path)
         if answer is None:
             return None
         found = self._transport.object_of(answer, schema=str)
-        _check_plain(found, f"schema id {schema_id}")
+        _check_plain(found, what)
         schema = parse(found["schema"])
-        self._by_id.put(schema_id, schema)
+        self._schemas.put(path, schema)
         return schema
 
     def lookup(self, subject: str, schema_text: str) -> SchemaId | None:

@@ -13,7 +13,7 @@ from pipeline.errors import SchemaError
 from pipeline.ids import SchemaId
 from schemas.avro import AvroSchema
 from schemas.codec import decode, to_json
-from schemas.wire import Framed, split
+from schemas.wire import Framed, Part, WireFault, identified
 
 
 class SchemaFinder(Protocol):
@@ -21,6 +21,9 @@ class SchemaFinder(Protocol):
 
     def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
         """The schema of an id; None if the registry has none."""
+
+    def schema_by_guid(self, guid: str) -> AvroSchema | None:
+        """The schema of a GUID; None if the registry has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,8 @@ def decoded(record: KafkaRecord, registry: SchemaFinder) -> Decoded:
     Raises:
         UnavailableError: the registry does not answer.
     """
-    key, key_problem = _content(record.key, registry, text=True)
-    value, value_problem = _content(record.value, registry, text=False)
+    key, key_problem = _content(record, Part.KEY, registry)
+    value, value_problem = _content(record, Part.VALUE, registry)
     problem = value_problem or key_problem
     data = {
         "topic": record.topic,
@@ -63,22 +66,24 @@ def _headers(headers: tuple[tuple[str, bytes | None], ...]) -> dict[str, Any]:
     return {name: parts if len(parts) > 1 else parts[0] for name, parts in found.items()}
 
 
-def _content(content: bytes | None, registry: SchemaFinder, *, text: bool) -> tuple[Any, str]:
+def _content(record: KafkaRecord, part: Part, registry: SchemaFinder) -> tuple[Any, str]:
     """A key or value, and why it could not be decoded; keys may be plain text as well."""
+    content = record.key if part is Part.KEY else record.value
     if content is None:
         return None, ""
-    framed = split(content)
+    framed = identified(content, record.headers, part)
+    if isinstance(framed, WireFault):
+        return (_text(content), "") if part is Part.KEY else (_base64(content), framed.value)
     if isinstance(framed, Framed):
-        schema = registry.schema_by_id(framed.schema_id)
-        if schema is None:
-            return _base64(content), f"the registry has no schema with id {framed.schema_id}"
-        try:
-            return to_json(schema, decode(schema, schema, framed.body)), ""
-        except SchemaError as error:
-            return _base64(content), error.message
-    if text:
-        return _text(content), ""
-    return _base64(content), framed.value
+        schema, named = registry.schema_by_id(framed.schema_id), f"id {framed.schema_id}"
+    else:
+        schema, named = registry.schema_by_guid(framed.guid), f"GUID {framed.guid}"
+    if schema is None:
+        return _base64(content), f"the registry has no schema with {named}"
+    try:
+        return to_json(schema, decode(schema, schema, framed.body)), ""
+    except SchemaError as error:
+        return _base64(content), error.message
 
 
 def _text(content: bytes | None) -> str | None:

@@ -23,6 +23,7 @@ from schemas.avro import AvroSchema, parse
 from schemas.compatibility import Level, check
 from schemas.entries import StoredVersion
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
+from schemas.registry.content import Guid
 from schemas.registry.journal import Journal
 from schemas.registry.lookup import lookup, numbered, subjects
 from schemas.registry.names import DEFAULT, SubjectName
@@ -208,6 +209,11 @@ class TwinRegistry:
         """The schema of an id."""
         guid = self.state.guids.get((DEFAULT, schema_id))
         return None if guid is None else parse(self.state.content(guid).text)
+
+    def schema_by_guid(self, guid: str) -> AvroSchema | None:
+        """The schema of a GUID."""
+        put = self.state.contents.get(Guid(guid))
+        return None if put is None else parse(put.content.text)
 
     def subjects(self) -> tuple[str, ...]:
         """All subjects."""

@@ -1,8 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ids import SchemaId
-from schemas.wire import Framed, WireFault, join, split
+from schemas.wire import Framed, FramedByGuid, Part, WireFault, identified, join, split
 from tests.unit.schemas.strategies import calm
 
 
@@ -33,3 +34,32 @@ def test_any_bytes_have_an_answer(value: bytes) -> None:
     """Splitting never raises."""
     found = split(value)
     assert isinstance(found, WireFault) or join(found.schema_id, found.body) == value
+
+
+GUID = "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
+BY_GUID = b"\x01" + bytes.fromhex(GUID.replace("-", ""))
+NAME = Part.VALUE.value
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "found"),
+    [
+        (join(SchemaId(7), b"x"), (), Framed(SchemaId(7), b"x")),
+        (b"x", ((NAME, BY_GUID),), FramedByGuid(GUID, b"x")),
+        (b"x", ((NAME, join(SchemaId(7), b"")),), Framed(SchemaId(7), b"x")),
+        (b"", ((NAME, BY_GUID),), FramedByGuid(GUID, b"")),
+        (BY_GUID + b"x", (), FramedByGuid(GUID, b"x")),
+        (join(SchemaId(7), b"x"), ((NAME, b"?"),), Framed(SchemaId(7), b"x")),
+        (join(SchemaId(7), b"x"), ((NAME, None),), Framed(SchemaId(7), b"x")),
+        (join(SchemaId(7), b"x"), ((Part.KEY.value, BY_GUID),), Framed(SchemaId(7), b"x")),
+        (BY_GUID[:-1], (), WireFault.NOT_MAGIC),
+        (None, (), WireFault.EMPTY),
+    ],
+)
+def test_a_header_comes_before_a_prefix(
+    content: bytes | None,
+    headers: tuple[tuple[str, bytes | None], ...],
+    found: Framed | FramedByGuid | WireFault,
+) -> None:
+    """Of its own part of the record, if it can be understood."""
+    assert identified(content, headers, Part.VALUE) == found
