@@ -134,20 +134,23 @@ class Registry:
         """Answer some; gives those who lost a race and have to be decided again."""
         if not asked:
             return []
-        state = self._journal.newest()
+        state = newest = self._journal.newest()
         made: list[_Made] = []
         left: list[_Asked] = []
         size = 0
         for one in asked:
             if one.decide is None:
-                one.future.set_result(state)
+                one.future.set_result(newest)  # what is decided here is not written yet
                 continue
             try:
                 decided = one.decide(state)
                 bytes_more = _size(decided.changes)
                 after = state.after(decided.changes)
             except Exception as error:  # noqa: BLE001 - whoever asked must hear of it
-                _fail(one, error)
+                if state is newest:
+                    _fail(one, error)
+                else:  # perhaps for what is not written in the end
+                    left.append(one)
                 continue
             if made and size + bytes_more > _STEP_MAX:
                 left.append(one)

@@ -9,7 +9,7 @@ import pytest
 
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation, VersionConflictError
-from pipeline.errors import InputError, RetryError, UnavailableError
+from pipeline.errors import InputError, MedusaError, RetryError, UnavailableError
 from pipeline.ids import ZnodePath
 from schemas.registry.config import Config, Mode
 from schemas.registry.prepare import Sent
@@ -31,6 +31,7 @@ class Gate(MemoryStore):
         self.open.set()
         self.entered = threading.Event()
         self.refusals = 0
+        self.refusal: MedusaError = VersionConflictError("too late")
         self.steps = 0
 
     def sync(self) -> None:
@@ -44,7 +45,7 @@ class Gate(MemoryStore):
         self.steps += 1
         if self.refusals:
             self.refusals -= 1
-            raise VersionConflictError("too late")
+            raise self.refusal
         super().apply(operations)
 
     def hold(self) -> None:
@@ -208,6 +209,33 @@ def test_a_store_that_does_not_answer_is_told(registry: Registry, store: Gate) -
         registry.change(adds("s", record("R", "a=")))
     store.resume()
     assert registry.change(adds("s", record("R", "a="))) == (2, 2)
+
+
+def test_nobody_reads_what_was_not_written(registry: Registry, store: Gate) -> None:
+    """However closely they ask while somebody's change fails; nor is anybody refused for it."""
+    store.refusal = UnavailableError("away")
+    read_only = puts(ModePut(NAME("s"), Mode.READONLY))
+    seen: list[bool] = []
+    for _ in range(20):
+        store.refusals = 1
+        failed = threading.Event()
+
+        def change(failed: threading.Event = failed) -> None:
+            try:
+                registry.change(read_only)
+            except UnavailableError:
+                failed.set()
+
+        def look(failed: threading.Event = failed) -> None:
+            for _ in range(1_000):
+                seen.append(bool(registry.state().modes))
+                if failed.is_set():
+                    return
+
+        together([change, *[look] * 4])
+        assert failed.is_set()
+    assert seen
+    assert not any(seen)
 
 
 def test_nothing_is_written_for_what_is_there(registry: Registry, store: Gate) -> None:
