@@ -194,8 +194,12 @@ class Administration:
                 return
 
     def _level(self, answer: Answer | None) -> Level | None:
-        found = {} if answer is None else self._transport.object_of(answer)
+        if answer is None:
+            return None
+        found = self._transport.object_of(answer)
         word = found.get("compatibilityLevel")
+        if word is None and found.keys() & {"error_code", "mode", "id"}:
+            raise self._transport.not_a_registry("says no compatibility level")
         if word is None:
             return None
         try:
@@ -205,10 +209,12 @@ class Administration:
             raise self._transport.not_a_registry(what) from error
 
     def _mode(self, answer: Answer | None) -> Mode | None:
-        found = {} if answer is None else self._transport.object_of(answer)
-        word = found.get("mode")
-        if word is None:
+        if answer is None:
             return None
+        found = self._transport.object_of(answer)
+        word = found.get("mode")
+        if not isinstance(word, str):
+            raise self._transport.not_a_registry("says no mode")
         try:
             return Mode(str(word).upper())
         except ValueError as error:
@@ -220,8 +226,8 @@ class Administration:
 
 
 def quoted(subject: str) -> str:
-    """A subject as a part of a path."""
-    return quote(subject, safe="")
+    """A subject as a part of a path; dots alone would mean another place."""
+    return quote(subject, safe="") if subject.strip(".") else "%2E" * len(subject)
 
 
 def _scoped(what: str, scope: str | None) -> str:

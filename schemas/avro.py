@@ -301,11 +301,13 @@ class _Parser:
         symbols = self._need(value, "symbols", path, f"enum {name}")
         if not isinstance(symbols, list):
             _fail(f"{path}/symbols", f"symbols are a list of strings, not {shown(symbols)}")
+        seen: set[str] = set()
         for index, symbol in enumerate(symbols):
             at = f"{path}/symbols/{index}"
             _check_name(symbol, at)
-            if symbol in symbols[:index]:
+            if symbol in seen:
                 _fail(at, f"the symbol {symbol} stands twice")
+            seen.add(symbol)
         default = value.get("default")
         if default is not None and default not in symbols:
             _fail(
@@ -335,14 +337,15 @@ class _Parser:
         listed = self._need(value, "fields", path, f"record {name}")
         if not isinstance(listed, list):
             _fail(f"{path}/fields", f"fields are a list of objects, not {shown(listed)}")
-        fields: list[Field] = []
+        fields: dict[str, Field] = {}
         for index, item in enumerate(listed):
             made = self._field(item, f"{path}/fields", index, own, depth)
-            if any(made.name == other.name for other in fields):
+            if made.name in fields:
                 _fail(f"{path}/fields/{made.name}", f"{name} has two fields of this name")
-            fields.append(made)
+            fields[made.name] = made
         doc = value.get("doc")
-        return RecordType(name, aliases, tuple(fields), doc if isinstance(doc, str) else "")
+        words = doc if isinstance(doc, str) else ""
+        return RecordType(name, aliases, tuple(fields.values()), words)
 
     def _field(self, item: object, path: str, index: int, own: str, depth: int) -> Field:
         if not isinstance(item, dict):

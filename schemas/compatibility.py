@@ -10,6 +10,8 @@ the pair turns out not to fit. Then everything that relied on it is judged again
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
+from typing import Final
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema
@@ -136,11 +138,15 @@ def can_read(reader: AvroSchema, writer: AvroSchema) -> bool:
     return not differences(reader, writer)
 
 
+@lru_cache(maxsize=256)
 def differences(reader: AvroSchema, writer: AvroSchema) -> tuple[Difference, ...]:
     """Every reason why `reader` cannot read what was written with `writer`, in document order.
 
+    Of a type that cannot be read the first hundred: types that are used again and again would have
+    a number without bounds.
+
     Raises:
-        SchemaError: the schemas refer to each other too deeply to be compared.
+        SchemaError: the schemas are too large, or refer to each other too deeply, to be compared.
     """
     refuted: frozenset[_Pair] = frozenset()
     while True:
@@ -154,6 +160,10 @@ def differences(reader: AvroSchema, writer: AvroSchema) -> tuple[Difference, ...
         refuted |= judge.newly_refuted
 
 
+PAIRS_MAX: Final = 100_000
+"""Of types that are compared; more come of accidents or attacks, such as unions of thousands."""
+DIFFERENCES_MAX: Final = 100
+_BRANCHES_SHOWN: Final = 10
 _Pair = tuple[int, int]
 
 
@@ -207,6 +217,7 @@ class _Judge:
         self._open: set[_Pair] = set()
         self._assumed: set[_Pair] = set()
         self._known: dict[_Pair, _Result] = {}
+        self._left = PAIRS_MAX
         self.newly_refuted: set[_Pair] = set()
 
     def compare(self, reader_type: AvroType, writer_type: AvroType) -> _Result:
@@ -220,8 +231,11 @@ class _Judge:
             self._assumed.add(pair)
             return ()
         if pair not in self._known:
+            self._left -= 1
+            if self._left < 0:
+                raise SchemaError(f"more than {PAIRS_MAX} pairs of types to be compared")
             self._open.add(pair)
-            self._known[pair] = self._judge(reader, writer)
+            self._known[pair] = self._judge(reader, writer)[:DIFFERENCES_MAX]
             self._open.discard(pair)
             if self._known[pair] and pair in self._assumed:
                 self.newly_refuted.add(pair)
@@ -252,9 +266,9 @@ class _Judge:
         return _mismatch(reader, writer)
 
     def _no_branch(self, reader: UnionType, writer: ResolvedType) -> _Result:
-        message = f"no branch of the reader's {describe(reader)} reads the writer's "
+        message = f"no branch of the reader's {_few(reader)} reads the writer's "
         message += describe(writer)
-        for branch in map(self._reader.resolve, reader.branches):
+        for branch in map(self._reader.resolve, reader.branches[:_BRANCHES_SHOWN]):
             nearest = next((f for f in self.compare(branch, writer) if f.reason), None)
             if branch.kind is writer.kind and nearest is not None:
                 message += f" (/{'/'.join(nearest.path)}: {nearest.message})"
@@ -297,6 +311,14 @@ class _Judge:
         return _one(Reason.READER_FIELD_MISSING_DEFAULT_VALUE, message, field.name)
 
 
+def _few(union: UnionType) -> str:
+    """A union in words, as far as anybody reads."""
+    if len(union.branches) <= _BRANCHES_SHOWN:
+        return describe(union)
+    shown = describe(UnionType(union.branches[:_BRANCHES_SHOWN]))
+    return f"{shown} and {len(union.branches) - _BRANCHES_SHOWN} more"
+
+
 def _java_kind(one: ResolvedType) -> str:
     return one.kind.value.upper()
 
@@ -329,7 +351,8 @@ def _sizes(reader: FixedType, writer: FixedType) -> _Result:
 
 
 def _symbols(reader: EnumType, writer: EnumType) -> _Result:
-    unknown = [symbol for symbol in writer.symbols if symbol not in reader.symbols]
+    known = set(reader.symbols)
+    unknown = [symbol for symbol in writer.symbols if symbol not in known]
     if not unknown or reader.default is not None:
         return ()
     message = (

@@ -118,7 +118,8 @@ def context_of(subject: str) -> str:
 
 
 def _qualified(subject: str, context: str) -> str:
-    return subject if subject.startswith(":.") else f"{context}{subject}"
+    """A subject as lists name it: that of the default context without it."""
+    return subject.removeprefix(":.:") if subject.startswith(":.") else f"{context}{subject}"
 
 
 def _alike(one: object, other: object) -> bool:

@@ -228,6 +228,11 @@ def _scopes(admin: Administration, subjects: tuple[str, ...], *, whole: bool) ->
     return (*(context or None for context in contexts), *own)
 
 
+def still_importing(admin: Administration, subjects: Iterable[str]) -> tuple[str, ...]:
+    """Which subjects are in mode IMPORT by themselves: of an import that was killed, perhaps."""
+    return tuple(sorted(one for one in set(subjects) if admin.own_mode(one) is Mode.IMPORT))
+
+
 @contextmanager
 def import_mode(admin: Administration, scopes: Iterable[Scope]) -> Iterator[None]:
     """Put scopes into mode IMPORT, and back into what they were, whatever happens in between.

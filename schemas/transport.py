@@ -236,7 +236,7 @@ class Transport:
             ) from error
         try:
             return Answer(response.status_code, response.json())
-        except ValueError:
+        except (ValueError, RecursionError):
             return Answer(response.status_code, None)
 
     def object_of(self, answer: Answer, **wanted: type) -> Mapping[str, Any]:

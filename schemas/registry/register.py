@@ -26,6 +26,7 @@ from schemas.registry.refused import (
 )
 from schemas.registry.scopes import check_writable, config_in_force, mode_in_force, told
 from schemas.registry.state import Change, ContentPut, State, SubjectPut, Version, Versions
+from schemas.types import INT_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,18 @@ def _filled(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent
 
 
 def _next(state: State, name: SubjectName) -> int:
+    """The number of the next version.
+
+    Raises:
+        NotPermittedError: there is none left.
+    """
+    number = _after_last(state, name)
+    if number > INT_MAX:
+        raise NotPermittedError(f"Subject {name} has no number left for another version")
+    return number
+
+
+def _after_last(state: State, name: SubjectName) -> int:
     return max((v.number for v in state.versions(name, deleted=True)), default=0) + 1
 
 
@@ -190,7 +203,10 @@ def _with_id(
     if given is None:
         if known and any(context == name.context for context, _ in ids):
             return ()
-        return (ContentPut(guid, content, (*ids, (name.context, state.next_id(name.context)))),)
+        number = state.next_id(name.context)
+        if number > INT_MAX:
+            raise NotPermittedError(f"Context {name.context} has no id left for another schema")
+        return (ContentPut(guid, content, (*ids, (name.context, number))),)
     at = (name.context, given)
     if at in ids:
         return ()

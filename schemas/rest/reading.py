@@ -37,6 +37,8 @@ def path_of(scope: Scope) -> tuple[str, ...]:
         HttpError: 400: it is not UTF-8, or an escape is broken.
     """
     raw = (scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+    if raw.startswith((b"http://", b"https://")):  # as proxies may send it
+        raw = b"/" + raw.split(b"/", 3)[3] if raw.count(b"/") > 2 else b"/"  # noqa: PLR2004 - of the scheme
     _check_escapes(raw)
     try:
         return tuple(unquote_to_bytes(part).decode() for part in raw.split(b"/") if part)

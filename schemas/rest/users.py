@@ -33,7 +33,7 @@ def read_users(path: Path) -> tuple[User, ...]:
         document = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror}", place=str(path)) from error
-    except (yaml.YAMLError, UnicodeDecodeError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         # Not `from`, and not in the message: the error carries what the file holds.
         raise InputError("it is no YAML", place=str(path), hint=_HINT) from None
     given = document.get("users") if isinstance(document, dict) and len(document) == 1 else None
@@ -48,8 +48,10 @@ def _user(path: Path, name: object, told: object) -> User:
         raise InputError("a name is a text without a colon", place=place)
     if not isinstance(told, dict) or told.keys() != {"password", "roles"}:
         raise InputError("a user has a password and roles", place=place, hint=_HINT)
-    if not isinstance(told["password"], str) or not told["password"]:
+    if not isinstance(told["password"], str) or not told["password"].strip():
         raise InputError("a password is a text", place=place, hint=_HINT)
+    if any("\ud800" <= character <= "\udfff" for character in told["password"]):
+        raise InputError("a password cannot hold half of a surrogate pair", place=place)
     secret = SecretSetting(told["password"], f"password of {name}", path.parent)
     return User(name, secret.resolve().reveal(), _roles(place, told["roles"]))
 

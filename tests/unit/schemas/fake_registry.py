@@ -157,7 +157,7 @@ class FakeRegistry:
         if wanted < 0 and mode != "READWRITE":
             return error(42205, f"Subject {subject} in context  is not in read-write mode")
         for one in body.get("references", ()):
-            if SchemaUse(one["subject"], one["version"]) not in self.versions:
+            if SchemaUse(one["subject"].removeprefix(":.:"), one["version"]) not in self.versions:
                 return error(42201, f"No schema reference found for subject {one['subject']}")
         if wanted < 0:
             return 200, {"id": self.add(subject, body["schema"])["id"]}

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from pipeline.errors import RefusedError, UnavailableError
-from schemas.administration import Administration
+from schemas.administration import Administration, quoted
 from schemas.client import RegistryClient
 from schemas.compatibility import Level
 from schemas.entries import Mode, SchemaUse
@@ -146,3 +146,14 @@ def test_answers_that_mean_nothing_are_no_levels(answer: tuple[int, object]) -> 
         admin_of(fake).own_level("s")
     with pytest.raises(UnavailableError):
         admin_of(fake).own_mode("s")
+
+
+@pytest.mark.parametrize("subject", [".", "..", "..."])
+def test_a_subject_of_dots_alone_is_no_other_place(subject: str) -> None:
+    """Who sends the path does not take it for a folder."""
+    assert quoted(subject) == "%2E" * len(subject)
+    assert quoted("a.b/c") == "a.b%2Fc"
+    asked = httpx.Client(base_url="http://r/base").build_request(
+        "GET", f"/config/{quoted(subject)}"
+    )
+    assert asked.url.raw_path == b"/base/config/" + b"%2E" * len(subject)

@@ -5,8 +5,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
-from schemas.compatibility import Level, Reason, can_read, check, differences, looks_at_all
+from schemas.compatibility import (
+    DIFFERENCES_MAX,
+    Level,
+    Reason,
+    can_read,
+    check,
+    differences,
+    looks_at_all,
+)
 from tests.unit.schemas.strategies import calm, schemas
 
 VECTORS = Path(__file__).parents[2] / "data" / "avro_compat_vectors.json"
@@ -169,3 +178,33 @@ def test_transitive_levels_look_at_all_versions(level: Level) -> None:
 def test_the_first_version_always_fits() -> None:
     """Without previous versions there is nothing to fit."""
     assert all(check(level, A, []) == () for level in Level)
+
+
+def _ladder(leaf: str) -> str:
+    """Forty records inside each other; each is used twice."""
+    inner: object = leaf
+    for step in range(40, -1, -1):
+        again = f"L{step + 1}" if step < 40 else leaf
+        fields = [{"name": "a", "type": inner}, {"name": "b", "type": again}]
+        inner = {"type": "record", "name": f"L{step}", "fields": fields}
+    return json.dumps(inner)
+
+
+def test_types_that_are_used_again_and_again_have_a_hundred_differences() -> None:
+    """There would be two to the power of forty."""
+    found = differences(parse(_ladder("int")), parse(_ladder("string")))
+    assert len(found) == DIFFERENCES_MAX
+    assert not can_read(parse(_ladder("int")), parse(_ladder("string")))
+
+
+def test_unions_of_thousands_are_not_compared() -> None:
+    """Each branch of one with each of the other would take hours."""
+
+    def union(field: str) -> AvroSchema:
+        inner = [{"name": field, "type": "int"}]
+        return parse(
+            json.dumps([{"type": "record", "name": f"R{n}", "fields": inner} for n in range(400)])
+        )
+
+    with pytest.raises(SchemaError, match="pairs of types"):
+        differences(union("a"), union("b"))

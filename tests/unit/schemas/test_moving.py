@@ -198,6 +198,14 @@ def test_a_subject_that_is_another_name_brings_only_that() -> None:
     assert dump.configs["twin"] == {"alias": "s"}
 
 
+def test_a_name_of_the_default_context_may_be_written_out() -> None:
+    """References from another context name it so; order and completeness go by it."""
+    fake, there = FakeRegistry(), FakeRegistry()
+    fake.add("s", A)
+    fake.add(":.c:y", A, references=[{"name": "R", "subject": ":.:s", "version": 1}])
+    assert len(bring(there, dump_of(fake)).register) == 2
+
+
 HEAD = {"format": "medusa-schemas", "version": 1, "lines": 1}
 VERSION = {"kind": "version", "subject": "s", "version": 1, "id": 1, "schema": A}
 

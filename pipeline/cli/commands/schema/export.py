@@ -44,6 +44,12 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
     dump = Dump(registry.url, prefix, made_at, versions, configs, modes)
     subjects = {one.subject for one in versions}
     words = f"{counted(len(subjects), 'subject')}, {counted(len(versions), 'version')}"
+    others = sorted(scope for scope, one in configs.items() if scope and one.get("alias"))
+    if others:
+        session.printer.note(
+            f"of subjects that stand for others only that is written: {', '.join(others)}; if they "
+            "hold versions of their own, take the alias away and export again."
+        )
     if file == "-":
         for line in lines(dump):
             session.printer.line(line)

@@ -16,7 +16,7 @@ from pipeline.cli.slowly import SlowProgress
 from pipeline.counting import counted
 from pipeline.errors import InputError
 from schemas.dump import loads
-from schemas.moving import Plan, bring_in, plan
+from schemas.moving import Plan, bring_in, plan, still_importing
 
 
 @click.command("import")
@@ -47,6 +47,7 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
         if not dry_run:
             with _ends_in_order(session.printer):
                 bring_in(registry.admin, what, progress, whole=whole)
+        importing = still_importing(registry.admin, (one.subject for one in dump.versions))
     data = {
         "file": file,
         "registry": registry.url,
@@ -59,7 +60,13 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
         "configs": [{"scope": scope, "config": config} for scope, config in what.configs.items()],
         "modes": [{"scope": scope, "mode": mode.value} for scope, mode in what.modes.items()],
     }
+    data["importing"] = list(importing)
     session.printer.show(data, _words(what, dry_run=dry_run))
+    if importing:
+        session.printer.note(
+            f"in mode IMPORT by themselves: {', '.join(importing)}. If an import that was killed "
+            "left it there, `medusa schema mode SUBJECT --reset` takes it back."
+        )
 
 
 def _text(file: str) -> str:

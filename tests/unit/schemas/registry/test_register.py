@@ -12,6 +12,7 @@ from schemas.registry.refused import (
     RegistryRefusal,
     TooLargeError,
 )
+from schemas.types import INT_MAX
 from tests.unit.schemas.registry.making import INT, LONG, NAME, STRING, Held, record, to
 
 
@@ -317,6 +318,19 @@ def test_an_id_has_one_content() -> None:
     assert held.at("t", Sent(LONG, id=10)) == (10, 1)
     held.mode("", None)
     assert held.at("s", INT) == (11, 1)
+
+
+def test_ids_and_versions_end_where_clients_can_count_no_further() -> None:
+    """What was imported with the last of them leaves none for others; reading goes on."""
+    held = Held()
+    held.mode("", Mode.IMPORT)
+    held.register("s", Sent(INT, id=INT_MAX, version=INT_MAX))
+    held.mode("", None)
+    held.configure("", compatibility="NONE")
+    for subject in ("s", "t"):
+        with pytest.raises(NotPermittedError, match="left for another"):
+            held.register(subject, STRING)
+    assert held.at("t", INT) == (INT_MAX, 1)
 
 
 def test_importing_may_refer_to_what_is_deleted() -> None:

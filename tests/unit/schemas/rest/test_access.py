@@ -56,6 +56,7 @@ NO_LOGINS = [
     "Basic",
     "Basic !",
     "Basic /w==",
+    "Basic \xe9\xe9",
     "Basic " + b64encode(b"root").decode(),
     _login("root", ""),
     _login("root", PASSWORD[:-1]),
@@ -73,7 +74,7 @@ NO_LOGINS = [
 def test_who_is_not_known_is_asked_to_log_in(service: Service) -> None:
     """With 401 and how to, whatever is asked for; nothing of what was sent comes back."""
     for header in NO_LOGINS:
-        headers = {"authorization": header} if header else {}
+        headers = {b"authorization": header.encode("latin-1")} if header else {}
         for method, path in (("GET", "/"), ("GET", "/subjects"), ("POST", "/subjects/s/versions")):
             answer = service.http.request(method, path, headers=headers)
             assert (header, answer.status_code) == (header, 401)

@@ -160,7 +160,8 @@ TARGETS = [
     ("/schemas/ids/" + "9" * 10_000, 404),
     ("/subjects/s/versions/" + "9" * 10_000, 422),
     ("*", 404),
-    ("http://x/subjects", 404),
+    ("http://x/subjects", 200),
+    ("http://x", 200),
 ]
 
 
