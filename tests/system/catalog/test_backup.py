@@ -34,9 +34,7 @@ TIMEOUT_S = 10.0
 SCHEMA = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'
 
 
-def registered(
-    store: ZooKeeperStore, znodes: Znodes, schema: str = SCHEMA
-) -> tuple[Version, bool]:
+def registered(store: ZooKeeperStore, znodes: Znodes, schema: str = SCHEMA) -> tuple[Version, bool]:
     """Register a schema: its version, and whether it was not there before."""
     registry = Registry(store, znodes.registry())
 
