@@ -10,7 +10,8 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 from schemas.compatibility import Level
-from schemas.entries import Mode, SchemaUse, StoredVersion, context_of
+from schemas.entries import SchemaUse, StoredVersion, context_of
+from schemas.registry.config import Mode
 from schemas.transport import Answer, Transport
 
 PAGE = 1000

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.errors import InputError, NewerFormatError
-from schemas.entries import Mode, SchemaUse, StoredVersion, context_of
+from schemas.entries import SchemaUse, StoredVersion, context_of
+from schemas.registry.config import Mode
 
 FORMAT = "medusa-schemas"
 FORMAT_VERSION = 1

@@ -7,22 +7,11 @@ registry, or carries what is in it to another one.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import content
-
-
-class Mode(Enum):
-    """What may be written under a subject."""
-
-    READWRITE = "READWRITE"
-    READONLY = "READONLY"
-    READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    IMPORT = "IMPORT"
-    FORWARD = "FORWARD"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from typing import Any
 from pipeline.errors import InputError, MedusaError, RefusedError
 from schemas.administration import Administration
 from schemas.dump import Dump, Scope
-from schemas.entries import Mode, SchemaUse, StoredVersion, context_of
+from schemas.entries import SchemaUse, StoredVersion, context_of
+from schemas.registry.config import Mode
 
 Progress = Callable[[str, int, int], None]
 """Told what is done, how much of it is done, and how much there is."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 from schemas.registry.config import Config
 from schemas.registry.content import Content, Guid
-from schemas.registry.metadata import merged_metadata, merged_rules
 from schemas.registry.names import DEFAULT, EVERY, Context, SubjectName, java_order
-from schemas.registry.prepare import LATEST, Prepared, Sent, prepared, same
+from schemas.registry.prepare import LATEST, Prepared, Sent, completed, prepared, same
 from schemas.registry.refused import NoSchemaError, NoSubjectError, NoVersionError
 from schemas.registry.scopes import config_in_force
 from schemas.registry.state import State, User, Version, Versions
@@ -96,14 +95,9 @@ def _forms(
     """A schema as it was sent, and with what its predecessor and the configuration add."""
     one = prepared(state, name, sent, normal=normal)
     yield one
-    last = next(reversed(state.versions(name)), None)
-    before = state.content(last.guid) if last else None
-    own = sent.metadata or (before.metadata if before else None)
-    rules = sent.rules or (before.rules if before else None)
-    metadata = merged_metadata(config.default_metadata, own, config.override_metadata)
-    rules = merged_rules(config.default_rules, rules, config.override_rules)
-    if (metadata, rules) != (sent.metadata, sent.rules):
-        yield replace(one, content=replace(one.content, metadata=metadata, rules=rules))
+    more = completed(state, name, sent, config)
+    if (more.metadata, more.rules) != (sent.metadata, sent.rules):
+        yield replace(one, content=replace(one.content, metadata=more.metadata, rules=more.rules))
 
 
 def with_metadata(

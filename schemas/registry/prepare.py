@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from schemas.avro import AvroSchema
+from schemas.registry.config import Config
 from schemas.registry.content import (
     Content,
     Reference,
@@ -14,7 +15,13 @@ from schemas.registry.content import (
 )
 from schemas.registry.java_text import canonical_text, normal_text
 from schemas.registry.limits import PARSED_CHARS_MAX, REFERENCES_MAX
-from schemas.registry.metadata import VERSION_PROPERTY, Metadata, RuleSet
+from schemas.registry.metadata import (
+    VERSION_PROPERTY,
+    Metadata,
+    RuleSet,
+    merged_metadata,
+    merged_rules,
+)
 from schemas.registry.names import SubjectName
 from schemas.registry.refused import BadSchemaError, TooLargeError
 from schemas.registry.remembered import Remembered
@@ -73,6 +80,19 @@ def prepared(
     if normal:
         content = replace(content, references=normal_references(references))
     return Prepared(content, schema, used)
+
+
+def completed(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent:
+    """A schema with the metadata and rules that its predecessor and the configuration add."""
+    last = next(reversed(state.versions(name)), None)
+    before = state.content(last.guid) if last else None
+    own = sent.metadata if sent.metadata is not None or before is None else before.metadata
+    rules = sent.rules if sent.rules is not None or before is None else before.rules
+    return replace(
+        sent,
+        metadata=merged_metadata(config.default_metadata, own, config.override_metadata),
+        rules=merged_rules(config.default_rules, rules, config.override_rules),
+    )
 
 
 def stored(state: State, name: SubjectName, content: Content) -> Prepared:

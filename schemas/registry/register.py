@@ -13,11 +13,9 @@ from schemas.registry.judge import Candidate, problems
 from schemas.registry.metadata import (
     VERSION_PROPERTY,
     Metadata,
-    merged_metadata,
-    merged_rules,
 )
 from schemas.registry.names import SubjectName, may_hold_schemas
-from schemas.registry.prepare import LATEST, Prepared, Sent, prepared, same, stored
+from schemas.registry.prepare import LATEST, Prepared, Sent, completed, prepared, same, stored
 from schemas.registry.refused import (
     BadSchemaError,
     BadSubjectError,
@@ -131,22 +129,20 @@ def _check_mode(state: State, name: SubjectName, sent: Sent, mode: Mode) -> None
 
 
 def _filled(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent:
-    """A schema with what its predecessor and the configuration add to it."""
-    visible = state.versions(name)
-    last = state.content(visible[-1].guid) if visible else None
+    """A schema with what its predecessor and the configuration add to it, and its number."""
     if not sent.text.strip():
+        last = next(reversed(state.versions(name)), None)
         if last is None:
             raise BadSchemaError("Empty schema")
-        sent = replace(sent, text=last.text, references=last.references)
-    own = sent.metadata if sent.metadata is not None else last.metadata if last else None
-    rules = sent.rules if sent.rules is not None else last.rules if last else None
-    metadata = merged_metadata(config.default_metadata, own, config.override_metadata)
-    numbered = metadata is not None and metadata.get(VERSION_PROPERTY) is not None
-    if sent.version != 0 or numbered:
-        number = str(_next(state, name))
-        metadata = (metadata or Metadata()).with_property(VERSION_PROPERTY, number)
-    rules = merged_rules(config.default_rules, rules, config.override_rules)
-    return replace(sent, metadata=metadata, rules=rules)
+        before = state.content(last.guid)
+        sent = replace(sent, text=before.text, references=before.references)
+    made = completed(state, name, sent, config)
+    numbered = made.metadata is not None and made.metadata.get(VERSION_PROPERTY) is not None
+    if sent.version == 0 and not numbered:
+        return made
+    number = str(_next(state, name))
+    told = (made.metadata or Metadata()).with_property(VERSION_PROPERTY, number)
+    return replace(made, metadata=told)
 
 
 def _next(state: State, name: SubjectName) -> int:

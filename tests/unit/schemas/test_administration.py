@@ -7,7 +7,8 @@ from pipeline.errors import RefusedError, UnavailableError
 from schemas.administration import Administration, quoted
 from schemas.client import RegistryClient
 from schemas.compatibility import Level
-from schemas.entries import Mode, SchemaUse
+from schemas.entries import SchemaUse
+from schemas.registry.config import Mode
 from tests.unit.schemas.fake_registry import FakeRegistry, error
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError, NewerFormatError, RefusedError, UnavailableError
 from schemas.dump import Dump, lines, loads
-from schemas.entries import Mode, SchemaUse, StoredVersion
+from schemas.entries import SchemaUse, StoredVersion
 from schemas.moving import ConflictsError, Plan, bring_in, in_order, plan, read
+from schemas.registry.config import Mode
 from tests.unit.schemas.fake_registry import Answer, FakeRegistry, Request, error
 from tests.unit.schemas.strategies import calm
 from tests.unit.schemas.test_administration import admin_of

@@ -5,7 +5,7 @@ import click
 from pipeline.cli.commands.schema.scopes import apply, as_data, told, wish
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
-from schemas.entries import Mode
+from schemas.registry.config import Mode
 
 
 @click.command("mode")
