@@ -22,7 +22,7 @@ from brokers.kafka.reader import TopicReader
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock, Deadline
-from pipeline.errors import EnvironmentProblem
+from pipeline.errors import EnvironmentProblem, UnavailableError
 from pipeline.examples.decoding import Decoding
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
 from pipeline.names import Znodes
@@ -162,13 +162,19 @@ class Stage:
             deadline.check(f"logs are in {self.place.logs}.")
             self._clock.sleep(_POLL_S)
             control = running_stack(ports.data)
-            # The node is started last, so ZooKeeper answers by now.
             if catalog is None and control and any("node" in m.name for m in control.members):
-                store = ZooKeeperStore.connect(ports.zookeeper_connect, ANSWERS_WITHIN_S)
-                self._undo.callback(store.close)
-                # The chroot stands in the connect string already.
-                catalog = Catalog(store, Znodes(""))
+                catalog = self._catalog()
         return catalog
+
+    def _catalog(self) -> Catalog | None:
+        """The catalog; None: the node is started beside ZooKeeper, which does not answer yet."""
+        try:
+            store = ZooKeeperStore.connect(self.place.stack.zookeeper_connect, ANSWERS_WITHIN_S)
+        except UnavailableError:
+            return None
+        self._undo.callback(store.close)
+        # The chroot stands in the connect string already.
+        return Catalog(store, Znodes(""))
 
     def check(self) -> None:
         """Raise if `medusa up` has ended by itself; it ends when one of its servers does.

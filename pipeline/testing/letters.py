@@ -10,6 +10,8 @@ from pipeline.dead_letters.letter import Letter
 from pipeline.testing.compare import Came
 
 RECORD: Final = "record"
+OF_STREAM: Final = "event_time"
+"""Reasons that begin so are about a field of the stream's declaration, not of a box."""
 LETTER_FIELDS: Final = ("stream", "reason", "box", "field", "message", RECORD)
 
 
@@ -22,7 +24,8 @@ def letters(
         said: dict[str, Any] = {"reason": letter.reason}
         if letter.input:  # a result that could not be computed comes from no one stream
             said = {"stream": letter.input, **said}
-        if letter.field:  # what no box refused was refused by the fragment, which is no matter here
+        # What no box refused was refused by the fragment, which is no matter here.
+        if letter.field and not letter.reason.startswith(OF_STREAM):
             said |= {"box": letter.box, "field": letter.field}
         said["message"] = letter.message
         flat = {f"{RECORD}.{name}": part for name, part in (value or {}).items()}

@@ -106,6 +106,8 @@ def _one_line(error: BaseException) -> str:
     except BaseException:  # noqa: BLE001 - an exception of the user's that cannot even be shown
         text = type(error).__name__
     shown = text.encode("utf-8", "backslashreplace").decode().strip().removeprefix(f"{_MODULE}.")
+    # Nothing that a terminal would carry out.
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
     return shown if len(shown) <= SAID_MAX else shown[: SAID_MAX - 1] + "…"
 
 

@@ -32,7 +32,7 @@ def do(batch):
     '''Does what the first row says.'''
     for what in batch.column("what").to_pylist()[:1]:
         if what == "raise":
-            raise ValueError("first line\\nlast line")
+            raise ValueError("first line\\nlast \\x1b[31mline")
         if what == "long":
             raise ValueError("x" * 5_000)
         if what == "odd":
@@ -96,7 +96,7 @@ def test_rows_go_and_come_in_one_process() -> None:
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ("raise", "last line (things.py:13)"),
+        ("raise", "last \\x1b[31mline (things.py:13)"),
         ("long", "ValueError: " + "x" * 387 + "… (things.py:15)"),
         ("odd", "Odd: <exception str() failed> (things.py:17)"),
         ("exit", "SystemExit: 3 (things.py:19)"),

@@ -1,0 +1,33 @@
+import pytest
+
+from brokers.records import KafkaRecord
+from pipeline.dead_letters.letter import Letter, Place
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.testing.letters import letters
+
+
+def letter(reason: str, box: str, field: str, offset: int) -> Letter:
+    """What a fragment says of the record at offset 3."""
+    record = KafkaRecord(TopicName(f"n.{box}.dlq"), 0, Offset(offset), Millis(0), None, b"", ())
+    at = Place(TopicName("cars"), 0, Offset(3))
+    return Letter(
+        record, Millis(0), reason, "why", box, field, "cars", "", at, None, None, None, None, 1, 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "field", "count"),
+    [
+        ("late", "", 1),
+        ("event_time_before_1970", "event_time", 1),
+        ("event_time_failed", "event_time", 1),
+        ("evaluation_failed", "where", 2),
+    ],
+)
+def test_what_fragments_refuse_for_one_reason_counts_once(
+    reason: str, field: str, count: int
+) -> None:
+    """Unless it is a box that refuses: of another box it is another letter."""
+    found = letters((letter(reason, box, field, n), None, None) for n, box in enumerate("ab"))
+    assert len(found) == count
+    assert ("box" in found[0].value) == (count > 1)
