@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pipeline.errors import SchemaError
 from pipeline.ids import SchemaId, SchemaVersion, Subject
 
-MAX_SUBJECT_CHARACTERS = 1024
-
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
@@ -37,28 +35,3 @@ class IncompatibleSchemaError(SchemaError):
         return (
             f"{self.place}: the schema does not fit what is registered{listed}\n  hint: {self.hint}"
         )
-
-
-class BadSubjectError(SchemaError):
-    """A subject that cannot be one."""
-
-    code = "bad-subject"
-
-
-class BadLevelError(SchemaError):
-    """A compatibility level that does not exist or is not offered."""
-
-    code = "bad-level"
-
-
-def check_subject(subject: str) -> Subject:
-    """The subject, if it can be one.
-
-    Raises:
-        BadSubjectError: it is empty, too long, or has control characters.
-    """
-    if not subject or len(subject) > MAX_SUBJECT_CHARACTERS or not subject.isprintable():
-        raise BadSubjectError(
-            f"a subject has 1 to {MAX_SUBJECT_CHARACTERS} printable characters", place="subject"
-        )
-    return Subject(subject)
