@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ REGISTRY_PASSWORD = "password-of-the-registry"
 SECRETS = (PASSWORD, CLIENT_KEY_PASSWORD, REGISTRY_PASSWORD)
 CALL_WITHIN_S = 150.0
 READY_WITHIN_S = 150.0
+STARTED = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
 SCHEMA = {
     "type": "record",
     "name": "Reading",
@@ -193,9 +195,9 @@ def guarded(
 
 
 def lines(first: int, count: int) -> str:
-    """Readings as JSON lines."""
+    """Readings of the last minutes as JSON lines: Kafka removes results older than `retention`."""
     found = (
-        {"sensor": "a", "value": value, "at": f"2026-01-01T00:{value // 60:02}:{value % 60:02}Z"}
+        {"sensor": "a", "value": value, "at": (STARTED + timedelta(seconds=value)).isoformat()}
         for value in range(first, first + count)
     )
     return "\n".join(json.dumps(one) for one in found)
