@@ -39,6 +39,7 @@ from benchmarks.harness import (
 from benchmarks.kinds import KINDS, Kind
 from benchmarks.processes import computed_s, node_of
 from benchmarks.throughput import follow, rate
+from pipeline.ids import SchemaHandle, SchemaId
 from schemas import avro, codec, wire
 from schemas.client import RegistryClient
 
@@ -88,16 +89,18 @@ def due_ms(registry: RegistryClient, run: Run) -> Callable[[Message], int]:
     kind: Kind = KINDS[run.kind]
     ours = run.side == "ours"
     due = kind.due if ours or kind.plain_due is None else kind.plain_due
-    known = {} if ours else {1: avro.parse(kind.schema)}
+    known: dict[SchemaHandle, avro.AvroSchema] = (
+        {} if ours else {SchemaId(1): avro.parse(kind.schema)}
+    )
 
     def in_value(message: Message) -> int:
         framed = wire.split(message.value())
         if not isinstance(framed, wire.Framed):
             raise SystemExit("a result is not in the wire format")
-        schema = known.get(framed.schema_id) or registry.schema_by_id(framed.schema_id)
+        schema = known.get(framed.schema) or registry.schema_of(framed.schema)
         if schema is None:
             raise SystemExit("a result has no schema")
-        known[framed.schema_id] = schema
+        known[framed.schema] = schema
         return round(due(codec.decode(schema, schema, framed.body)))
 
     return in_value

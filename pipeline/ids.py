@@ -15,6 +15,10 @@ TransactionalId = NewType("TransactionalId", str)
 ZnodePath = NewType("ZnodePath", str)
 Subject = NewType("Subject", str)
 SchemaId = NewType("SchemaId", int)
+SchemaGuid = NewType("SchemaGuid", str)
+"""Made of a schema's content, so the same in every registry; written as a UUID is."""
+SchemaHandle = SchemaId | SchemaGuid
+"""What a record names its schema by."""
 SchemaVersion = NewType("SchemaVersion", int)
 Epoch = NewType("Epoch", int)
 """The number of an ownership of a fragment; each claim raises it by one. The first is 1."""

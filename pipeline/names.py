@@ -14,7 +14,7 @@ from pipeline.ids import (
     NetworkName,
     NodeId,
     ParticipantId,
-    SchemaId,
+    SchemaHandle,
     StreamName,
     Subject,
     TopicName,
@@ -203,9 +203,15 @@ class Znodes:
         """The schema ids that the registry does not know."""
         return ZnodePath(f"{self.root}/missing_schemas")
 
-    def missing_schema(self, schema: SchemaId) -> ZnodePath:
-        """One schema id for which the registry answered that there is none."""
-        return ZnodePath(f"{self.root}/missing_schemas/{schema:010d}")
+    def missing_guids(self) -> ZnodePath:
+        """The GUIDs of schemas that the registry does not know."""
+        return ZnodePath(f"{self.root}/missing_guids")
+
+    def missing_schema(self, schema: SchemaHandle) -> ZnodePath:
+        """One schema for which the registry answered that there is none."""
+        if isinstance(schema, int):
+            return ZnodePath(f"{self.missing_schemas()}/{schema:010d}")
+        return ZnodePath(f"{self.missing_guids()}/{schema}")
 
     def deploys(self) -> ZnodePath:
         """Deploys that have begun and are not done."""

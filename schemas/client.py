@@ -12,7 +12,8 @@ import httpx
 
 from pipeline.clock import Clock
 from pipeline.errors import SchemaError, UnavailableError
-from pipeline.ids import SchemaId, SchemaVersion, Subject
+from pipeline.ids import SchemaHandle, SchemaId, SchemaVersion, Subject
+from schemas import wire
 from schemas.administration import Administration, quoted
 from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
@@ -59,21 +60,14 @@ class RegistryClient:
         """Close the connections."""
         self._transport.close()
 
-    def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
-        """The schema of an id; None if the registry says that it has no such id.
+    def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
+        """The schema of an id or a GUID; None if the registry says that it has no such one.
 
         Raises:
             SchemaError: it is not an Avro schema that stands alone.
         """
-        return self._schema(f"/schemas/ids/{schema_id}", f"schema id {schema_id}")
-
-    def schema_by_guid(self, guid: str) -> AvroSchema | None:
-        """The schema of a GUID; None if the registry says that it has no such GUID.
-
-        Raises:
-            SchemaError: it is not an Avro schema that stands alone.
-        """
-        return self._schema(f"/schemas/guids/{guid}", f"schema GUID {guid}")
+        where = "ids" if isinstance(handle, int) else "guids"
+        return self._schema(f"/schemas/{where}/{handle}", f"schema {wire.words(handle)}")
 
     def _schema(self, path: str, what: str) -> AvroSchema | None:
         cached = self._schemas.get(path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
-from pipeline.ids import SchemaId
+from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId
 
 MAGIC = 0
 PREFIX_BYTES = 5
@@ -32,17 +32,9 @@ class WireFault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """A value in the wire format."""
+    """A value in the wire format: the schema it was written with, and its Avro body."""
 
-    schema_id: SchemaId
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class FramedByGuid:
-    """A value whose writer named the schema by its GUID: lower-case hex in the groups of a UUID."""
-
-    guid: str
+    schema: SchemaHandle
     body: bytes
 
 
@@ -55,48 +47,50 @@ class Part(Enum):
 
 def identified(
     content: bytes | None, headers: Sequence[tuple[str, bytes | None]], part: Part
-) -> Framed | FramedByGuid | WireFault:
-    """Take a key or value apart, by its header if that names a schema, else by its own prefix."""
-    for name, told in headers:
-        if name == part.value:
-            named = _named(told or b"", content or b"")
-            if named is not None:
-                return named
-    if content and content[0] == GUID_MAGIC and len(content) >= GUID_PREFIX_BYTES:
-        return _by_guid(content[:GUID_PREFIX_BYTES], content[GUID_PREFIX_BYTES:])
-    return split(content)
+) -> Framed | WireFault:
+    """Take a key or value apart, by its header if that names a schema, else by its own prefix.
 
-
-def _named(told: bytes, body: bytes) -> Framed | FramedByGuid | None:
-    """What a header names; None: nothing that can be understood."""
-    if len(told) == GUID_PREFIX_BYTES and told[0] == GUID_MAGIC:
-        return _by_guid(told, body)
-    if len(told) == PREFIX_BYTES and told[0] == MAGIC:
-        return Framed(SchemaId(_PREFIX.unpack(told)[1]), body)
-    return None
-
-
-def _by_guid(prefix_bytes: bytes, body: bytes) -> FramedByGuid:
-    return FramedByGuid(str(UUID(bytes=prefix_bytes[1:])), body)
+    Of several headers of the name the first counts.
+    """
+    if content is None:
+        return WireFault.EMPTY
+    told = next((value for name, value in headers if name == part.value), None)
+    named = None if told is None else handle(told)
+    return split(content) if named is None else Framed(named, content)
 
 
 def split(value: bytes | None) -> Framed | WireFault:
-    """Take a value apart. An absent value (a tombstone) counts as empty here."""
+    """Take a value apart by its prefix. An absent value (a tombstone) counts as empty here."""
     if not value:
         return WireFault.EMPTY
-    if value[0] != MAGIC:
-        return WireFault.NOT_MAGIC
-    if len(value) < PREFIX_BYTES:
-        return WireFault.TOO_SHORT
-    _, schema_id = _PREFIX.unpack_from(value)
-    return Framed(SchemaId(schema_id), value[PREFIX_BYTES:])
+    size = GUID_PREFIX_BYTES if value[0] == GUID_MAGIC else PREFIX_BYTES
+    named = handle(value[:size])
+    if named is None:
+        return WireFault.TOO_SHORT if value[0] == MAGIC else WireFault.NOT_MAGIC
+    return Framed(named, value[size:])
 
 
-def prefix(schema_id: SchemaId) -> bytes:
-    """The five bytes that stand before every body written with a schema."""
-    return _PREFIX.pack(MAGIC, schema_id)
+def handle(told: bytes) -> SchemaHandle | None:
+    """The schema that a prefix names; None: it is no prefix."""
+    if len(told) == PREFIX_BYTES and told[0] == MAGIC:
+        return SchemaId(_PREFIX.unpack(told)[1])
+    if len(told) == GUID_PREFIX_BYTES and told[0] == GUID_MAGIC:
+        return SchemaGuid(str(UUID(bytes=told[1:])))
+    return None
 
 
-def join(schema_id: SchemaId, body: bytes) -> bytes:
+def prefix(schema: SchemaHandle) -> bytes:
+    """The bytes that stand before every body written with a schema: 5, or 17 with a GUID."""
+    if isinstance(schema, int):
+        return _PREFIX.pack(MAGIC, schema)
+    return bytes((GUID_MAGIC,)) + UUID(schema).bytes
+
+
+def join(schema: SchemaHandle, body: bytes) -> bytes:
     """A body with its prefix."""
-    return prefix(schema_id) + body
+    return prefix(schema) + body
+
+
+def words(schema: SchemaHandle) -> str:
+    """A schema's name for people."""
+    return f"id {schema}" if isinstance(schema, int) else f"GUID {schema}"

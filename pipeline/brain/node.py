@@ -165,9 +165,7 @@ def run_node(
 
 def _surveyor(servers: Servers) -> Surveyor:
     catalog = servers.catalog
-    return Surveyor(
-        servers.registry, servers.admin, catalog.missing_schemas, catalog.record_missing_schema
-    )
+    return Surveyor(servers.registry, servers.admin, catalog.missing.all, catalog.missing.record)
 
 
 @dataclass(frozen=True, slots=True)

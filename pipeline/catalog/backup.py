@@ -31,6 +31,7 @@ _ROOTS: Final = (
     _ZNODES.networks(),
     _ZNODES.epochs(),
     _ZNODES.missing_schemas(),
+    _ZNODES.missing_guids(),
     _ZNODES.deploys(),
     _ZNODES.registry(),
     _ZNODES.earlier_registry(),

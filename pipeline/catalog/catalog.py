@@ -25,6 +25,7 @@ from brokers.versioned_store import (
 )
 from pipeline.catalog.codec import R, decode, encode
 from pipeline.catalog.formats import registration, written_format
+from pipeline.catalog.missing import MissingSchemas
 from pipeline.catalog.records import (
     DeployRecord,
     DesiredState,
@@ -32,7 +33,6 @@ from pipeline.catalog.records import (
     FormatRecord,
     FragmentRecord,
     FragmentStatus,
-    MissingSchemaRecord,
     NetworkRecord,
     NetworkVersionRecord,
     NodeRecord,
@@ -67,7 +67,6 @@ from pipeline.ids import (
     NetworkVersion,
     NodeId,
     ParticipantId,
-    SchemaId,
     TopicName,
 )
 from pipeline.names import Znodes
@@ -92,6 +91,7 @@ class Catalog:
         self._store = store
         self._znodes = znodes
         self.newest = newest
+        self.missing = MissingSchemas(store, znodes)
 
     @property
     def suspended(self) -> bool:
@@ -417,24 +417,6 @@ class Catalog:
         """What was last reported of a network's fragments, by name; without those not reported."""
         found = (self.status(network, name) for name in self._fragment_names(network))
         return tuple(status for status in found if status is not None)
-
-    # --- schemas that do not exist --------------------------------------------------------------
-
-    def record_missing_schema(self, schema: SchemaId) -> None:
-        """Keep that the registry answered that there is no such id; doing it again is harmless."""
-        path = self._znodes.missing_schema(schema)
-        with suppress(PathExistsError):
-            self._store.apply((Create(path, encode(MissingSchemaRecord(schema))),))
-
-    def forget_missing_schema(self, schema: SchemaId) -> None:
-        """The registry has this id by now; forgetting again is harmless."""
-        with suppress(NoSuchPathError):
-            self._store.apply((Delete(self._znodes.missing_schema(schema), None),))
-
-    def missing_schemas(self) -> frozenset[SchemaId]:
-        """All ids for which the registry answered that there are none."""
-        names = self._store.children(self._znodes.missing_schemas())
-        return frozenset(SchemaId(int(name)) for name in names)
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from pipeline.catalog.records import (
     FormatRecord,
     FragmentRecord,
     FragmentStatus,
+    MissingGuidRecord,
     MissingSchemaRecord,
     NetworkRecord,
     NetworkVersionRecord,
@@ -41,6 +42,7 @@ Record = (
     | EpochRecord
     | FragmentStatus
     | MissingSchemaRecord
+    | MissingGuidRecord
     | DeployRecord
 )
 R = TypeVar("R", bound=Record)

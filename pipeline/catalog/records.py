@@ -17,6 +17,7 @@ from pipeline.ids import (
     NetworkVersion,
     NodeId,
     ParticipantId,
+    SchemaGuid,
     SchemaId,
     StreamName,
     TopicName,
@@ -58,6 +59,13 @@ class MissingSchemaRecord:
     """A schema id for which the registry answered that there is none."""
 
     schema: SchemaId
+
+
+@dataclass(frozen=True, slots=True)
+class MissingGuidRecord:
+    """A schema's GUID for which the registry answered that there is none."""
+
+    guid: SchemaGuid
 
 
 @dataclass(frozen=True, slots=True)

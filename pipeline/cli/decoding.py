@@ -10,20 +10,17 @@ from typing import Any, Protocol
 from brokers.records import KafkaRecord
 from pipeline.clock import rfc3339
 from pipeline.errors import SchemaError
-from pipeline.ids import SchemaId
+from pipeline.ids import SchemaHandle
 from schemas.avro import AvroSchema
 from schemas.codec import decode, to_json
-from schemas.wire import Framed, Part, WireFault, identified
+from schemas.wire import Part, WireFault, identified, words
 
 
 class SchemaFinder(Protocol):
     """What decoding needs of a registry client."""
 
-    def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
-        """The schema of an id; None if the registry has none."""
-
-    def schema_by_guid(self, guid: str) -> AvroSchema | None:
-        """The schema of a GUID; None if the registry has none."""
+    def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
+        """The schema that a record names; None if the registry has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +71,9 @@ def _content(record: KafkaRecord, part: Part, registry: SchemaFinder) -> tuple[A
     framed = identified(content, record.headers, part)
     if isinstance(framed, WireFault):
         return (_text(content), "") if part is Part.KEY else (_base64(content), framed.value)
-    if isinstance(framed, Framed):
-        schema, named = registry.schema_by_id(framed.schema_id), f"id {framed.schema_id}"
-    else:
-        schema, named = registry.schema_by_guid(framed.guid), f"GUID {framed.guid}"
+    schema = registry.schema_of(framed.schema)
     if schema is None:
-        return _base64(content), f"the registry has no schema with {named}"
+        return _base64(content), f"the registry has no schema with {words(framed.schema)}"
     try:
         return to_json(schema, decode(schema, schema, framed.body)), ""
     except SchemaError as error:

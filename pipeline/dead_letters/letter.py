@@ -1,9 +1,10 @@
 """A dead letter read back: the record, and what the headers say of it. Pure."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from brokers.records import Headers, KafkaRecord
-from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_ORIGIN, REDRIVEN_PREFIX, check_format
 
 UNKNOWN = "unknown"
@@ -43,7 +44,7 @@ class Letter:
     port: str
     at: Place | None
     first: Place | None
-    schema: SchemaId | None
+    schema: SchemaHandle | None
     event_time_ms: Millis | None
     closed_ms: Millis | None
     version: int | None
@@ -86,8 +87,8 @@ def read(record: KafkaRecord) -> Letter:
     found = {n.removeprefix(PREFIX): v for n, v in said.items() if n.startswith(PREFIX)}
     place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
     check_format(found.get("format"), place)
-    schema, event_time, closed, timestamp = (
-        _number(found.get(name)) for name in ("schema", "event_time", "closed", "timestamp")
+    event_time, closed, timestamp = (
+        _number(found.get(name)) for name in ("event_time", "closed", "timestamp")
     )
     at = _place(found.get("topic", ""), found.get("partition"), found.get("offset"))
     return Letter(
@@ -101,7 +102,7 @@ def read(record: KafkaRecord) -> Letter:
         port=found.get("port", ""),
         at=at,
         first=told_place(said.get(REDRIVEN_ORIGIN, "")) or at,
-        schema=None if schema is None else SchemaId(schema),
+        schema=_schema(found.get("schema")),
         event_time_ms=None if event_time is None else Millis(event_time),
         closed_ms=None if closed is None else Millis(closed),
         version=_number(found.get("version")),
@@ -120,6 +121,16 @@ def _place(topic: str, partition: str | None, offset: str | None) -> Place | Non
     if not topic or numbers[0] is None or numbers[1] is None:
         return None
     return Place(TopicName(topic), numbers[0], Offset(numbers[1]))
+
+
+def _schema(text: str | None) -> SchemaHandle | None:
+    number = _number(text)
+    if number is not None:
+        return SchemaId(number)
+    try:
+        return None if text is None else SchemaGuid(str(UUID(text)))
+    except ValueError:
+        return None
 
 
 def _number(text: str | None) -> int | None:

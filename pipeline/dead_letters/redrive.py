@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, told_place
 from pipeline.formats import WRITTEN
-from pipeline.ids import Millis, Offset, SchemaId
+from pipeline.ids import Millis, Offset, SchemaHandle
 from pipeline.lanes.dead_letters import LATE, PARTLY_LATE, PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.planner.plan import Fragment
 
@@ -38,7 +38,7 @@ class Rules:
 
     reads: AbstractSet[tuple[str, str]]
     kept_from_ms: Millis | None
-    has_schema: Callable[[SchemaId], bool]
+    has_schema: Callable[[SchemaHandle], bool]
 
     def obstacle(self, letter: Letter) -> str:
         """Why a letter is not sent again; empty when it can be."""

@@ -7,11 +7,11 @@ from typing import Any
 from brokers.records import KafkaRecord
 from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.examples.collect import plain
-from pipeline.ids import SchemaId
+from pipeline.ids import SchemaHandle
 from pipeline.reference.inputs import Fields, Given, Place
 from schemas.avro import AvroSchema
 from schemas.codec import decode
-from schemas.wire import Framed, WireFault, split
+from schemas.wire import Framed, Part, WireFault, identified, split, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Decoding:
     """Values of records as fields.
 
     Args:
-        schema_by_id: the schema that the registry keeps under an id; None: none.
+        schema_of: the schema that a record names; None: the registry has none.
     """
 
-    schema_by_id: Callable[[SchemaId], AvroSchema | None]
+    schema_of: Callable[[SchemaHandle], AvroSchema | None]
 
     def result(self, record: KafkaRecord) -> Mapping[str, Any]:
         """The fields of a result.
@@ -35,22 +35,22 @@ class Decoding:
         framed = split(record.value)
         if isinstance(framed, WireFault):
             raise BrokenInvariantError(f"a result cannot be read: {framed.value}", place=where)
-        schema = self.schema_by_id(framed.schema_id)
+        schema = self.schema_of(framed.schema)
         if schema is None:
-            raise BrokenInvariantError(f"no schema {framed.schema_id}", place=where)
+            raise BrokenInvariantError(f"no schema with {words(framed.schema)}", place=where)
         value: Mapping[str, Any] = decode(schema, schema, framed.body)
         return value
 
     def given(self, record: KafkaRecord, reader: AvroSchema) -> Given:
         """A record of an input as the network's own schema sees it, readable or not."""
         place = Place(record.topic, record.partition, record.offset)
-        framed = split(record.value)
+        framed = identified(record.value, record.headers, Part.VALUE)
         if isinstance(framed, WireFault):
             return Given(place, None)
         return Given(place, self._fields(framed, reader))
 
     def _fields(self, framed: Framed, reader: AvroSchema) -> Fields | None:
-        writer = self.schema_by_id(framed.schema_id)
+        writer = self.schema_of(framed.schema)
         if writer is None:
             return None
         try:

@@ -238,7 +238,7 @@ class Stage:
         """Decodes values with the schemas of the registry."""
         registry = RegistryClient(self.place.stack.registry_url, ANSWERS_WITHIN_S)
         self._undo.callback(registry.close)
-        return Decoding(registry.schema_by_id)
+        return Decoding(registry.schema_of)
 
     def _spec(self, name: str, *arguments: str, grace_s: float) -> ChildSpec:
         settings = tuple(f"--set={name}={value}" for name, value in self.place.settings.items())

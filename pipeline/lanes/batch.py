@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import BatchId, Epoch, Millis, SchemaId
+from pipeline.ids import BatchId, Epoch, Millis, SchemaHandle
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
@@ -25,8 +25,8 @@ class BatchFacts:
         advance_ms: the largest advance read in this batch.
         records: read from the data and redrive topics.
         bad: of those, how many have to go to the dead letters; late ones not counted.
-        unknown: schema ids that they carry and the query was not planned with, the largest of
-            each input.
+        unknown: schemas that they name and the query was not planned with, the largest of each
+            input.
         late: rows that were dropped as late (Spark counts groups, so only zero or not is exact).
         largest: the largest event time of good rows, per data partition that had any; that of
             redriven rows for every partition that they may have come from.
@@ -41,7 +41,7 @@ class BatchFacts:
     advance_ms: Millis | None
     records: int
     bad: int
-    unknown: tuple[SchemaId, ...]
+    unknown: tuple[SchemaHandle, ...]
     late: int
     largest: Mapping[InputPartition, Millis]
     failed: Mapping[str, int] = field(default_factory=dict)

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.formats import WRITTEN, check
-from pipeline.ids import BoxName, Millis, NetworkVersion, Offset, SchemaId, StreamName, TopicName
+from pipeline.ids import (
+    BoxName,
+    Millis,
+    NetworkVersion,
+    Offset,
+    SchemaHandle,
+    StreamName,
+    TopicName,
+)
 from pipeline.names import FragmentNames
 
 PREFIX = "medusa.error."
@@ -52,7 +60,7 @@ class Context:
     timestamp_ms: Millis
     version: NetworkVersion
     field: str | None = None
-    schema: SchemaId | None = None
+    schema: SchemaHandle | None = None
     event_time_ms: Millis | None = None
     closed_ms: Millis | None = None
     attempt: int = 1

@@ -11,11 +11,12 @@ from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
-from pyspark.sql.avro.functions import from_avro, to_avro
+from pyspark.sql.avro.functions import to_avro
 
 from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
 from pipeline.spark import hidden, places, result_ids, sessions
+from pipeline.spark.emitting import decoded
 from pipeline.spark.emitting.as_of import held
 from pipeline.spark.emitting.deduplicated import deduplicated
 from pipeline.spark.emitting.joined import joined
@@ -23,7 +24,6 @@ from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lowered import (
-    DECODED_MARK,
     AsOfCore,
     Call,
     Check,
@@ -47,8 +47,6 @@ from schemas import wire
 _FAR_PAST_S = -9_000_000_000
 _DATA_BEFORE = "1900-01-01"
 _TOO_LATE = "2200-01-01"
-_PREFIX_BYTES = 5
-_REST = 2_147_483_647
 SOURCE_METRICS = "source_"
 PATH_METRICS = "path_"
 
@@ -110,17 +108,14 @@ def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
     return _with_steps(rows, path.steps, hidden.ORIGINAL, which=True)
 
 
-def unknown_schema_ids(
+def unknown_schemas(
     source: Source, reader: Reader, left_out: tuple[LeftOut, ...] = ()
 ) -> DataFrame:
-    """How often each id occurs in a batch's ranges that the query was not planned with."""
-    known = [int(w.id) for w in source.writers]
-    raw = _without(reader(source), source.input, "", left_out)
-    rows = raw.where(F.col("topic") != _advances(source))
-    value = F.col("value")
-    rows = rows.where(_has_prefix(value)).select(_schema_id("value").alias("id"), "topic")
-    lacking = _is_missing(F.col("topic"), F.col("id"), source, int)
-    return rows.where(~F.col("id").isin(known) & ~lacking).groupBy("id").count()
+    """How often each schema occurs in a batch's ranges that the query was not planned with.
+
+    As `emitting.decoded.unknown` gives them.
+    """
+    return decoded.unknown(_without(reader(source), source.input, "", left_out), source)
 
 
 # --- source ---------------------------------------------------------------------------------
@@ -139,18 +134,19 @@ def _judged(raw: DataFrame, source: Source, path: Path, incarnation: Incarnation
     rows = rows.where(_wanted(source, path, incarnation))
     value = F.col(hidden.VALUE)
     text = value.cast("string")
-    rows = rows.select(
+    rows = decoded.split(rows).select(
         *names,
+        hidden.HANDLE,
         F.when(is_advance, F.get_json_object(text, "$.advance_ms").cast("long")).alias(
             hidden.ADVANCE
         ),
-        _decoded(source).alias(hidden.ROW),
+        decoded.record(source).alias(hidden.ROW),
     )
     columns = [F.col(f"{hidden.ROW}.{quoted(c.name)}").alias(c.name) for c in source.columns]
     rows = rows.select("*", *columns)
     time = source.event_time
     event_time = F.expr(time.sql) if time.sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
-    rows = rows.withColumn(hidden.EVENT_TIME, F.when(_is_decoded(), event_time))
+    rows = rows.withColumn(hidden.EVENT_TIME, F.when(decoded.is_decoded(), event_time))
     return rows.withColumn(hidden.REASON, F.when(~is_advance, _reason(source)))
 
 
@@ -197,69 +193,10 @@ def _advances(source: Source) -> str:
     return topic
 
 
-def _has_prefix(value: Column) -> Column:
-    """Whether a value begins as the wire format does: a zero byte and room for an id."""
-    return (F.length(value) >= _PREFIX_BYTES) & (F.substring(value, 1, 1) == F.lit(b"\x00"))
-
-
-def _schema_id(column: str) -> Column:
-    """The id in the first five bytes of a value."""
-    return F.conv(F.hex(F.substring(column, 2, 4)), 16, 10).cast("bigint")
-
-
-def _is_missing(
-    topic: Column, told: Column, source: Source, form: Callable[[SchemaId], object]
-) -> Column:
-    """Whether the registry is known not to have a schema; `told` names it in the `form` of ids.
-
-    The registry may have it by the time that a record is sent again, so that is looked up again.
-    """
-    again = topic == source.topic(TopicRole.REDRIVE)
-    return ~again & told.isin([form(i) for i in source.missing])
-
-
-def _is_decoded() -> Column:
-    return F.col(f"{hidden.ROW}.{DECODED_MARK}").isNotNull()
-
-
-def _decoded(source: Source) -> Column:
-    """The record, decoded with the schema it was written with; nulls if it cannot be."""
-    value = F.col(hidden.VALUE)
-    prefix, body = (
-        F.substring(value, 1, _PREFIX_BYTES),
-        F.substring(value, _PREFIX_BYTES + 1, _REST),
-    )
-    options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
-    is_data = F.col(hidden.TOPIC) != _advances(source)
-    writers = [writer for writer in source.writers if not writer.unfit]
-    if not writers:
-        return from_avro(F.lit(None).cast("binary"), source.reader_json, options)
-    first, *others = writers
-    decoded = F.when(
-        is_data & (prefix == F.lit(wire.prefix(first.id))), from_avro(body, first.json, options)
-    )
-    for writer in others:
-        matches = is_data & (prefix == F.lit(wire.prefix(writer.id)))
-        decoded = decoded.when(matches, from_avro(body, writer.json, options))
-    return decoded
-
-
 def _reason(source: Source) -> Column:
     """What is wrong with a record, the common answer first: nothing."""
-    value, time = F.col(hidden.VALUE), source.event_time
-    event_time = F.col(hidden.EVENT_TIME)
-    prefix = F.substring(value, 1, _PREFIX_BYTES)
-    undecoded = (
-        F.when(value.isNull(), Reason.EMPTY_VALUE.value)
-        .when(~_has_prefix(value), Reason.NOT_WIRE_FORMAT.value)
-        .when(
-            _is_missing(F.col(hidden.TOPIC), prefix, source, wire.prefix),
-            Reason.SCHEMA_NOT_FOUND.value,
-        )
-        .when(~prefix.isin([wire.prefix(w.id) for w in source.writers]), hidden.UNKNOWN_SCHEMA)
-        .otherwise(Reason.UNDECODABLE.value)
-    )
-    reason = F.when(~_is_decoded(), undecoded)
+    time, event_time = source.event_time, F.col(hidden.EVENT_TIME)
+    reason = F.when(~decoded.is_decoded(), decoded.undecoded(source))
     if time.failed is not None:
         reason = reason.when(F.expr(time.failed), Reason.EVENT_TIME_FAILED.value)
     reason = reason.when(event_time.isNull(), Reason.EVENT_TIME_MISSING.value)
@@ -293,7 +230,7 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
         F.count(hidden.ADVANCE).alias("advances"),
         F.max(hidden.ADVANCE).alias("advance"),
         F.count(reason).alias("bad"),
-        F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, _schema_id(hidden.VALUE))).alias("unknown"),
+        F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, F.hex(hidden.HANDLE))).alias("unknown"),
         F.max(hidden.REDRIVEN).alias("redriven"),
         *[
             F.max(F.when(partition == p, F.col(hidden.PROGRESS))).alias(f"partition_{p}")

@@ -14,11 +14,12 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import BatchId, Millis, Offset, SchemaId, TopicName
+from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.spark.emit import PATH_METRICS, SOURCE_METRICS
 from pipeline.spark.lowered import Lowered, TopicRole
+from schemas import wire
 
 _DROPPED = "numRowsDroppedByWatermark"
 
@@ -74,10 +75,12 @@ class Engine:
             unknown=tuple(
                 sorted(
                     {
-                        SchemaId(int(i))
+                        handle
                         for _, row in sources
-                        if (i := row.get("unknown")) is not None
-                    }
+                        if (told := row.get("unknown")) is not None
+                        and (handle := wire.handle(bytes.fromhex(told))) is not None
+                    },
+                    key=wire.prefix,
                 )
             ),
             late=late,

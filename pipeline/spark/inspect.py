@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
-from pipeline.ids import Millis, Offset, SchemaId, StreamName, TopicName
+from pipeline.ids import Millis, Offset, SchemaHandle, StreamName, TopicName
 from pipeline.lanes.dead_letters import LATENESS
 from pipeline.lanes.left_out import LeftOut
 from pipeline.lanes.positions import Positions
 from pipeline.spark import hidden
-from pipeline.spark.emit import emit_path, unknown_schema_ids
+from pipeline.spark.emit import emit_path, unknown_schemas
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lateness import how_late
 from pipeline.spark.lowered import Lowered, Path
 from pipeline.spark.readers import Ranges, Reader
 from pipeline.spark.reasons import Judged, why
 from pipeline.spark.rejected import Rejected
+from schemas import wire
 
 _OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE)
 """What one path may refuse while another accepts the record."""
@@ -59,18 +60,18 @@ class Inspector:
         found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
         return found
 
-    def unknown_ids(
+    def unknown_schemas(
         self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
-    ) -> tuple[SchemaId, ...]:
-        """All schema ids in a batch that the query was not planned with, the most frequent first.
+    ) -> tuple[SchemaHandle, ...]:
+        """All schemas in a batch that the query was not planned with, the most frequent first.
 
         `left_out`: records that do not count.
         """
         reader = self._reader(start, end)
         return most_frequent(
-            (row["id"], row["count"])
+            (row["handle"], row["count"])
             for source in self.lowered.sources
-            for row in unknown_schema_ids(source, reader, left_out).collect()
+            for row in unknown_schemas(source, reader, left_out).collect()
         )
 
     def _reader(self, start: Positions, end: Positions) -> Reader:
@@ -89,6 +90,7 @@ class Inspector:
             judged = Judged(
                 word=row[hidden.REASON],
                 value=_bytes(row[hidden.VALUE]),
+                headers=tuple((h["key"], _bytes(h["value"])) for h in row[hidden.HEADERS] or ()),
                 timestamp_ms=Millis(row[hidden.KAFKA_TIME]),
                 event_time_ms=row[hidden.EVENT_TIME],
                 late_ms=late_ms,
@@ -104,17 +106,21 @@ class Inspector:
                 timestamp_ms=judged.timestamp_ms,
                 key=_bytes(row[hidden.KEY]),
                 value=judged.value,
-                headers=tuple((h["key"], _bytes(h["value"])) for h in row[hidden.HEADERS] or ()),
+                headers=judged.headers,
             )
 
 
-def most_frequent(counts: Iterable[tuple[int, int]]) -> tuple[SchemaId, ...]:
-    """Ids by how often they occur, the most frequent first, of equals the least."""
-    totals = Counter[int]()
-    for schema_id, count in counts:
-        totals[schema_id] += count
+def most_frequent(counts: Iterable[tuple[str, int]]) -> tuple[SchemaHandle, ...]:
+    """Schemas by how often they occur, the most frequent first, of equals the least.
+
+    What is counted are prefixes in hexadecimal digits.
+    """
+    totals = Counter[bytes]()
+    for told, count in counts:
+        totals[bytes.fromhex(told)] += count
     ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(SchemaId(schema_id) for schema_id, _ in ranked)
+    named = (wire.handle(told) for told, _ in ranked)
+    return tuple(one for one in named if one is not None)
 
 
 def _bytes(value: bytearray | None) -> bytes | None:

@@ -24,7 +24,7 @@ from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaId, TopicName
+from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaHandle, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
@@ -83,6 +83,7 @@ from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError, check_sc
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.topics import TopicWatch, topics_of
 from pipeline.spark.warm_up import WarmUp
+from schemas.wire import prefix
 
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
@@ -152,7 +153,7 @@ class StableLane:
         self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
         self._label = f"{self._id.network}.{self._id.fragment}"
         self._topics = TopicWatch(host.surveyor.admin, topics_of(fragment), settings.topic_ids)
-        self._met: tuple[SchemaId, ...] = ()
+        self._met: tuple[SchemaHandle, ...] = ()
         self._looked: tuple[Positions, int] | None = None
         self._beside = Beside(f"write {self._label}")
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
@@ -343,7 +344,7 @@ class StableLane:
                 rows.write.format("noop").mode("overwrite").save()
                 facts = engine.batch_facts(batch)
                 if facts.unknown:
-                    unknown = inspector.unknown_ids(todo.begin, end, todo.left_out)
+                    unknown = inspector.unknown_schemas(todo.begin, end, todo.left_out)
                     check_schemas(unknown, self._host.surveyor)
                 todo.check(facts)
 
@@ -403,10 +404,10 @@ class StableLane:
             try:
                 run(lowered)
             except UnknownSchemasError as error:
-                if set(error.ids) <= set(self._met):
+                if set(error.handles) <= set(self._met):
                     raise RetryError(f"{error.message}: they were looked up before") from error
                 self._log.info("%s: planning again", error.message)
-                self._met = tuple(sorted({*self._met, *error.ids}))
+                self._met = tuple(sorted({*self._met, *error.handles}, key=prefix))
                 lowered = self._lowered()
             else:
                 return lowered

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.errors import BrokenInvariantError, SchemaError
-from pipeline.ids import SchemaId, StreamName, TopicName
+from pipeline.ids import SchemaHandle, SchemaId, StreamName, TopicName
 from pipeline.names import tentative_topic
 from pipeline.network.model import Box, ExternalStream
 from pipeline.planner.boxes.words import on_one_line
@@ -27,6 +27,7 @@ from pipeline.spark.lowered import (
 )
 from schemas.avro import parse
 from schemas.meaning import other_meanings
+from schemas.wire import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Surroundings:
     """What lowering needs to know of the world: schemas in the registry, partitions in Kafka."""
 
     writers: Mapping[StreamName, tuple[WriterSchema, ...]]
-    missing: tuple[SchemaId, ...]
+    missing: tuple[SchemaHandle, ...]
     partitions: Mapping[TopicName, int]
     value_id: SchemaId
     key_id: SchemaId | None
@@ -127,7 +128,7 @@ def _fitting(writer: WriterSchema, reader_json: str) -> WriterSchema:
         wrong = other_meanings(parse(reader_json), parse(writer.json))
     except SchemaError:
         return writer  # a foreign registry may be less strict than our parser: Spark will judge it
-    return replace(writer, unfit=f"schema {writer.id}: {wrong[0]}") if wrong else writer
+    return replace(writer, unfit=f"schema {words(writer.handle)}: {wrong[0]}") if wrong else writer
 
 
 def _event_time(stream: ExternalStream) -> EventTime:

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from pipeline.ids import BoxName, SchemaId, StreamName, TopicName
+from pipeline.ids import BoxName, SchemaHandle, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import Positions
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How
@@ -52,7 +52,7 @@ class WriterSchema:
     `unfit` says why its values cannot be decoded as the stream's; empty: they can.
     """
 
-    id: SchemaId
+    handle: SchemaHandle
     json: str
     unfit: str = ""
 
@@ -76,8 +76,8 @@ class EventTime:
 class Source:
     """One input of the fragment: one Spark source over several topics.
 
-    `missing` are schema ids that the registry is known not to have: their records go to the dead
-    letters, whereas an id that is in neither list, or that a record which is sent again has, is
+    `missing` are schemas that the registry is known not to have: their records go to the dead
+    letters, whereas a schema that is in neither list, or that a record which is sent again has, is
     looked up before the batch is written.
     """
 
@@ -86,7 +86,7 @@ class Source:
     columns: Columns
     reader_json: str
     writers: tuple[WriterSchema, ...]
-    missing: tuple[SchemaId, ...]
+    missing: tuple[SchemaHandle, ...]
     event_time: EventTime
     start: StartAt | None
     """Where a first start begins; None for derived streams, which are read from their start."""

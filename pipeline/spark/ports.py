@@ -11,7 +11,7 @@ from pyarrow import Table
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
 from pipeline.clock import Deadline
-from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import Positions
 from pipeline.spark.rejected import Rejected
@@ -38,15 +38,15 @@ class SecondLook(Protocol):
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
         """All records of a range for the dead letters."""
 
-    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
-        """All schema ids in a range that the query was not planned with, frequent ones first."""
+    def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaHandle, ...]:
+        """All schemas in a range that the query was not planned with, frequent ones first."""
 
 
 class Schemas(Protocol):
     """As in `surroundings.py`."""
 
-    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
-        """Those of some ids that the registry has; of the others it is kept that it has not."""
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """Those of some schemas that the registry has; of the others it is kept that it has not."""
 
 
 class Transactions(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pipeline import durations
 from pipeline.errors import SchemaError
-from pipeline.ids import Millis, SchemaId
+from pipeline.ids import Millis, SchemaHandle
 from pipeline.planner.instants import instant
 from pipeline.spark.hidden import Failed, Reason, reason_of
 from pipeline.spark.lowered import Source
@@ -23,7 +23,7 @@ class Why:
         box: where it failed; empty when no box did.
         field: the field of the document that failed: `where`, `select.toll`, `event_time`.
         message: one sentence for people.
-        schema: the id in the record's value, where that is what matters.
+        schema: how the record names its schema, where that is what matters.
         event_time_ms: of the record, where that is what matters.
         closed_ms: of a late record: everything up to this event time was closed.
     """
@@ -32,7 +32,7 @@ class Why:
     message: str
     box: str = ""
     field: str = ""
-    schema: SchemaId | None = None
+    schema: SchemaHandle | None = None
     event_time_ms: Millis | None = None
     closed_ms: Millis | None = None
 
@@ -46,6 +46,7 @@ class Judged:
 
     word: str
     value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
     timestamp_ms: Millis
     event_time_ms: Millis | None
     late_ms: Millis | None
@@ -67,7 +68,7 @@ def why(judged: Judged, source: Source) -> Why:
         ):
             return _event_time(reason, judged, source)
         case _:
-            return _undecoded(reason, judged.value, source)
+            return _undecoded(reason, judged, source)
 
 
 def failed(word: str) -> Why:
@@ -77,19 +78,19 @@ def failed(word: str) -> Why:
     return Why(Reason.EVALUATION_FAILED, text, box=found.box, field=found.field)
 
 
-def _undecoded(reason: Reason, value: bytes | None, source: Source) -> Why:
-    framed = wire.split(value)
+def _undecoded(reason: Reason, judged: Judged, source: Source) -> Why:
+    framed = wire.identified(judged.value, judged.headers, wire.Part.VALUE)
     if not isinstance(framed, wire.Framed):
         return Why(reason, framed.value)
-    number = framed.schema_id
+    named = framed.schema
     if reason is Reason.SCHEMA_NOT_FOUND:
-        return Why(reason, f"the registry has no schema {number}", schema=number)
-    return Why(reason, _decoding_problem(framed, source), schema=number)
+        return Why(reason, f"the registry has no schema with {wire.words(named)}", schema=named)
+    return Why(reason, _decoding_problem(framed, source), schema=named)
 
 
 def _decoding_problem(framed: wire.Framed, source: Source) -> str:
     """Decode once more, only to hear what is wrong."""
-    writer = next(writer for writer in source.writers if writer.id == framed.schema_id)
+    writer = next(writer for writer in source.writers if writer.handle == framed.schema)
     if writer.unfit:
         return writer.unfit
     try:

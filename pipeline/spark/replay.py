@@ -21,7 +21,7 @@ from brokers.embedded.java import find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.servers import Brokers
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import Incarnation, Millis, Offset, SchemaId, StreamName, TopicName
+from pipeline.ids import Incarnation, Millis, Offset, SchemaHandle, StreamName, TopicName
 from pipeline.lanes.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.replay.period import Period
@@ -29,7 +29,7 @@ from pipeline.replay.ranges import Range
 from pipeline.replay.write import Result
 from pipeline.settings import Settings
 from pipeline.spark import hidden
-from pipeline.spark.emit import emit, emit_path, unknown_schema_ids
+from pipeline.spark.emit import emit, emit_path, unknown_schemas
 from pipeline.spark.hidden import UNKNOWN_SCHEMA, Reason, reason_of
 from pipeline.spark.inspect import most_frequent
 from pipeline.spark.lower import lower
@@ -65,8 +65,8 @@ class Recomputer:
     topic_ids: Mapping[TopicName, str]
     failed: Counter[str] = field(default_factory=Counter)
     """Results that could not be computed, by reason, among those that were taken over."""
-    _missing: set[SchemaId] = field(default_factory=set)
-    _known: tuple[SchemaId, ...] = ()
+    _missing: set[SchemaHandle] = field(default_factory=set)
+    _known: tuple[SchemaHandle, ...] = ()
 
     def event_time(self, at: InputPartition, offset: Offset) -> Millis:
         """The event time of one record of an input.
@@ -145,15 +145,15 @@ class Recomputer:
             if not there:
                 return found
             self._known += there
-        raise RetryError("new schema ids came faster than they could be looked up")
+        raise RetryError("new schemas came faster than they could be looked up")
 
-    def _unknown(self, lowered: Lowered, ranges: tuple[Range, ...]) -> tuple[SchemaId, ...]:
+    def _unknown(self, lowered: Lowered, ranges: tuple[Range, ...]) -> tuple[SchemaHandle, ...]:
         reader, read = self._reader(ranges), {one.input for one in ranges}
         return most_frequent(
-            (row["id"], row["count"])
+            (row["handle"], row["count"])
             for source in lowered.sources
             if source.input in read
-            for row in unknown_schema_ids(source, reader).collect()
+            for row in unknown_schemas(source, reader).collect()
         )
 
     def _lower(self) -> Lowered:

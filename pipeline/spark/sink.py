@@ -25,7 +25,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaId
+from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaHandle
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import LATENESS, headers
@@ -52,6 +52,7 @@ from pipeline.spark.ports import (
 )
 from pipeline.spark.rejected import Rejected, check_decided_alike, failed_result
 from pipeline.spark.results import Results
+from schemas import wire
 
 COMMIT_DEADLINE_S = 60.0
 MARKER_KEY = b"marker"
@@ -65,18 +66,18 @@ class UnknownSchemasError(MedusaError):
 
     code = "unknown-schemas"
 
-    def __init__(self, ids: tuple[SchemaId, ...]) -> None:
-        super().__init__(f"new schema ids: {', '.join(str(i) for i in ids)}")
-        self.ids = ids
+    def __init__(self, handles: tuple[SchemaHandle, ...]) -> None:
+        super().__init__(f"new schemas: {', '.join(wire.words(one) for one in handles)}")
+        self.handles = handles
 
 
-def check_schemas(unknown: tuple[SchemaId, ...], schemas: Schemas) -> None:
-    """Look up schema ids that a batch was not planned with.
+def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
+    """Look up schemas that a batch was not planned with.
 
     Those that the registry does not have change nothing: their records were left out as bad ones.
 
     Raises:
-        UnknownSchemasError: with the ids that it has.
+        UnknownSchemasError: with those that it has.
     """
     found = schemas.look_up(unknown)
     if found:
@@ -217,7 +218,7 @@ class Sink:
         if self._given_up != facts.batch:
             self._given_up = facts.batch
             check_schemas(facts.unknown, self._context.schemas)
-        check_schemas(inspector.unknown_ids(self.marker.end, facts.end), self._context.schemas)
+        check_schemas(inspector.unknown_schemas(self.marker.end, facts.end), self._context.schemas)
 
     def start(self, marker: CommitMarker) -> None:
         """Commit the marker that a lane starts from, under its own epoch."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from brokers.kafka.admin import KafkaAdmin
 from pipeline.errors import RefusedError, SchemaError
-from pipeline.ids import Offset, SchemaId, Subject, TopicName
+from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.names import key_subject, value_subject
 from pipeline.network.model import ExternalStream, StartAt
@@ -16,6 +16,7 @@ from pipeline.spark.lower import Surroundings
 from pipeline.spark.lowered import Lowered, TopicRole, WriterSchema
 from pipeline.spark.topics import check_same, topics_of
 from schemas.client import RegistryClient
+from schemas.wire import prefix
 
 SCHEMA_ID_MAX: Final = 2**31 - 1
 """Registries count in signed numbers of 32 bits."""
@@ -29,31 +30,31 @@ ASKED_MAX: Final = 200
 class Surveyor:
     """Asks registry, Kafka and catalog on behalf of lanes.
 
-    `missing` and `record_missing` read and extend the catalog's list of schema ids that the
-    registry answered it does not have.
+    `missing` and `record_missing` read and extend the catalog's list of schemas that the registry
+    answered it does not have.
     """
 
     registry: RegistryClient
     admin: KafkaAdmin
-    missing: Callable[[], frozenset[SchemaId]]
-    record_missing: Callable[[SchemaId], None]
+    missing: Callable[[], frozenset[SchemaHandle]]
+    record_missing: Callable[[SchemaHandle], None]
 
     def survey(
         self,
         fragment: Fragment,
         topic_ids: Mapping[TopicName, str],
-        met: tuple[SchemaId, ...],
+        met: tuple[SchemaHandle, ...],
     ) -> Surroundings:
         """Everything for lowering a fragment.
 
-        `met`: schema ids that occur in its inputs beside those registered for them.
+        `met`: schemas that its inputs name, beside the ids of those registered for them.
 
         Raises:
             SchemaError: an output's schema is not registered.
             RefusedError: a topic is gone, or was deleted and made again.
             UnavailableError: a server does not answer.
         """
-        texts = ((schema_id, self._text(schema_id)) for schema_id in met)
+        texts = ((handle, self._text(handle)) for handle in met)
         extra = tuple(WriterSchema(found, text) for found, text in texts if text is not None)
         output = fragment.output
         value_id = self._registered(value_subject(output.topic), output.schema_json)
@@ -62,17 +63,17 @@ class Surveyor:
             key_id = self._registered(key_subject(output.topic), output.key_schema_json)
         return Surroundings(
             writers={i.name: self._writers(i, extra) for i in fragment.inputs},
-            missing=tuple(sorted(self.missing())),
+            missing=tuple(sorted(self.missing(), key=prefix)),
             partitions=self._partitions(fragment, topic_ids),
             value_id=value_id,
             key_id=key_id,
         )
 
-    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
-        """Those of some ids, the most important first, that the registry has.
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """Those of some schemas, the most important first, that the registry has.
 
         That it does not have the others is recorded, so that it stays so for their records,
-        whatever is registered later. Values that are no records at all may name any id, so only
+        whatever is registered later. Values that are no records at all may name any, so only
         `MISSING_MAX` are recorded, and those that are recorded are not asked for again. Of the
         others the registry is asked for the first `ASKED_MAX`; the rest is not looked at.
 
@@ -81,21 +82,21 @@ class Surveyor:
         """
         found, known = [], self.missing()
         room = MISSING_MAX - len(known)
-        unknown = [schema_id for schema_id in ids if schema_id not in known]
-        impossible = (schema_id for schema_id in unknown if schema_id > SCHEMA_ID_MAX)
-        asked = (schema_id for schema_id in unknown if schema_id <= SCHEMA_ID_MAX)
-        for schema_id in chain(islice(asked, ASKED_MAX), islice(impossible, max(room, 0))):
-            if schema_id <= SCHEMA_ID_MAX and self._text(schema_id) is not None:
-                found.append(schema_id)
+        unknown = [handle for handle in handles if handle not in known]
+        impossible = (handle for handle in unknown if not _possible(handle))
+        asked = (handle for handle in unknown if _possible(handle))
+        for handle in chain(islice(asked, ASKED_MAX), islice(impossible, max(room, 0))):
+            if _possible(handle) and self._text(handle) is not None:
+                found.append(handle)
             elif room > 0:
-                self.record_missing(schema_id)
+                self.record_missing(handle)
                 room -= 1
         return tuple(found)
 
-    def _text(self, schema_id: SchemaId) -> str | None:
+    def _text(self, handle: SchemaHandle) -> str | None:
         """A schema's text; None if there is none, or if it is none that Avro could read."""
         try:
-            found = self.registry.schema_by_id(schema_id)
+            found = self.registry.schema_of(handle)
         except SchemaError:
             return None
         return None if found is None else found.text
@@ -163,9 +164,9 @@ class Surveyor:
         subject = (
             stream.subject if isinstance(stream, ExternalStream) else value_subject(stream.topic)
         )
-        known = {v.id: WriterSchema(v.id, v.text) for v in self.registry.versions(subject)}
-        known.update({w.id: w for w in extra})
-        return tuple(known[schema_id] for schema_id in sorted(known))
+        registered = (WriterSchema(v.id, v.text) for v in self.registry.versions(subject))
+        known = {writer.handle: writer for writer in (*registered, *extra)}
+        return tuple(known[handle] for handle in sorted(known, key=prefix))
 
     def _partitions(
         self, fragment: Fragment, topic_ids: Mapping[TopicName, str]
@@ -181,3 +182,8 @@ class Surveyor:
                 )
         check_same(topics, topic_ids, found)
         return {topic: found[topic].partitions for topic in topics}
+
+
+def _possible(handle: SchemaHandle) -> bool:
+    """Whether a registry could have a schema."""
+    return isinstance(handle, str) or handle <= SCHEMA_ID_MAX

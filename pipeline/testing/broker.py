@@ -7,7 +7,7 @@ from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
 from brokers.records import KafkaRecord
 from pipeline.clock import Deadline
-from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
 from pipeline.spark.results import Record
 
 
@@ -145,9 +145,9 @@ class Nothing:
         """No topic is ever made again."""
         return lambda: None
 
-    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
         """Every schema is known from the start."""
-        del ids
+        del handles
         return ()
 
     def start(self, job: Callable[[], None]) -> None:

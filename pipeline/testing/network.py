@@ -8,7 +8,7 @@ from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends
 from pipeline.dead_letters.letter import Letter, read
 from pipeline.durations import UNITS_MS
 from pipeline.errors import SchemaError
-from pipeline.ids import Millis, SteadyMillis, StreamName, TopicName
+from pipeline.ids import Millis, SchemaHandle, SteadyMillis, StreamName, TopicName
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lower import Surroundings, lower
 from pipeline.spark.lowered import WriterSchema
@@ -40,7 +40,9 @@ class NetworkUnderTest:
             start: starts a query.
         """
         self._streams = test.streams
-        self._schemas = {test.schemas.id_of(text): text for text in _texts(test)}
+        self._schemas: dict[SchemaHandle, str] = {
+            test.schemas.id_of(text): text for text in _texts(test)
+        }
         self._broker = Broker(test.partitions)
         self._now_ms = SteadyMillis(0)
         self._told_ms: Millis | None = None
@@ -141,7 +143,7 @@ class NetworkUnderTest:
     ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
         """The record of a dead letter, as decoded and as JSON; None where it is no record."""
         framed = split(letter.record.value)
-        text = self._schemas.get(framed.schema_id) if isinstance(framed, Framed) else None
+        text = self._schemas.get(framed.schema) if isinstance(framed, Framed) else None
         if text is None or not isinstance(framed, Framed):
             return None, None
         schema = parse(text)

@@ -347,9 +347,9 @@ class World:
             framed = wire.split(getattr(record, "value", None))
             if not isinstance(framed, wire.Framed):
                 return {"undecodable": repr(record)}
-            schema = self.registry.schema_by_id(framed.schema_id)
+            schema = self.registry.schema_of(framed.schema)
             if schema is None:
-                return {"no schema": int(framed.schema_id)}
+                return {"no schema": str(framed.schema)}
             found: dict[str, object] = codec.decode(schema, schema, framed.body)
             return found
 

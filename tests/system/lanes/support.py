@@ -23,7 +23,7 @@ from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.clock import SystemClock
 from pipeline.deploy.apply import Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document
-from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, SchemaId, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
 from pipeline.names import Znodes
 from pipeline.planner.state import NO_CHOICES, Choices
 from schemas import avro, codec, wire
@@ -198,7 +198,7 @@ class Installation:
     def _decode(self, value: bytes | None) -> Any:
         framed = wire.split(value)
         assert isinstance(framed, wire.Framed), value
-        schema = self.registry.schema_by_id(SchemaId(framed.schema_id))
+        schema = self.registry.schema_of(framed.schema)
         assert schema is not None
         return codec.decode(schema, schema, framed.body)
 

@@ -1,6 +1,10 @@
 """A stateless fragment on the real stack: good records through, bad ones kept, nothing stops."""
 
+import json
 import time
+import warnings
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -8,6 +12,12 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName
 from tests.system.lanes.support import READING, Installation, readings
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # the driver imports what is deprecated
+    from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
+    from confluent_kafka.schema_registry.avro import AvroSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]
 
@@ -181,6 +191,49 @@ def test_a_producer_may_switch_to_a_newer_schema_while_the_lane_runs(medusa: Ins
     assert (status.restarts, status.epoch) == (0, 1)
 
 
+def _as_newer_clients_write(
+    medusa: Installation, topic: str, reading: dict[str, Any]
+) -> tuple[bytes, tuple[str, bytes]]:
+    """A reading and the header that names its schema, both by Confluent's own client."""
+    headers: list[tuple[str, str | bytes | None]] = []
+    context = SerializationContext(topic, MessageField.VALUE, headers)
+    settings = {"schema.id.serializer": header_schema_id_serializer}
+    at = datetime.fromtimestamp(reading["at"] / 1000, UTC)
+    with SchemaRegistryClient({"url": medusa.stack.registry_url}) as registry:
+        write = AvroSerializer(registry, json.dumps(READING), conf=settings)
+        body = write({**reading, "at": at}, context)
+    ((name, guid),) = headers
+    assert body is not None
+    assert isinstance(guid, bytes)
+    return body, (name, guid)
+
+
+def test_a_schema_may_be_named_by_its_guid(medusa: Installation) -> None:
+    """As newer clients do, in a header or before the record, beside those that do not."""
+    _deploy(medusa, "named")
+    one, other, known = readings(3)
+    medusa.send("named-in", medusa.encoded("named-in-value", READING, {**known, "value": 1}))
+    body, (name, guid) = _as_newer_clients_write(medusa, "named-in", {**one, "value": 2})
+    medusa.send("named-in", body, headers=((name, guid),))
+    framed = medusa.encoded("named-in-value", READING, {**other, "value": 4})
+    medusa.send("named-in", guid + framed[5:])
+    unknown = b"\x01" + bytes(16)
+    medusa.send("named-in", framed[5:], headers=((name, unknown),))
+    medusa.producer.flush(10)
+    dead = "named.halved.dlq"
+    medusa.wait_for(
+        lambda: len(medusa.records("named-out")) == 3 and len(medusa.records(dead)) == 1,
+        "all came",
+        within_s=WITHIN_S,
+    )
+    assert sorted(row["half"] for row in medusa.decoded("named-out")) == [25, 50, 100]
+    (letter,) = medusa.records(dead)
+    said = dict(letter.headers)
+    assert (letter.value, said[name]) == (framed[5:], unknown)
+    assert said["medusa.error.reason"] == b"schema_not_found"
+    assert said["medusa.error.schema"] == b"00000000-0000-0000-0000-000000000000"
+
+
 def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Installation) -> None:
     """Six that the registry has, among two ids that it lacks; id 0 is looked up like any other."""
     _deploy(medusa, "mixed")
@@ -204,9 +257,9 @@ def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Insta
     )
     reasons = [dict(record.headers)["medusa.error.reason"] for record in medusa.records(DEAD)]
     assert reasons == [b"schema_not_found"] * 2
-    assert {0, 0x7FFFFFFF} <= medusa.catalog.missing_schemas()
+    assert {0, 0x7FFFFFFF} <= medusa.catalog.missing.all()
     log = (medusa.folder / "logs" / "node-node_test_stateless.log").read_text()
-    rounds = [line for line in log.splitlines() if "[mixed.halved] new schema ids" in line]
+    rounds = [line for line in log.splitlines() if "[mixed.halved] new schemas" in line]
     assert 1 <= len(rounds) <= 2
 
 

@@ -15,6 +15,7 @@ from pipeline.catalog.records import (
     FragmentRecord,
     FragmentStatus,
     LaneState,
+    MissingGuidRecord,
     MissingSchemaRecord,
     NetworkRecord,
     NetworkVersionRecord,
@@ -49,6 +50,7 @@ RECORDS = st.one_of(
     st.builds(EpochRecord),
     st.builds(FragmentStatus),
     st.builds(MissingSchemaRecord),
+    st.builds(MissingGuidRecord),
 )
 
 FRAGMENT = FragmentRecord(

@@ -12,7 +12,7 @@ from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import OwnerRecord, ParticipantRecord
 from pipeline.errors import FencedError, RefusedError, RetryError
-from pipeline.ids import Epoch, Millis, NodeId, ParticipantId, SchemaId
+from pipeline.ids import Epoch, Millis, NodeId, ParticipantId, SchemaGuid, SchemaId
 from pipeline.names import Znodes
 from tests.unit.catalog.support import (
     ME,
@@ -30,6 +30,8 @@ from tests.unit.catalog.support import (
     report,
     session,
 )
+
+GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
 
 
 class SlowStore(MemoryStore):
@@ -267,21 +269,22 @@ def test_participants_are_added_once() -> None:
 
 
 def test_missing_schemas_are_remembered() -> None:
-    """An id that the registry does not know is kept once, however often it is found."""
+    """An id or GUID that the registry does not know is kept once, however often it is found."""
     _, catalog = session(MemoryTree())
     catalog.ensure_format()
-    assert catalog.missing_schemas() == frozenset()
-    for schema in (7, 2_000_000_000, 7):
-        catalog.record_missing_schema(SchemaId(schema))
-    assert catalog.missing_schemas() == {7, 2_000_000_000}
+    assert catalog.missing.all() == frozenset()
+    for schema in (SchemaId(7), SchemaId(2_000_000_000), GUID, SchemaId(7), GUID):
+        catalog.missing.record(schema)
+    assert catalog.missing.all() == {7, 2_000_000_000, GUID}
 
 
 def test_a_schema_that_is_there_by_now_is_forgotten() -> None:
     """Forgetting it twice is harmless; the others stay."""
     _, catalog = session(MemoryTree())
     catalog.ensure_format()
-    catalog.record_missing_schema(SchemaId(3))
-    catalog.record_missing_schema(SchemaId(4))
+    for schema in (SchemaId(3), SchemaId(4), GUID):
+        catalog.missing.record(schema)
     for _ in range(2):
-        catalog.forget_missing_schema(SchemaId(3))
-    assert catalog.missing_schemas() == {4}
+        catalog.missing.forget(SchemaId(3))
+        catalog.missing.forget(GUID)
+    assert catalog.missing.all() == {4}

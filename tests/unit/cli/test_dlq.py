@@ -156,12 +156,12 @@ def test_a_schema_that_is_there_by_now_is_looked_up_again(
         if last == SchemaId(9):
             break
     assert last == SchemaId(9)
-    world.catalog.record_missing_schema(SchemaId(9))
+    world.catalog.missing.record(SchemaId(9))
     dlq("redrive", "moving", "--reason", "schema_not_found", "--dry-run")
-    assert world.catalog.missing_schemas() == {9}
+    assert world.catalog.missing.all() == {9}
     done = dlq("redrive", "moving", "--reason", "schema_not_found", "--yes", "-o", "json")
     assert done.data["sent"] == 1
-    assert world.catalog.missing_schemas() == frozenset()
+    assert world.catalog.missing.all() == frozenset()
     assert len(log.records) == 4
 
 

@@ -5,7 +5,7 @@ import pytest
 from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Place, read
 from pipeline.errors import NewerFormatError
-from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaGuid, SchemaId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
 from tests.unit.dead_letters.support import NOW, letter
 
@@ -18,6 +18,14 @@ def test_what_a_lane_wrote_is_read_back() -> None:
     assert found.at == Place(TopicName("car-sightings"), 1, Offset(103))
     assert (found.first, found.attempt, found.version) == (found.at, 2, 1)
     assert (found.event_time_ms, found.closed_ms) == (None, None)
+
+
+def test_a_schema_is_told_by_its_id_or_its_guid() -> None:
+    """Whichever the record named it by; what is neither is as if it were not told."""
+    guid = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
+    assert letter(3, reason="schema_not_found", schema=guid).schema == guid
+    strange = (("medusa.error.schema", b"seven"),)
+    assert read(KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, strange)).schema is None
 
 
 def test_the_original_keeps_its_headers_and_the_place_where_it_stood_at_first() -> None:

@@ -13,6 +13,7 @@ from pipeline.ids import (
     GroupName,
     Millis,
     Offset,
+    SchemaHandle,
     SchemaId,
     SchemaVersion,
     Subject,
@@ -205,14 +206,11 @@ class TwinRegistry:
             self._journal.write(made.changes)
         return SchemaId(made.version.id)
 
-    def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
-        """The schema of an id."""
-        guid = self.state.guids.get((DEFAULT, schema_id))
-        return None if guid is None else parse(self.state.content(guid).text)
-
-    def schema_by_guid(self, guid: str) -> AvroSchema | None:
-        """The schema of a GUID."""
-        put = self.state.contents.get(Guid(guid))
+    def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
+        """The schema of an id or a GUID."""
+        guids = self.state.guids
+        guid = guids.get((DEFAULT, handle)) if isinstance(handle, int) else Guid(handle)
+        put = None if guid is None else self.state.contents.get(guid)
         return None if put is None else parse(put.content.text)
 
     def subjects(self) -> tuple[str, ...]:
@@ -237,7 +235,7 @@ class TwinAdmin:
 
     def by_id(self, schema_id: int) -> StoredVersion | None:
         """What an id stands for."""
-        found = self.registry.schema_by_id(SchemaId(schema_id))
+        found = self.registry.schema_of(SchemaId(schema_id))
         return StoredVersion("", 0, schema_id, found.text) if found else None
 
 

@@ -1,9 +1,11 @@
+from collections.abc import Mapping
+
 import pytest
 
 from brokers.records import KafkaRecord
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.decoding import Decoding
-from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaHandle, SchemaId, TopicName
 from pipeline.reference.inputs import Given, Place
 from schemas.avro import AvroSchema, parse
 from schemas.codec import encode
@@ -13,7 +15,8 @@ FIRST = parse("""{"type": "record", "name": "R", "fields": [{"name": "n", "type"
 SECOND = parse("""{"type": "record", "name": "R", "fields": [
     {"name": "n", "type": "int"},
     {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}, "default": 7}]}""")
-DECODING = Decoding({SchemaId(1): FIRST, SchemaId(2): SECOND}.get)
+SCHEMAS: Mapping[SchemaHandle, AvroSchema] = {SchemaId(1): FIRST, SchemaId(2): SECOND}
+DECODING = Decoding(SCHEMAS.get)
 
 
 def record(value: bytes | None) -> KafkaRecord:
@@ -45,5 +48,5 @@ def test_a_result_that_cannot_be_read_is_a_defect() -> None:
     assert DECODING.result(record(framed(1, FIRST, {"n": 3}))) == {"n": 3}
     with pytest.raises(BrokenInvariantError, match="a result cannot be read"):
         DECODING.result(record(b"x"))
-    with pytest.raises(BrokenInvariantError, match="no schema 9"):
+    with pytest.raises(BrokenInvariantError, match="no schema with id 9"):
         DECODING.result(record(join(SchemaId(9), b"")))

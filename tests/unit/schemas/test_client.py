@@ -93,10 +93,10 @@ def test_with_our_own_registry(client: RegistryClient) -> None:
     assert latest == client.get("s", SchemaVersion(2))
     assert client.latest("no") is None
     assert client.get("s", SchemaVersion(3)) is None
-    found = client.schema_by_id(SchemaId(1))
+    found = client.schema_of(SchemaId(1))
     assert found is not None
     assert found.text == A
-    assert client.schema_by_id(SchemaId(3)) is None
+    assert client.schema_of(SchemaId(3)) is None
 
 
 def test_what_does_not_fit(client: RegistryClient) -> None:
@@ -136,13 +136,13 @@ def test_what_never_changes_is_asked_once() -> None:
     """A schema by its id, and the id of a registered schema; not what is missing."""
     other = _always(200, {"id": 5, "schema": A})
     for _ in range(3):
-        assert other.client.schema_by_id(SchemaId(5)) is not None
+        assert other.client.schema_of(SchemaId(5)) is not None
         assert other.client.register("s", A) == 5
         assert other.client.lookup("s", A) == 5
     assert len(other.requests) == 2
     missing = _always(404, {"error_code": 40403, "message": "Schema not found"})
     for _ in range(2):
-        assert missing.client.schema_by_id(SchemaId(5)) is None
+        assert missing.client.schema_of(SchemaId(5)) is None
     assert len(missing.requests) == 2
 
 
@@ -184,7 +184,7 @@ def test_no_answer_is_unavailable() -> None:
 
     other = _Other(fail)
     with pytest.raises(UnavailableError, match="does not answer: refused"):
-        other.client.schema_by_id(SchemaId(1))
+        other.client.schema_of(SchemaId(1))
     assert len(other.requests) == ATTEMPTS_MAX
 
 
@@ -216,7 +216,7 @@ def test_a_slow_registry_uses_up_the_time() -> None:
 def test_something_else_than_a_registry_never_means_no_such_schema(answer: httpx.Response) -> None:
     """A wrong address must not make records look undecodable."""
     with pytest.raises(UnavailableError):
-        _Other(lambda _: answer).client.schema_by_id(SchemaId(1))
+        _Other(lambda _: answer).client.schema_of(SchemaId(1))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_schemas_that_cannot_be_read_are_told_apart(more: dict[str, Any], messag
     """Another type of schema, or one in several parts, is a SchemaError."""
     other = _always(200, {"schema": A, **more})
     with pytest.raises(SchemaError, match=message):
-        other.client.schema_by_id(SchemaId(1))
+        other.client.schema_of(SchemaId(1))
 
 
 def test_a_conflict_without_reasons_says_what_the_registry_says() -> None:

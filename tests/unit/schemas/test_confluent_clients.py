@@ -59,7 +59,7 @@ def test_serializer_registers_and_writes_our_wire_format(client: Any) -> None:
     value = AvroSerializer(client, CAR)({"id": 7}, VALUE)
     framed = split(value)
     assert isinstance(framed, Framed)
-    assert framed.schema_id == 1
+    assert framed.schema == 1
     assert decode(parse(CAR), parse(CAR), framed.body) == {"id": 7}
     assert client.get_subjects() == ["cars-value"]
 

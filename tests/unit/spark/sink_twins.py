@@ -227,7 +227,7 @@ class Batch:
         self.asked_late_ms = late_ms
         return self.wrong
 
-    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
+    def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
         """One id."""
         assert start.keys() == end.keys()
         return (SchemaId(9),)

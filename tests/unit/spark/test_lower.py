@@ -207,9 +207,9 @@ def test_a_writer_that_counts_in_another_unit_is_unfit() -> None:
     foreign = WriterSchema(SchemaId(3), "no schema that our parser knows")
     around = replace(surroundings(planned), writers={stream.name: (*writers, foreign)})
     found = lower(planned, around).source(stream.name).writers
-    assert [writer.id for writer in found] == [1, 2, 3]
+    assert [writer.handle for writer in found] == [1, 2, 3]
     assert [bool(writer.unfit) for writer in found] == [False, True, False]
-    assert "schema 2: /fields/" in found[1].unfit
+    assert "schema id 2: /fields/" in found[1].unfit
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.ids import Millis, SchemaId
+from pipeline.ids import Millis, SchemaGuid, SchemaId
 from pipeline.spark.hidden import Failed, Reason
 from pipeline.spark.lower import lower, with_decoded_mark
 from pipeline.spark.lowered import EventTime, Source, WriterSchema
@@ -25,14 +25,14 @@ def source() -> Source:
 def told(reason: Reason, value: bytes | None = GOOD, **more: Millis | None) -> Why:
     """What is told of a record."""
     times: dict[str, Millis | None] = {"event_time_ms": None, "late_ms": None, **more}
-    found = Judged(reason.value, value, NOW, times["event_time_ms"], times["late_ms"])
+    found = Judged(reason.value, value, (), NOW, times["event_time_ms"], times["late_ms"])
     return why(found, source())
 
 
 def test_an_expression_is_named_as_the_document_has_it() -> None:
     """Box, field and text, also where the text holds colons."""
     word = str(Failed("tolls", "select.toll", "CAST(a AS MAP<INT:INT>) / 0"))
-    found = why(Judged(word, GOOD, NOW, NOW, None), source())
+    found = why(Judged(word, GOOD, (), NOW, NOW, None), source())
     assert (found.box, found.field) == ("tolls", "select.toll")
     assert found.message == "select.toll cannot be computed: CAST(a AS MAP<INT:INT>) / 0"
 
@@ -58,7 +58,17 @@ def test_a_missing_schema_is_named() -> None:
     """Whoever looks for it needs the number."""
     found = told(Reason.SCHEMA_NOT_FOUND, b"\0\0\0\0\x2a")
     assert found.schema == 42
-    assert found.message == "the registry has no schema 42"
+    assert found.message == "the registry has no schema with id 42"
+
+
+def test_a_schema_that_a_header_names_is_named() -> None:
+    """The value is the body alone, and its first byte means nothing."""
+    guid = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
+    headers = ((wire.Part.VALUE.value, wire.prefix(guid)),)
+    judged = Judged(Reason.SCHEMA_NOT_FOUND.value, b"x", headers, NOW, None, None)
+    found = why(judged, source())
+    assert found.schema == guid
+    assert found.message == f"the registry has no schema with GUID {guid}"
 
 
 def test_a_value_that_cannot_be_decoded_says_why() -> None:
@@ -76,7 +86,7 @@ def test_a_value_that_only_spark_refuses_is_told_so() -> None:
 def test_a_writer_whose_values_mean_something_else_is_told() -> None:
     """The schema itself is the reason."""
     unfit = replace(source(), writers=(WriterSchema(SchemaId(1), SCHEMA, "in other units"),))
-    judged = Judged(Reason.UNDECODABLE.value, GOOD, NOW, None, None)
+    judged = Judged(Reason.UNDECODABLE.value, GOOD, (), NOW, None, None)
     assert why(judged, unfit).message == "in other units"
 
 

@@ -140,7 +140,7 @@ def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
     written = sink(log, [], schemas=Schemas((SchemaId(8), SchemaId(9))))
     with pytest.raises(UnknownSchemasError) as caught:
         write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(8),))))
-    assert caught.value.ids == (8,)
+    assert caught.value.handles == (8,)
     assert log.done == []
 
 
@@ -153,7 +153,7 @@ def test_no_batch_is_given_up_more_than_twice_for_schemas() -> None:
     for first in (8, 7):
         with pytest.raises(UnknownSchemasError) as caught:
             write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(first),))))
-        told.append(caught.value.ids)
+        told.append(caught.value.handles)
     assert told == [(8,), (9,)]
 
 
@@ -163,7 +163,7 @@ def test_a_schema_that_came_beside_one_that_is_nowhere_is_found_too() -> None:
     written = sink(log, [])
     with pytest.raises(UnknownSchemasError) as caught:
         write(written, Batch(facts(0, 5, bad=2, unknown=(SchemaId(77),))))
-    assert caught.value.ids == (9,)
+    assert caught.value.handles == (9,)
     assert log.done == []
 
 

@@ -3,13 +3,16 @@ from typing import cast
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.records import TopicDescription
-from pipeline.ids import SchemaId, TopicName
+from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.spark.inspect import most_frequent
 from pipeline.spark.surroundings import ASKED_MAX, MISSING_MAX, Surveyor
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema
+from schemas.wire import prefix
 from tests.unit.spark.support import SCHEMA, fragment
+
+GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
 
 
 class EveryTopic:
@@ -21,7 +24,7 @@ class EveryTopic:
 
 
 class Registry:
-    """A registry with one schema, under id 5."""
+    """A registry with one schema, of id 5 and a GUID."""
 
     def lookup(self, _subject: str, _text: str) -> SchemaId:
         """Everything is registered."""
@@ -31,12 +34,12 @@ class Registry:
         """None under the subjects of inputs."""
         return ()
 
-    def schema_by_id(self, schema_id: SchemaId) -> AvroSchema | None:
-        """The one that there is."""
-        return parse(SCHEMA) if schema_id == SchemaId(5) else None
+    def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
+        """The one that there is, by both its names."""
+        return parse(SCHEMA) if handle in {SchemaId(5), GUID} else None
 
 
-def surveyor(missing: set[SchemaId]) -> Surveyor:
+def surveyor(missing: set[SchemaHandle]) -> Surveyor:
     """One that asks the twins, and keeps in a set what is missing."""
     registry, kafka = cast("RegistryClient", Registry()), cast("KafkaAdmin", EveryTopic())
     return Surveyor(registry, kafka, lambda: frozenset(missing), missing.add)
@@ -45,13 +48,13 @@ def surveyor(missing: set[SchemaId]) -> Surveyor:
 def test_a_schema_that_inputs_have_is_one_of_their_writers() -> None:
     """Also when it is registered for something else; one that there is not is left out."""
     found = surveyor({SchemaId(3)}).survey(fragment("tolls"), {}, (SchemaId(5), SchemaId(6)))
-    assert {w.id for writers in found.writers.values() for w in writers} == {5}
+    assert {w.handle for writers in found.writers.values() for w in writers} == {5}
     assert found.missing == (3,)
 
 
 def test_what_the_registry_does_not_have_is_recorded_and_not_asked_for_again() -> None:
     """Its records stay dead letters, whatever is registered later."""
-    missing = {SchemaId(5)}
+    missing: set[SchemaHandle] = {SchemaId(5)}
     assert surveyor(missing).look_up((SchemaId(5), SchemaId(6))) == ()
     assert missing == {5, 6}
     assert surveyor(set()).look_up((SchemaId(5), SchemaId(6))) == (5,)
@@ -59,7 +62,7 @@ def test_what_the_registry_does_not_have_is_recorded_and_not_asked_for_again() -
 
 def test_no_batch_waits_for_the_registry_to_know_nothing_of_thousands_of_ids() -> None:
     """The first ones are asked for; of the rest nothing is recorded, so they may be asked later."""
-    missing: set[SchemaId] = set()
+    missing: set[SchemaHandle] = set()
     foreign = tuple(SchemaId(10 + i) for i in range(ASKED_MAX))
     last = SchemaId(5)
     assert surveyor(missing).look_up((*foreign, last)) == ()
@@ -75,12 +78,25 @@ def test_ids_that_no_registry_has_keep_no_other_from_being_asked_for() -> None:
 
 def test_ids_are_asked_for_by_how_often_they_occur() -> None:
     """A new schema of a producer before bytes that are no records; of equals the least."""
-    assert most_frequent([(9, 1), (7, 2), (8, 1), (9, 4), (6, 1)]) == (9, 7, 6, 8)
+    met: list[tuple[SchemaHandle, int]]
+    met = [(SchemaId(9), 1), (GUID, 2), (SchemaId(7), 2), (SchemaId(8), 1), (SchemaId(9), 4)]
+    told = [(prefix(handle).hex(), count) for handle, count in met]
+    assert most_frequent(told) == (9, 7, GUID, 8)
+
+
+def test_a_schema_may_be_named_by_its_guid() -> None:
+    """Found, or recorded as one that there is not, beside ids."""
+    missing: set[SchemaHandle] = {SchemaId(3)}
+    foreign = SchemaGuid("00000000-0000-0000-0000-00000000000a")
+    assert surveyor(missing).look_up((foreign, GUID, SchemaId(5))) == (GUID, 5)
+    found = surveyor(missing).survey(fragment("tolls"), {}, (GUID,))
+    assert {w.handle for writers in found.writers.values() for w in writers} == {GUID}
+    assert found.missing == (3, foreign)
 
 
 def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
     """Four bytes of something else name up to four thousand million schemas."""
-    missing: set[SchemaId] = set()
+    missing: set[SchemaHandle] = set()
     ids = tuple(SchemaId(2**32 - 1 - i) for i in range(MISSING_MAX + 7))
     assert surveyor(missing).look_up(ids) == ()
     assert len(missing) == MISSING_MAX

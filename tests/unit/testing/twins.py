@@ -116,7 +116,7 @@ class Toy:
             for r in self._late
         ]  # fmt: skip
 
-    def unknown_ids(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
+    def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
         """None ever are."""
         del start, end
         return ()
@@ -162,7 +162,7 @@ class Toy:
         source = self.lowered.sources[0]
         framed = split(record.value)
         assert isinstance(framed, Framed)
-        schema = next(parse(w.json) for w in source.writers if w.id == framed.schema_id)
+        schema = next(parse(w.json) for w in source.writers if w.handle == framed.schema)
         row = decode(schema, schema, framed.body)
         at_ms = int(row["at"].timestamp() * 1000) if "at" in row else record.timestamp_ms
         if self.lowered.core is None:

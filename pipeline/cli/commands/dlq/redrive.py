@@ -30,7 +30,7 @@ from pipeline.dead_letters.redrive import (
 )
 from pipeline.dead_letters.send import send
 from pipeline.errors import RefusedError, SchemaError
-from pipeline.ids import Millis, SchemaId
+from pipeline.ids import Millis, SchemaHandle
 from pipeline.planner.plan import Fragment
 
 
@@ -111,8 +111,8 @@ class _Run:
         self._limit = limit
         self._connections = connections
         self._clock = clock
-        self._schemas: dict[SchemaId, bool] = {}
-        self._forgotten: set[SchemaId] = set()
+        self._schemas: dict[SchemaHandle, bool] = {}
+        self._forgotten: set[SchemaHandle] = set()
 
     def rules(self) -> Rules:
         """What decides now.
@@ -157,11 +157,11 @@ class _Run:
         letters = letters_of(self.fragment, self._connections)
         return (letter for letter in letters if self._wanted.holds(letter))
 
-    def _has_schema(self, schema: SchemaId) -> bool:
+    def _has_schema(self, schema: SchemaHandle) -> bool:
         """Whether the registry has a schema; it is asked once in a run."""
         if schema not in self._schemas:
             try:
-                found = self._connections.registry.schema_by_id(schema)
+                found = self._connections.registry.schema_of(schema)
             except SchemaError:  # no lane could read it either
                 found = None
             self._schemas[schema] = found is not None
@@ -170,8 +170,10 @@ class _Run:
     def _told(self, letter: Letter) -> Letter:
         """Before a letter is sent, let lanes look its schema up again."""
         schema = letter.schema
-        if letter.reason == SCHEMA_NOT_FOUND and schema and schema not in self._forgotten:
-            self._connections.catalog.forget_missing_schema(schema)
+        if letter.reason != SCHEMA_NOT_FOUND or schema is None:
+            return letter
+        if schema not in self._forgotten:
+            self._connections.catalog.missing.forget(schema)
             self._forgotten.add(schema)
         return letter
 
