@@ -64,8 +64,7 @@ def read_document(path: Path, read_subject: SubjectReader) -> Document:
     files = document.code_references(written)
     code = {reference.box: _code_file(reference, path) for reference in files}
     network = document.check(written, found, code)
-    lines = {reference.box: reference.line for reference in files}
-    problems = try_functions(network, written.file, lines)
+    problems = try_functions(network, written.file, document.function_lines(written))
     if problems:
         raise DocumentError(written.located(problems))
     texts = {r.stream: s.text for r, s in found.items() if isinstance(s, SchemaText)}

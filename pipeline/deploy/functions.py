@@ -7,6 +7,7 @@ rows is seen when there are some.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,6 +19,10 @@ from pipeline.user_code.arrow import arrow_schema
 from pipeline.user_code.caller import Caller, CallError, LoadError, StartError
 from pipeline.user_code.function import Function
 
+TRIAL_MIN_MS: Final = 10_000
+"""How long the call may take at least: what a function imports when it is first called is a matter
+of how busy this machine is, and no row waits here."""
+
 
 def try_functions(network: Network, file: str, lines: Mapping[BoxName, int]) -> tuple[Problem, ...]:
     """What is wrong with the functions of a network's boxes.
@@ -25,7 +30,7 @@ def try_functions(network: Network, file: str, lines: Mapping[BoxName, int]) -> 
     Args:
         network: the checked network.
         file: its document.
-        lines: where each box names its function, as far as that is known.
+        lines: where each box names its function.
 
     Raises:
         RetryError: a process did not start in time.
@@ -37,14 +42,15 @@ def try_functions(network: Network, file: str, lines: Mapping[BoxName, int]) -> 
             given = arrow_schema(streams[box.input].columns)
             wrong = _wrong(box, given)
             if wrong is not None:
-                found.append(replace(wrong, file=file, line=lines.get(box.name, 0), box=box.name))
+                found.append(replace(wrong, file=file, line=lines[box.name], box=box.name))
     return tuple(found)
 
 
 def _wrong(box: Python, given: pa.Schema) -> Problem | None:
     empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in given], schema=given)
+    within_ms = max(box.timeout_ms, TRIAL_MIN_MS)
     try:
-        with Caller(Function(box.function, box.source, box.columns, box.timeout_ms)) as caller:
+        with Caller(Function(box.function, box.source, box.columns, within_ms)) as caller:
             caller.load()
             caller.call(empty)
     except LoadError as error:

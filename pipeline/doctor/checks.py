@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
+from pipeline import durations
+from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.doctor.facts import Finding, NetworkSeen, Observed, Thing, TopicSeen, Trouble, Verdict
 from pipeline.errors import ExitCode
 from pipeline.planner.diff import needs
+from pipeline.planner.instants import instant
 
 READS = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
 """What a lane does with each of its inputs."""
@@ -12,6 +15,7 @@ WRITES = READS | {"WRITE"}
 """What it does with each topic of its own."""
 KEEPS = "retention.ms"
 POLICY = "cleanup.policy"
+STAMPS = "message.timestamp.type"
 FOR_EVER = -1
 
 
@@ -76,6 +80,7 @@ def _topic(topic: TopicSeen, network: NetworkSeen, name: str) -> Iterator[Findin
     else:
         yield from _rights(topic, name)
         yield from _shape(topic, topic.there.partitions, name)
+        yield from _outlived(topic, network.writers.get(topic.wanted.name), name)
 
 
 def _missing(topic: TopicSeen, network: NetworkSeen, name: str) -> Iterator[Finding]:
@@ -136,6 +141,24 @@ def _shape(topic: TopicSeen, partitions: int, name: str) -> Iterator[Finding]:
             f"{place} keeps records {int(kept) // 1000} s, the network says {int(asked) // 1000} s",
             place,
             "a lane that was stopped for longer than a topic keeps records cannot go on.",
+        )
+
+
+def _outlived(topic: TopicSeen, writer: FragmentStatus | None, name: str) -> Iterator[Finding]:
+    """Where results are older than what their topic keeps: it goes by their event time."""
+    kept_ms = int(topic.config.get(KEEPS, FOR_EVER))
+    by_event_time = topic.config.get(STAMPS) != "LogAppendTime"
+    if writer is None or writer.state is not LaneState.RUNNING or writer.boundary_ms is None:
+        return
+    if by_event_time and FOR_EVER < kept_ms < writer.reported_at_ms - writer.boundary_ms:
+        place, kept = f"topic {topic.wanted.name}", durations.format(kept_ms)
+        yield Finding(
+            name,
+            Verdict.DOUBTFUL,
+            f"{place} keeps records {kept} from their event time, which {writer.fragment} has "
+            f"brought to {instant(writer.boundary_ms)}: results are removed soon after they come",
+            place,
+            f"raise {KEEPS} of the topic; in the document, retention is for topics to come.",
         )
 
 

@@ -1,12 +1,13 @@
 """What was seen of an installation, and what was found out from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from brokers.records import TopicDescription
+from pipeline.catalog.records import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
-from pipeline.ids import NetworkName
+from pipeline.ids import NetworkName, TopicName
 from pipeline.planner.plan import NewTopic
 
 
@@ -69,6 +70,7 @@ class NetworkSeen:
         deployed: whether it is in the catalog; else only its document is here.
         auto_create: whether a deploy makes its topics.
         trouble: why it could not be understood.
+        writers: what was last reported of the fragments, by the topic that each writes.
     """
 
     name: NetworkName
@@ -76,6 +78,7 @@ class NetworkSeen:
     auto_create: bool
     topics: tuple[TopicSeen, ...] = ()
     trouble: Trouble | None = None
+    writers: Mapping[TopicName, FragmentStatus] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Looks at an installation: every connection, every right, every topic. Nothing stays changed."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from stat import S_IRWXG, S_IRWXO
@@ -19,11 +19,12 @@ from brokers.kafka.versions import requests_of, version_words
 from brokers.versioned_store import Create, Delete, PathExistsError
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import FragmentStatus
 from pipeline.deploy.documents import replan
 from pipeline.doctor.facts import NetworkSeen, Observed, Thing, Trouble
 from pipeline.doctor.topics import TopicsLook
 from pipeline.errors import EnvironmentProblem, MedusaError
-from pipeline.ids import NetworkName, ParticipantId
+from pipeline.ids import NetworkName, ParticipantId, TopicName
 from pipeline.names import Znodes, doctor_group, doctor_transactions
 from pipeline.planner.plan import Plan
 from pipeline.secrets import is_reference
@@ -205,7 +206,15 @@ class Look:
             except MedusaError as error:
                 seen = NetworkSeen(record.network, True, True, (), Trouble.of(error))
                 plan = None
+            if plan is not None:
+                seen = replace(seen, writers=_writers(plan, catalog.statuses(record.network)))
             yield record.network, (seen, plan)
+
+
+def _writers(plan: Plan, statuses: Iterable[FragmentStatus]) -> dict[TopicName, FragmentStatus]:
+    """What was last reported of a plan's fragments, by the topic that each writes."""
+    topics = {fragment.name: fragment.output.topic for fragment in plan.fragments}
+    return {topics[one.fragment]: one for one in statuses if one.fragment in topics}
 
 
 def _raise(error: MedusaError | None) -> None:

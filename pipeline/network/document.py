@@ -18,7 +18,7 @@ from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_syntax
 from pipeline.network.boxes.kinds import KINDS
-from pipeline.network.boxes.python import CodeReference
+from pipeline.network.boxes.python import CodeReference, read_function
 from pipeline.network.boxes.python import read_reference as read_code_reference
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
@@ -43,6 +43,7 @@ __all__ = [
     "SchemaText",
     "check",
     "code_references",
+    "function_lines",
     "load",
     "read",
     "references",
@@ -109,6 +110,15 @@ def code_references(written: Written) -> tuple[CodeReference, ...]:
         for key, node in _entries(written, "boxes")
     )
     return tuple(reference for reference in found if reference is not None)
+
+
+def function_lines(written: Written) -> dict[BoxName, int]:
+    """Where each box that has one names its function, be it of a file or of a module."""
+    found = (
+        (BoxName(key.text), read_function(Fields(node, "box", Report(written.file))))
+        for key, node in _entries(written, "boxes")
+    )
+    return {box: function.line for box, function in found if function is not None}
 
 
 def _entries(written: Written, section: str) -> list[tuple[YamlScalar, YamlMap]]:

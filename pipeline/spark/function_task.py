@@ -23,7 +23,7 @@ from pipeline.user_code.arrow import arrow_schema
 from pipeline.user_code.caller import Caller, LoadError
 from pipeline.user_code.contract import ROW
 from pipeline.user_code.function import Function
-from pipeline.user_code.search import Call, GaveUpError, Passed, Patience, tried
+from pipeline.user_code.search import Call, FaultyError, Passed, Patience, tried
 from pipeline.user_code.search import Failed as FailedRow
 
 FIELD: Final = "function"
@@ -43,7 +43,7 @@ def own_version() -> str:
 
 
 class FunctionError(Exception):
-    """A function cannot be called at all, or hangs too often: no row is at fault."""
+    """A function cannot be called at all, hangs too often, or is not pure: no row is at fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class FunctionTask:
                 yield from self.results(batch, _caller(self.function).call, patience)
         except LoadError as error:
             raise self._trouble(f"cannot be loaded on this node: {error}") from error
-        except GaveUpError as error:
+        except FaultyError as error:
             raise self._trouble(str(error)) from error
 
     def _trouble(self, what: str) -> FunctionError:

@@ -37,21 +37,25 @@ class _Served:
     """The function that this process is for."""
 
     def __init__(self, content: dict[str, Any]) -> None:
-        self._file = ""
+        self._where, _, self._name = content["name"].partition(":")
+        self._source: str = content["source"]
+        self._module = _MODULE if self._source else self._where
         self._wanted = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(content["columns"])))
         self._seconds = content["timeout_ms"] / 1000
-        where, _, name = content["name"].partition(":")
-        with _limited(content["load_s"]):
-            module = self._of_file(where, content["source"]) if content["source"] else None
-            self._function = _found(module or importlib.import_module(where), where, name)
-        self._file = self._file or str(getattr(sys.modules.get(where), "__file__", ""))
+        self._load_seconds: float = content["load_s"]
 
-    def _of_file(self, where: str, source: str) -> ModuleType:
-        self._file = where
+    def load(self) -> None:
+        """Run the file or module, and find the function in it."""
+        with _limited(self._load_seconds):
+            module = self._of_file() if self._source else importlib.import_module(self._where)
+            self._function = _found(module, self._where, self._name)
+
+    def _of_file(self) -> ModuleType:
         module = ModuleType(_MODULE)
-        module.__file__ = where
+        module.__file__ = self._where
         sys.modules[_MODULE] = module
-        exec(compile(source, where, "exec"), module.__dict__)  # noqa: S102 - what this is for
+        code = compile(self._source, self._where, "exec")
+        exec(code, module.__dict__)  # noqa: S102 - what this is for
         return module
 
     def call(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -62,13 +66,29 @@ class _Served:
 
     def told(self, error: BaseException) -> str:
         """The last line of a traceback, and the last line of the user's code in it."""
-        last = _one_line(error)
-        lines = [
-            line
+        last, places = _one_line(error), [*_unparsed(error), *self._places(error)[-1:]]
+        return f"{last} ({', '.join(places)})" if places else last
+
+    def _places(self, error: BaseException) -> list[str]:
+        """The lines of the function's file that a traceback goes through, the innermost last."""
+        return [
+            _place(frame.f_code.co_filename, line)
             for frame, line in traceback.walk_tb(error.__traceback__)
-            if frame.f_code.co_filename == self._file
+            if frame.f_globals.get("__name__") == self._module
+            and frame.f_globals.get("__file__") == frame.f_code.co_filename
         ]
-        return f"{last} ({PurePath(self._file).name}:{lines[-1]})" if lines else last
+
+
+def _unparsed(error: BaseException) -> list[str]:
+    """Where a text stands that is no Python: no frame of a traceback tells."""
+    if not isinstance(error, SyntaxError):
+        return []
+    file, line = error.filename, error.lineno  # whoever raises it may have said anything
+    return [_place(file, line)] if isinstance(file, str) and isinstance(line, int) else []
+
+
+def _place(file: str, line: int) -> str:
+    return f"{_printable(PurePath(file).name)}:{line}"
 
 
 @contextlib.contextmanager
@@ -105,21 +125,27 @@ def _one_line(error: BaseException) -> str:
         text = (told.strip().splitlines() or [type(error).__name__])[-1]
     except BaseException:  # noqa: BLE001 - an exception of the user's that cannot even be shown
         text = type(error).__name__
-    shown = text.encode("utf-8", "backslashreplace").decode().strip().removeprefix(f"{_MODULE}.")
-    # Nothing that a terminal would carry out.
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+    shown = _printable(text.strip().removeprefix(f"{_MODULE}."))
     return shown if len(shown) <= SAID_MAX else shown[: SAID_MAX - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """A text with nothing in it that a terminal would carry out."""
+    sound = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in sound)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer until nobody asks any more."""
     served: _Served | None = None
+    process = os.getpid()
     while len(head := requests.read(HEAD.size)) == HEAD.size:
         kind, length = HEAD.unpack(head)
         content = requests.read(length)
         try:
             if Kind(kind) is Kind.LOAD:
                 served = _Served(json.loads(content))
+                served.load()
                 answer: tuple[Kind, Any] = (Kind.READY, b"")
             else:
                 assert served is not None, "a function is loaded first"  # noqa: S101
@@ -127,10 +153,23 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         except BaseException as error:  # noqa: BLE001 - whatever a user's code raises is an answer
             told = served.told(error) if served else _one_line(error)
             answer = (Kind.FAILED, told.encode())
+        if os.getpid() != process:
+            _end_copy()
         _flush()
         answers.write(HEAD.pack(answer[0].value, len(answer[1])))
         answers.write(answer[1])
         answers.flush()
+
+
+def _end_copy() -> None:
+    """End a copy that the user's code has made of this process: it is not the one that is asked.
+
+    What the code does in a copy is its own business until it returns; two that answer are none.
+    """
+    message = "a function called os.fork(), and the copy of its process came back: it is ended\n"
+    with contextlib.suppress(OSError):
+        os.write(2, message.encode())
+    os._exit(0)
 
 
 def _flush() -> None:

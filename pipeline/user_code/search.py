@@ -2,7 +2,8 @@
 
 A function is row by row pure, so what it says about some rows does not depend on the others. When a
 call fails, its rows are tried again in parts, and in the end one by one: a row that fails alone is
-what failed.
+what failed. If it was raised for several rows and none of them fails alone, the function is not
+pure; a call that took too long, or too much memory, says nothing of the kind.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pipeline.user_code.caller import CallError
+from pipeline.user_code.caller import CallError, RaisedError
 
 PARTS: Final = (100, 1)
 """How many rows are tried at once after a call has failed."""
@@ -22,8 +23,16 @@ LOST_TIMEOUTS: Final = 16
 Call = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-class GaveUpError(Exception):
+class FaultyError(Exception):
+    """It is the function that is at fault, and no row."""
+
+
+class GaveUpError(FaultyError):
     """So many calls have failed, or for so long, that no more are made."""
+
+
+class UnlikeAloneError(FaultyError):
+    """The function fails for several rows at once, and for none of them alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ def tried(batch: pa.RecordBatch, call: Call, patience: Patience) -> Iterator[Pas
     """What becomes of the rows of a batch, in their order.
 
     Raises:
-        GaveUpError: too much time was lost.
+        FaultyError: too much time was lost, or the function is not pure.
     """
     yield from _tried(batch, 0, PARTS, call, patience)
 
@@ -98,6 +107,14 @@ def _tried(
             yield Failed(first, str(error))
             return
         size, *rest = smaller
+        failed = False
         for start in range(0, batch.num_rows, size):
             part = batch.slice(start, size)
-            yield from _tried(part, first + start, tuple(rest), call, patience)
+            for one in _tried(part, first + start, tuple(rest), call, patience):
+                failed = failed or isinstance(one, Failed)
+                yield one
+        if not failed and isinstance(error, RaisedError):
+            raise UnlikeAloneError(
+                f"it fails for {batch.num_rows} rows at once and for none of them alone, though "
+                f"what it makes of a row must depend on that row only; at once: {error}"
+            ) from error

@@ -210,23 +210,31 @@ def _last_part(text: str) -> str:
 
 
 def _names_fit(fields: Fields, key: str, entries: Sequence[Entry]) -> bool:
-    seen: dict[str, int] = {}
-    fine = True
+    fit: list[Text] = []
     for entry in entries:
-        name, line = entry.name.value, entry.name.line
-        message, hint = unfit_name(name)
-        if hint and entry.text.value.strip("`").endswith(name):
+        name = entry.name
+        message, hint = unfit_name(name.value)
+        if hint and entry.text.value.strip("`").endswith(name.value):
             hint = "to compute something write {name: expression}"
-        if not message and name.lower() in seen:
-            first = seen[name.lower()]
-            message = f"{key} has {name} twice" + (
-                f", first in line {first}" if first < line else ""
-            )
         if message:
-            fine = False
-            fields.problem(message, line, column=name, hint=hint)
-        seen.setdefault(name.lower(), line)
-    return fine
+            fields.problem(message, name.line, column=name.value, hint=hint)
+        else:
+            fit.append(name)
+    once = named_once(fit, key, fields.report, fields.box)
+    return once and len(fit) == len(entries)
+
+
+def named_once(names: Sequence[Text], key: str, report: Report, box: str) -> bool:
+    """Whether nothing stands twice under `key`, in whatever letters; what does is reported."""
+    lines: dict[str, int] = {}
+    for name in names:
+        seen = name.value.lower() in lines
+        first = lines.setdefault(name.value.lower(), name.line)
+        if seen:
+            where = f", first in line {first}" if first < name.line else ""
+            message = f"{key} has {name.value} twice{where}"
+            report.add(message, name.line, box=box, column=name.value)
+    return len(lines) == len(names)
 
 
 def compute(
@@ -323,13 +331,12 @@ def check_key(header: Header, columns: Columns, report: Report) -> tuple[str, ..
                 box=header.name,
                 column=column.name,
             )
-        elif column.name in names:
-            report.add(f"key has {column.name} twice", text.line, box=header.name)
         else:
             names.append(column.name)
     if not header.key:
         report.add("key is empty", header.line, box=header.name, hint="leave it out")
-    return tuple(names) if names and len(names) == len(header.key) else None
+    once = named_once(header.key, "key", report, header.name)
+    return tuple(names) if once and names and len(names) == len(header.key) else None
 
 
 def key_or(

@@ -11,6 +11,7 @@ from pipeline.network.boxes.common import (
     StreamFacts,
     input_column,
     key_or,
+    named_once,
     read_header,
     refuse_unreadable,
     window_size,
@@ -62,16 +63,17 @@ class DeduplicateDraft(OneInput):
         """Find the columns; columns, event time and key are the input's."""
         (facts,) = inputs
         by = [self._column(facts, text, report) for text in self.by]
+        once = named_once(self.by, "by", report, self.name)
         key = key_or(self.header, facts.columns, report, ())
         if refuse_unreadable(facts, self.header, report) or key is None:
             return None
         names = tuple(column.name for column in by if column is not None)
-        if len(names) < len(self.by):
+        if not once or len(names) < len(self.by):
             return None
         return Deduplicate(
             name=self.name,
             input=facts.name,
-            by=tuple(dict.fromkeys(names)),
+            by=names,
             within_ms=self.within_ms,
             columns=facts.columns,
             event_time_column=facts.event_time_column,

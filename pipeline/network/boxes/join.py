@@ -6,6 +6,7 @@ A left join has the rows of its left side without a partner, too, and a full joi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pipeline import durations
 from pipeline.ids import BoxName, StreamName
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
@@ -156,6 +157,11 @@ class JoinDraft(Headed):
             return None
         if lower > upper:
             report.add("no two event times can satisfy within", line, box=self.name)
+            return None
+        if lower < -durations.MAX_MS or upper > durations.MAX_MS:
+            most = durations.format(durations.MAX_MS)
+            message = f"within lets event times lie further apart than {most}"
+            report.add(message, line, box=self.name, column="within")
             return None
         return TimeBound(lower, upper)
 

@@ -72,7 +72,6 @@ class CodeReference:
 
     box: BoxName
     file: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +124,16 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> PythonDraft | Non
     return PythonDraft(header, stream, function.value, source, columns, timeout_ms)
 
 
+def read_function(fields: Fields) -> Text | None:
+    """The function that a box names; None when it names none."""
+    return fields.text("function") if fields.has(Python.kind) else None
+
+
 def read_reference(name: BoxName, fields: Fields) -> CodeReference | None:
     """The file that a box names; None when it names none."""
-    function = fields.text("function") if fields.has(Python.kind) else None
+    function = read_function(fields)
     found = _FILE.fullmatch(function.value) if function else None
-    return CodeReference(name, found["file"], function.line) if found and function else None
+    return CodeReference(name, found["file"]) if found else None
 
 
 def _source(name: BoxName, function: Text, fields: Fields, defaults: Defaults) -> str | None:

@@ -14,6 +14,7 @@ from pipeline.network.boxes.common import (
     StreamFacts,
     compute,
     input_column,
+    named_once,
     read_entries,
     read_header,
     refuse_unreadable,
@@ -97,7 +98,9 @@ class Sides:
                 report.add(message, one.line, box=self.header.name, column=a.name)
             else:
                 pairs.append((a.name, b.name))
-        return tuple(pairs) if pairs and len(pairs) == len(self.on) else None
+        written = [_pair_text(one, other) for one, other in self.on]
+        once = named_once(written, "on", report, self.header.name)
+        return tuple(pairs) if once and pairs and len(pairs) == len(self.on) else None
 
     def selected(
         self, left: StreamFacts, right: StreamFacts, on: Sequence[Pair] | None, report: Report
@@ -159,6 +162,12 @@ class Sides:
         )
 
 
+def _pair_text(one: Text, other: Text) -> Text:
+    """What a pair of `on` is called in a message."""
+    same = _same_name(one.value, other.value)
+    return one if same else Text(f"{one.value} = {other.value}", one.line)
+
+
 def _same_name(one: str, other: str) -> bool:
     return one.lower() == other.lower()
 
@@ -191,7 +200,7 @@ def _default_key(
             {sql_text.column(ColumnRef(right, "right"))} if how is How.INNER else set()
         )
         names.append(repeating(select, same))
-    return tuple(name for name in names if name is not None)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def repeating(select: Sequence[Computed], sqls: AbstractSet[str]) -> str | None:

@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.records import NetworkVersionRecord
+from pipeline.deploy import functions
 from pipeline.deploy.documents import deployed_document, read_document, replan
 from pipeline.errors import DocumentError, InputError
 from pipeline.ids import NetworkName, NetworkVersion, ParticipantId
@@ -165,3 +166,38 @@ def test_a_function_is_tried_before_anything_is_deployed(
     assert (problem.file, problem.line, problem.box) == (str(path), line, "rated")
     assert message in problem.message
     assert hint in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("no_such_module:rate", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("json:rate", "AttributeError: there is no rate in json"),
+        ("json:dumps", "called with a batch without rows: TypeError: "),
+    ],
+)
+def test_a_function_of_a_module_is_told_with_its_line(
+    tmp_path: Path, named: str, message: str
+) -> None:
+    """There is no file of it to look at, but a place in the document that names it."""
+    box = RATED.replace("code/rating.py:rate", named)
+    path = write_project(tmp_path, DOCUMENT.replace("\noutputs:", box))
+    with pytest.raises(DocumentError) as caught:
+        read_document(path, _nothing)
+    (problem,) = caught.value.problems
+    line = path.read_text().splitlines().index(box.splitlines()[1]) + 1
+    assert (problem.file, problem.line, problem.box) == (str(path), line, "rated")
+    assert message in problem.message
+
+
+def test_a_trial_has_time_whatever_the_timeout_of_the_box(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short one is for rows, in a process that runs already."""
+    slow = "import time\ndef rate(batch):\n    time.sleep(0.4)\n    return batch.select(['car'])"
+    path = write_rating(tmp_path, slow)
+    path.write_text(path.read_text().replace("{car: STRING}", "{car: STRING}, timeout: 100ms"))
+    assert read_document(path, _nothing).code == {"rated": slow}
+    monkeypatch.setattr(functions, "TRIAL_MIN_MS", 200)
+    with pytest.raises(DocumentError, match="without rows: it did not return within 200ms"):
+        read_document(path, _nothing)

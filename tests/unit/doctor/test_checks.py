@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from brokers.records import TopicDescription
+from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.doctor.checks import READS, WRITES, exit_code, findings
 from pipeline.doctor.facts import (
     Finding,
@@ -15,7 +16,7 @@ from pipeline.doctor.facts import (
     Verdict,
 )
 from pipeline.errors import ExitCode
-from pipeline.ids import NetworkName, TopicName
+from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NodeId, TopicName
 from pipeline.planner.plan import NewTopic
 
 NAME = TopicName("out")
@@ -121,6 +122,60 @@ def test_settings_that_lose_records(
     (found,) = of(replace(GOOD, config=config))
     assert found.verdict is verdict
     assert words in found.message
+
+
+DAY_MS = 86_400_000
+NOW_MS = Millis(1_700_000_000_000)
+
+
+def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState) -> list[Finding]:
+    """What is found out about a topic whose fragment's event time is so far behind."""
+    boundary_ms = None if behind_ms is None else Millis(NOW_MS - behind_ms)
+    status = FragmentStatus(
+        NetworkName("n"),
+        FragmentName("f"),
+        NodeId("node"),
+        Epoch(1),
+        state,
+        NOW_MS,
+        boundary_ms=boundary_ms,
+    )
+    kept = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS)}
+    topic = replace(GOOD, config={**kept, **config})
+    network = NetworkSeen(NetworkName("n"), True, True, (topic,), writers={NAME: status})
+    return [one for one in findings(Observed((), (network,))) if one.verdict is not Verdict.GOOD]
+
+
+def test_results_that_are_older_than_what_their_topic_keeps_are_doubtful() -> None:
+    """Kafka goes by their timestamp, which is event time; it is told what to raise."""
+    (found,) = outlived(30 * DAY_MS, {}, LaneState.RUNNING)
+    assert (found.verdict, found.place) == (Verdict.DOUBTFUL, "topic out")
+    assert found.message == (
+        "topic out keeps records 7d from their event time, which f has brought to "
+        "2023-10-15T22:13:20Z: results are removed soon after they come"
+    )
+    assert (
+        found.hint
+        == "raise retention.ms of the topic; in the document, retention is for topics to come."
+    )
+
+
+@pytest.mark.parametrize(
+    ("behind_ms", "config", "state"),
+    [
+        (7 * DAY_MS, {}, LaneState.RUNNING),
+        (None, {}, LaneState.RUNNING),
+        (30 * DAY_MS, {"retention.ms": "-1"}, LaneState.RUNNING),
+        (30 * DAY_MS, {"retention.ms": str(31 * DAY_MS)}, LaneState.RUNNING),
+        (30 * DAY_MS, {"message.timestamp.type": "LogAppendTime"}, LaneState.RUNNING),
+        (30 * DAY_MS, {}, LaneState.STOPPED),
+    ],
+)
+def test_results_that_are_kept_are_good(
+    behind_ms: int | None, config: Mapping[str, str], state: LaneState
+) -> None:
+    """Young enough, kept for ever or by another clock; of a lane that stands nothing is written."""
+    assert outlived(behind_ms, config, state) == []
 
 
 def test_a_topic_with_one_order_has_one_partition() -> None:

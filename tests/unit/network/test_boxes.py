@@ -208,6 +208,10 @@ def test_a_join_without_select_has_all_columns_once(box_of: BoxOf) -> None:
         ),
         ("left.seen_at = right.seen_at + INTERVAL 1 MINUTE", (60_000, 60_000)),
         (
+            "left.seen_at BETWEEN right.seen_at AND right.seen_at + INTERVAL 36500 DAYS",
+            (0, 36_500 * 86_400_000),
+        ),
+        (
             (
                 "LEFT.SEEN_AT BETWEEN right.seen_at - (INTERVAL 1 SECOND + "
                 "INTERVAL 1 HOUR) AND INTERVAL 1 DAY + right.seen_at"
@@ -247,6 +251,18 @@ def test_within(within: str, bound: tuple[int, int], box_of: BoxOf) -> None:
         (
             "left.seen_at >= right.seen_at + INTERVAL 1 SECOND AND left.seen_at <= right.seen_at",
             "no two event times can satisfy within",
+        ),
+        (
+            "left.seen_at BETWEEN right.seen_at AND right.seen_at + INTERVAL 36501 DAYS",
+            "within lets event times lie further apart than 36500d",
+        ),
+        (
+            "right.seen_at BETWEEN left.seen_at AND left.seen_at + INTERVAL 876001 HOURS",
+            "within lets event times lie further apart than 36500d",
+        ),
+        (
+            "left.seen_at = right.seen_at - INTERVAL 40000 DAYS",
+            "within lets event times lie further apart than 36500d",
         ),
         (
             "left.seen_at = right.seen_at + INTERVAL 1 MICROSECOND",
@@ -355,7 +371,7 @@ def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
             "  b: {map: s, select: [car], key: car}\n",
             ["key of box b must be a list\n    hint: write [car]"],
         ),
-        ("  b: {map: s, select: [car], key: [car, car]}\n", ["key has car twice"]),
+        ("  b: {map: s, select: [car], key: [car, CAR]}\n", ["key has CAR twice"]),
         (
             "  b: {map: o, select: [tags], key: [tags]}\n",
             ["tags cannot be part of a key: it is MAP<STRING, STRING>"],

@@ -10,7 +10,7 @@ import pytest
 from pipeline.network import type_text
 from pipeline.spark import function_task, hidden
 from pipeline.spark.function_task import CALLERS_MAX, SIGN, FunctionError, FunctionTask
-from pipeline.user_code.caller import CallError, LoadError
+from pipeline.user_code.caller import CallError, LoadError, RaisedError
 from pipeline.user_code.contract import ROW
 from pipeline.user_code.function import Function
 from pipeline.user_code.search import Patience
@@ -143,6 +143,31 @@ def test_a_function_that_is_not_there_is_no_rows_fault() -> None:
         list(task(iter([rows(1)])))
     assert str(caught.value) == (
         f"{SIGN} box doubled: numbers.py:double: cannot be loaded on this node: No module named 'x'"
+    )
+
+
+def test_nothing_comes_of_a_function_that_works_for_single_rows_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The whole task fails, with the same sign, instead of going row by row without a word."""
+
+    class First:
+        """A function that returns the first row alone."""
+
+        def call(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+            if batch.num_rows > 1:
+                raise RaisedError("it returned 1 rows for several")
+            return double(batch)
+
+    monkeypatch.setattr(function_task, "_caller", lambda _function: First())
+    task = FunctionTask("doubled", FUNCTION, CARRIED, keep_input=False)
+    assert len(list(task(iter([rows(1)])))) == 1
+    with pytest.raises(FunctionError) as caught:
+        next(task(iter([rows(1, 2)])))
+    assert str(caught.value) == (
+        f"{SIGN} box doubled: numbers.py:double: it fails for 2 rows at once and for none of them "
+        "alone, though what it makes of a row must depend on that row only; at once: it returned 1 "
+        "rows for several"
     )
 
 

@@ -1,5 +1,6 @@
 """Functions in real child processes: whatever they do, the caller goes on."""
 
+import os
 import subprocess
 import sys
 import time
@@ -145,8 +146,30 @@ def test_a_function_that_hides_from_the_alarm_is_ended_too(monkeypatch: pytest.M
         ("things.py:do", "def other(b): ...", "AttributeError: there is no do in things.py"),
         ("things.py:do", "do = 5", "TypeError: do in things.py is a int, not a function"),
         ("things.py:do", "def do(a, b): ...", "TypeError: do has to take one argument"),
-        ("things.py:do", "def do(", "SyntaxError: '(' was never closed"),
-        ("things.py:do", "import no_such_module", "ModuleNotFoundError: No module named 'no_such"),
+        ("things.py:do", "\ndef do(", "SyntaxError: '(' was never closed (things.py:2)"),
+        (
+            "things.py:do",
+            "\n\neval('1 +')",
+            "SyntaxError: invalid syntax (<string>:1, things.py:3)",
+        ),
+        (
+            "things.py:do",
+            "compile('(', '\x1b[31m', 'exec')",
+            "'(' was never closed (\\x1b[31m:1, things.py:1)",
+        ),
+        ("things.py:do", "raise SyntaxError('x', (5, 's', 0, ''))", "(things.py:1)"),
+        (
+            "a/things.py:do",
+            "import os\nimport no_such_module",
+            "ModuleNotFoundError: No module named 'no_such_module' (things.py:2)",
+        ),
+        (
+            "things.py:do",
+            "import json\ndef deep():\n    json.loads('{')\ndeep()",
+            "column 2 (char 1) (things.py:3)",
+        ),
+        ("things.py:do", "import sys\nsys.exit()", "SystemExit (things.py:2)"),
+        ("things.py:do", "import sys\nsys.exit('bye')", "SystemExit: bye (things.py:2)"),
         ("things.py:do", "import os; os._exit(7)", "it ended its process with exit code 7"),
         ("things.py:do", "while True: pass", "it did not return within 500ms"),
         ("no_such_module:do", "", "ModuleNotFoundError: No module named 'no_such_module'"),
@@ -162,6 +185,52 @@ def test_what_cannot_be_loaded_is_told(
         with pytest.raises(LoadError) as caught:
             calls.load()
         assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = 1\nimport no_such_module", "No module named 'no_such_module' (of_tests.py:2)"),
+        ("x = (1\n", "SyntaxError: '(' was never closed (of_tests.py:1)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_told_with_its_line(
+    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The innermost line of the module itself, not of what it imports."""
+    (tmp_path / "of_tests.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', Path.cwd())}")
+    with Caller(function("of_tests:do", "")) as calls, pytest.raises(LoadError) as caught:
+        calls.load()
+    assert str(caught.value).endswith(why)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os\nos.fork()\nimport pyarrow as pa\ndef do(batch):\n",
+        "import os\nimport pyarrow as pa\ndef do(batch):\n    os.fork()\n",
+        "import os\nimport pyarrow as pa\ndef do(batch):\n    if not os.fork(): 1 / 0\n",
+    ],
+)
+def test_a_copy_of_the_process_answers_nobody(
+    source: str, capfd: pytest.CaptureFixture[str], wait_for: WaitFor
+) -> None:
+    """It is ended when the user's code returns in it, and that is told."""
+    source += "    return pa.record_batch({'made': batch.column('what')})\n"
+    with Caller(function(source=source)) as calls:
+        for _ in range(3):
+            assert made(calls, "a", "b") == ["a", "b"]
+        words = "called os.fork(), and the copy of its process came back"
+        wait_for(lambda: words in capfd.readouterr().err, "it is told")
+
+
+def test_a_process_that_leaves_its_copy_behind_has_ended() -> None:
+    """As a daemon does: the copy is not taken for it."""
+    source = "import os\nif os.fork():\n    os._exit(0)\ndef do(batch): return batch\n"
+    calls = Caller(function(source=source))
+    with calls, pytest.raises(LoadError, match="it ended its process with exit code 0"):
+        calls.load()
 
 
 def test_a_module_that_is_installed_is_called_by_its_name() -> None:

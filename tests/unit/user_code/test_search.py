@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.user_code.caller import CallError
-from pipeline.user_code.search import Failed, GaveUpError, Passed, Patience, tried
+from pipeline.user_code.caller import CallError, EndedError, RaisedError
+from pipeline.user_code.search import (
+    Failed,
+    GaveUpError,
+    Passed,
+    Patience,
+    UnlikeAloneError,
+    tried,
+)
 
 
 class Doubling:
@@ -22,7 +29,7 @@ class Doubling:
         numbers = batch.column("n").to_pylist()
         wrong = sorted(self.bad.intersection(numbers))
         if wrong:
-            raise CallError(f"{wrong[0]} is bad")
+            raise RaisedError(f"{wrong[0]} is bad")
         return pa.record_batch({"twice": [2 * n for n in numbers]})
 
 
@@ -105,3 +112,43 @@ def test_a_row_that_fails_alone_is_told_why() -> None:
     (one,) = tried(pa.record_batch({"n": [5]}), call, Patience(1_000, lambda: 0.0))
     assert one == Failed(0, "5 is bad")
     assert call.calls == 1
+
+
+def at_most(rows: int, error: CallError) -> Doubling:
+    """Doubles so many numbers at once, and fails for more."""
+
+    class OnlyFew(Doubling):
+        def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+            if batch.num_rows > rows:
+                raise error
+            return super().__call__(batch)
+
+    return OnlyFew({250})
+
+
+@pytest.mark.parametrize(("rows", "most"), [(2, 1), (100, 1), (100, 99), (150, 100), (150, 1)])
+def test_a_function_that_fails_for_rows_together_and_not_alone_is_at_fault(
+    rows: int, most: int
+) -> None:
+    """What it makes of a row depends on others, and that is told before anything comes of it."""
+    error = RaisedError("it returned 1 rows")
+    with pytest.raises(UnlikeAloneError) as caught:
+        outcome(rows, at_most(most, error))
+    assert str(caught.value) == (
+        f"it fails for {100 if most < 100 < rows else rows} rows at once and for none of them "
+        "alone, though what it makes of a row must depend on that row only; at once: it returned 1 "
+        "rows"
+    )
+
+
+def test_where_a_row_fails_alone_nothing_is_held_against_the_rows_beside_it() -> None:
+    """They were tried together with it."""
+    assert outcome(251, at_most(100, RaisedError("all")))[1] == {250: "250 is bad"}
+
+
+@pytest.mark.parametrize("rows", [2, 350])
+def test_fewer_rows_take_less_time_and_memory(rows: int) -> None:
+    """So a call that did not come back proves nothing."""
+    results, failed = outcome(rows, at_most(1, EndedError("it did not return")))
+    assert failed == ({250: "250 is bad"} if rows > 250 else {})
+    assert len(results) + len(failed) == rows

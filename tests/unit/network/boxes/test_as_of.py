@@ -65,6 +65,10 @@ def test_without_select_all_columns_of_both_sides_come(box_of: BoxOf) -> None:
             ],
         ),
         (
+            "  d: {as_of: {left: s, right: s, on: [car, car], within: 5m}, select: [left.car]}\n",
+            ["on has car twice"],
+        ),
+        (
             "  d: {as_of: {left: s, right: s, on: [cra], within: 5m}, select: [left.car]}\n",
             [
                 (

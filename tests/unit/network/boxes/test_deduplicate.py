@@ -52,6 +52,24 @@ def test_a_deduplication_may_declare_a_key(box_of: BoxOf) -> None:
             ["by names tags, but values of type MAP<STRING, STRING> cannot be compared"],
         ),
         (
+            "  d: {deduplicate: s, by: [car, road, CAR], within: 1m}\n",
+            ["by has CAR twice"],
+        ),
+        (
+            "  d:\n    deduplicate: s\n    within: 1m\n    by:\n    - cra\n    - cra\n",
+            [
+                (
+                    "by names cra, which is no column of s (there is: car, kind, road, segment, "
+                    "speed, location, seen_at)"
+                ),
+                (
+                    "by names cra, which is no column of s (there is: car, kind, road, segment, "
+                    "speed, location, seen_at)"
+                ),
+                "by has cra twice, first in line 10",
+            ],
+        ),
+        (
             "  d: {deduplicate: o, by: [car], within: 1m}\n",
             [
                 (

@@ -99,3 +99,31 @@ def test_other_joins_are_refused(wrong_with: WrongWith, how: str, problem: str) 
         f"  j: {{join: {{left: s, right: s, on: [car], within: 5m, how: {how}}}, select: [car]}}\n"
     )
     assert wrong_with(lines) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("on", "problem"),
+    [
+        ("[car, road, CAR]", "on has CAR twice"),
+        ("{car: car, Car: CAR}", "on has Car twice"),
+        ("{car: road, Car: ROAD}", "on has Car = ROAD twice"),
+    ],
+)
+def test_what_is_compared_stands_once_in_on(wrong_with: WrongWith, on: str, problem: str) -> None:
+    """In whatever letters, as in `by` and `key`."""
+    lines = f"  j: {{join: {{left: s, right: s, on: {on}, within: 5m}}, select: [left.car]}}\n"
+    assert wrong_with(lines) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("on", "key"), [("{car: road, road: road}", ("x", "y")), ("{car: car, Car: road}", ("x",))]
+)
+def test_a_column_may_be_compared_with_several(
+    box_of: BoxOf, on: str, key: tuple[str, ...]
+) -> None:
+    """Those are other pairs; what is selected of them is in the key once."""
+    box = box_of(
+        f"  j:\n    join: {{left: s, right: s, on: {on}, within: 5m}}\n"
+        "    select: {x: left.car, y: left.road}\n"
+    )
+    assert box.key == key
