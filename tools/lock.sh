@@ -13,3 +13,22 @@ compile() {
 
 compile requirements.lock --group dev pyproject.toml
 printf '%s\n' editables 'hatchling>=1.27' setuptools wheel | compile requirements-build.lock -
+
+# Where there is Node or Go: Confluent's clients, which the tests try as they come.
+cd tests/system/clients
+if command -v npm >/dev/null; then (
+    cd node
+    rm -f package-lock.json
+    npm install --package-lock-only --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved
+    node -e '
+        const lock = require("./package-lock.json");
+        for (const one of Object.values(lock.packages))
+            for (const word of ["deprecated", "engines", "funding", "license"]) delete one[word];
+        require("fs").writeFileSync("package-lock.json", `${JSON.stringify(lock, null, 2)}\n`);
+    '
+); fi
+if command -v go >/dev/null; then (
+    cd go
+    go get github.com/confluentinc/confluent-kafka-go/v2@latest
+    go mod tidy
+); fi
