@@ -12,7 +12,7 @@ import pytest
 from schemas.avro import parse
 from schemas.client import RegistryClient
 from schemas.codec import decode, encode
-from schemas.wire import Framed, FramedByGuid, Part, identified, join
+from schemas.wire import Framed, Part, identified, join
 from tests.system.clients.conftest import StartClient
 from tests.system.clients.foreign import Foreign, Served
 from tests.system.clients.installing import Program
@@ -88,11 +88,8 @@ class Ours:
         """A value as the old schema has it."""
         content, headers = parts(written)
         framed = identified(content, headers, Part.VALUE)
-        if isinstance(framed, FramedByGuid):
-            writer = self._registry.schema_by_guid(framed.guid)
-        else:
-            assert isinstance(framed, Framed)
-            writer = self._registry.schema_by_id(framed.schema_id)
+        assert isinstance(framed, Framed)
+        writer = self._registry.schema_of(framed.schema)
         assert writer is not None
         return decode(writer, parse(OLD), framed.body)
 
