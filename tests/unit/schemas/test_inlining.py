@@ -1,8 +1,11 @@
 import json
 
+from hypothesis import given
+
 from schemas.avro import AvroSchema, parse
 from schemas.inlining import inlined
 from schemas.registry.java_text import canonical_text
+from tests.unit.schemas.strategies import calm, schemas
 
 
 def record(name: str, **fields: object) -> str:
@@ -108,3 +111,13 @@ def test_a_record_that_holds_itself_comes_to_an_end() -> None:
     """Inside of itself it is a name."""
     tree = parse(record("x.Tree", branches={"type": "array", "items": "Tree"}))
     assert whole(record("T", tree="x.Tree", other="x.Tree"), tree).names.keys() == {"x.Tree", "T"}
+
+
+@calm
+@given(schemas())
+def test_whatever_is_written_out_means_the_same(schema: AvroSchema) -> None:
+    """Alone, and where another schema does nothing but name it and what is inside of it."""
+    assert dict(whole(schema.text).names) == dict(schema.names)
+    for name in schema.names:
+        found = whole(f'{{"type":"array","items":"{name}"}}', schema)
+        assert {one: schema.names[one] for one in found.names} == dict(found.names)
