@@ -7,7 +7,7 @@ do between a Python value and a record: prefix, the writer's schema, body. Their
 and no context for a value that is read. Rounds are interleaved, times are of the processor, and
 what the sides make is compared.
 
-    python -m benchmarks.codec --rounds 9
+    python -m benchmarks.codec --rounds 15
 """
 
 import argparse
@@ -156,7 +156,7 @@ def measure(job: Job, rounds: int, seconds: float) -> Measured:
 def main(arguments: list[str]) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.3, help="a side's turn (%(default)s)")
     options = parser.parse_args(arguments)
     with registry() as clients:
