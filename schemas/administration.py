@@ -6,11 +6,13 @@ where nothing else is said.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 from schemas.compatibility import Level
 from schemas.entries import SchemaUse, StoredVersion, context_of
+from schemas.referring import alone
 from schemas.registry.config import Mode
 from schemas.transport import Answer, Transport
 
@@ -20,6 +22,8 @@ _FEW = 100
 """No registry is set up to give fewer at once than this: with fewer, a list has ended."""
 
 Version = int | Literal["latest"]
+NAMED: Final = {"referenceFormat": "qualified"}
+"""Subjects that a schema refers to are to be told with their context; some registries do not."""
 
 
 class Administration:
@@ -56,17 +60,30 @@ class Administration:
             version: its number.
             deleted: whether one that is deleted counts.
             resolved: with what it refers to in its place, so that it can be read alone.
+
+        Raises:
+            SchemaError: it is to be resolved, and cannot be.
         """
-        query = {**_flag("deleted", deleted), **({"format": "resolved"} if resolved else {})}
+        found = self._version(subject, version, _flag("deleted", deleted))
+        # Some registries look for a subject in other contexts too; that is not the one meant.
+        if found is None or context_of(found.subject) != context_of(subject):
+            return None
+        found = replace(found, subject=subject)
+        return alone(found, self.referred) if resolved else found
+
+    def referred(self, use: SchemaUse) -> StoredVersion | None:
+        """What a schema refers to, deleted or not; None if there is no such version."""
+        return self._version(use.subject, use.version, {**_flag("deleted", wanted=True), **NAMED})
+
+    def _version(
+        self, subject: str, version: Version, query: Mapping[str, str]
+    ) -> StoredVersion | None:
         path = f"/subjects/{quoted(subject)}/versions/{version}"
         answer = self._transport.ask("GET", _with(path, query))
         if answer is None:
             return None
         found = self._transport.object_of(answer, version=int, id=int, schema=str)
-        # Some registries look for a subject in other contexts too; that is not the one meant.
-        if context_of(str(found.get("subject") or subject)) != context_of(subject):
-            return None
-        return _stored(found, subject, found["version"], found["id"])
+        return stored(found, found.get("subject") or subject, found["version"], found["id"])
 
     def by_id(self, schema_id: int, context: str = "") -> StoredVersion | None:
         """What an id stands for in a context; None if it has no such id.
@@ -78,7 +95,7 @@ class Administration:
         if answer is None:
             return None
         found = self._transport.object_of(answer, schema=str)
-        return _stored(found, found.get("subject") or context, found.get("version") or 0, schema_id)
+        return stored(found, found.get("subject") or context, found.get("version") or 0, schema_id)
 
     def referrers(self, subject: str, version: int, *, deleted: bool = False) -> tuple[int, ...]:
         """The ids of the schemas that refer to a version."""
@@ -243,7 +260,8 @@ def _with(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _stored(found: Mapping[str, Any], subject: str, version: int, schema_id: int) -> StoredVersion:
+def stored(found: Mapping[str, Any], subject: str, version: int, schema_id: int) -> StoredVersion:
+    """A version as an answer of a registry describes it."""
     return StoredVersion(
         subject,
         version,

@@ -1,12 +1,14 @@
 """A client of a schema registry: ours, or anyone's that speaks Confluent's REST interface.
 
 Ids, and what was registered or found, never change in a registry, so they are cached; what does not
-exist is asked for again each time. How requests are sent and what errors become is in
-`schemas.transport`.
+exist is asked for again each time. A schema that refers to others is given with these written out:
+whoever has it needs nothing else to read with it. How requests are sent and what errors become is
+in `schemas.transport`.
 """
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
@@ -14,15 +16,18 @@ from pipeline.clock import Clock
 from pipeline.errors import SchemaError, UnavailableError
 from pipeline.ids import SchemaHandle, SchemaId, SchemaVersion, Subject
 from schemas import wire
-from schemas.administration import Administration, quoted
+from schemas.administration import NAMED, Administration, quoted, stored
 from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
 from schemas.canonical import content_key
 from schemas.compatibility import check, looks_at_all
+from schemas.entries import SchemaUse, StoredVersion
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
+from schemas.referring import alone
 from schemas.transport import Address, Answer, ConflictError, NotARegistryError, Transport
 
 _CACHE_ENTRIES_MAX = 2048
+_QUERY = urlencode(NAMED)
 
 
 class RegistryClient:
@@ -49,6 +54,7 @@ class RegistryClient:
         self.admin = Administration(self._transport)
         """For whoever looks after the registry; what it deletes may stay in the caches here."""
         self._schemas: BoundedCache[str, AvroSchema] = BoundedCache(_CACHE_ENTRIES_MAX)
+        self._uses: BoundedCache[SchemaUse, StoredVersion] = BoundedCache(_CACHE_ENTRIES_MAX)
         self._ids: BoundedCache[tuple[str, str], SchemaId] = BoundedCache(_CACHE_ENTRIES_MAX)
 
     @property
@@ -64,7 +70,7 @@ class RegistryClient:
         """The schema of an id or a GUID; None if the registry says that it has no such one.
 
         Raises:
-            SchemaError: it is not an Avro schema that stands alone.
+            SchemaError: it is not Avro, or what it refers to cannot be read.
         """
         where = "ids" if isinstance(handle, int) else "guids"
         return self._schema(f"/schemas/{where}/{handle}", f"schema {wire.words(handle)}")
@@ -73,14 +79,25 @@ class RegistryClient:
         cached = self._schemas.get(path)
         if cached is not None:
             return cached
-        answer = self._transport.ask("GET", path)
+        answer = self._transport.ask("GET", f"{path}?{_QUERY}")
         if answer is None:
             return None
-        found = self._transport.object_of(answer, schema=str)
-        _check_plain(found, what)
-        schema = parse(found["schema"])
+        schema = parse(self._text(self._transport.object_of(answer, schema=str), what))
         self._schemas.put(path, schema)
         return schema
+
+    def _text(self, found: Mapping[str, Any], what: str) -> str:
+        """The text of a schema, with what it refers to in its place."""
+        subject, version = str(found.get("subject") or ""), found.get("version") or 0
+        return alone(stored(found, subject, version, 0), self._referred, what).text
+
+    def _referred(self, use: SchemaUse) -> StoredVersion | None:
+        found = self._uses.get(use)
+        if found is None:
+            found = self.admin.referred(use)
+            if found is not None and found.use == use:  # -1 stands for the latest
+                self._uses.put(use, found)
+        return found
 
     def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
         """The id under which a subject has this schema; None if it does not have it.
@@ -176,18 +193,11 @@ class RegistryClient:
         return schema_id
 
     def _version(self, subject: str, version: str) -> RegisteredSchema | None:
-        answer = self._transport.ask("GET", f"/subjects/{quoted(subject)}/versions/{version}")
+        path = f"/subjects/{quoted(subject)}/versions/{version}?{_QUERY}"
+        answer = self._transport.ask("GET", path)
         if answer is None:
             return None
         found = self._transport.object_of(answer, version=int, id=int, schema=str)
-        _check_plain(found, f"subject {subject}, version {version}")
         number, schema_id = SchemaVersion(found["version"]), SchemaId(found["id"])
-        return RegisteredSchema(Subject(subject), number, schema_id, found["schema"])
-
-
-def _check_plain(found: Mapping[str, Any], what: str) -> None:
-    kind = found.get("schemaType") or "AVRO"
-    if kind != "AVRO":
-        raise SchemaError(f"the schema is {kind}, only Avro can be read", place=what)
-    if found.get("references"):
-        raise SchemaError("the schema refers to others, which is not supported", place=what)
+        text = self._text(found, f"subject {subject}, version {number}")
+        return RegisteredSchema(Subject(subject), number, schema_id, text)

@@ -73,12 +73,8 @@ class StoredVersion:
         try:
             return parse(self.text)
         except SchemaError as error:
-            hint = "the registry does not put what it refers to in its place."
-            raise SchemaError(
-                error.message,
-                place=f"{self}, {error.place}",
-                hint=hint if self.references else error.hint,
-            ) from error
+            where = f"{self}, {error.place}"
+            raise SchemaError(error.message, place=where, hint=error.hint) from error
 
     def differences(self, other: "StoredVersion") -> tuple[str, ...]:
         """In which parts the content of another one differs; empty: it is the same.

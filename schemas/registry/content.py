@@ -6,14 +6,14 @@ same content has it under the same GUID.
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NewType
 from uuid import UUID
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
-from schemas.registry.java_text import NAMED, canonical_text, normal_text, qualified
+from schemas.registry.java_text import canonical_text, normal_text
 from schemas.registry.limits import PARSED_CHARS_MAX
 from schemas.registry.metadata import (
     VERSION_PROPERTY,
@@ -27,7 +27,6 @@ from schemas.registry.metadata import (
 from schemas.registry.names import java_order
 from schemas.registry.refused import BadSchemaError
 from schemas.registry.remembered import Remembered
-from schemas.types import PRIMITIVES
 
 Guid = NewType("Guid", str)
 """Lower-case hex in the groups of a UUID."""
@@ -118,52 +117,6 @@ def _made_to_keep(
         raise BadSchemaError(
             f"Invalid schema of type AVRO, details: {error.message}{where}"
         ) from error
-
-
-def inlined(value: Any, used: Sequence[AvroSchema]) -> Any:
-    """A schema's JSON value with the named types of other schemas written out where first used."""
-    return _Inliner({one.full_name: one for one in used}).walk(value, None)
-
-
-class _Inliner:
-    """Writes out one schema; each type once."""
-
-    def __init__(self, defined: Mapping[str, AvroSchema]) -> None:
-        self._defined = defined
-        self._known: set[str] = set()
-
-    def walk(self, part: Any, space: str | None) -> Any:
-        """A type inside a namespace."""
-        if isinstance(part, list):
-            return [self.walk(branch, space) for branch in part]
-        if isinstance(part, str):
-            return self._by_name(part, space)
-        if part["type"] in {"array", "map"}:
-            key = "items" if part["type"] == "array" else "values"
-            return {**part, key: self.walk(part[key], space)}
-        if part["type"] in NAMED:
-            return self._named(part, space)
-        plain = part["type"] in PRIMITIVES
-        return part if plain else self._by_name(part["type"], space)
-
-    def _by_name(self, name: str, space: str | None) -> Any:
-        candidates = (qualified(name, space), name)
-        full = next((one for one in candidates if one in self._defined), None)
-        if full is None or full in self._known or name in PRIMITIVES:
-            return name
-        return self.walk(self._defined[full].value, None)
-
-    def _named(self, part: dict[str, Any], space: str | None) -> Any:
-        full = qualified(part["name"], part.get("namespace", space))
-        self._known.add(full)
-        own = full.rpartition(".")[0] or None
-        made = {**part, "name": full}
-        made.pop("namespace", None)
-        if "." not in full:
-            made["namespace"] = ""
-        if "fields" in part:
-            made["fields"] = [{**f, "type": self.walk(f["type"], own)} for f in part["fields"]]
-        return made
 
 
 def normal_references(references: Sequence[Reference]) -> tuple[Reference, ...]:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from schemas.avro import AvroSchema
+from schemas.inlining import inlined
 from schemas.registry.config import Config
 from schemas.registry.content import (
     Content,
     Reference,
     guid_of,
-    inlined,
     kept,
     normal_references,
 )

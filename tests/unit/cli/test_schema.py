@@ -126,7 +126,7 @@ def test_diff_tells_what_changed_and_which_levels_it_keeps(
 
 
 def test_diff_reads_schemas_that_refer_to_others(schema: Caller, fake: FakeRegistry) -> None:
-    """The registry puts them in their places."""
+    """They are put in their places."""
     for version in (1, 2):
         reference = {"name": "R", "subject": "s", "version": version}
         fake.add("l", '{"type":"array","items":"R"}', references=[reference])

@@ -133,17 +133,7 @@ class FakeRegistry:
             )
         if found is None or (found["deleted"] and not request.flag("deleted")):
             return error(40402, f"Version {number} not found.")
-        if request.query.get("format") == "resolved" and found["references"]:
-            return 200, {**found, "schema": self._resolved(found)}
         return 200, found
-
-    def _resolved(self, found: dict[str, Any]) -> str:
-        """With the texts of what it refers to in the places of their names, one level deep."""
-        text: str = found["schema"]
-        for one in found["references"]:
-            to = self.versions[SchemaUse(one["subject"], one["version"])]
-            text = text.replace(json.dumps(one["name"]), to["schema"], 1)
-        return text
 
     def _register(  # noqa: PLR0911 - one return for each refusal
         self, subject: str, body: dict[str, Any]

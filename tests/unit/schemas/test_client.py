@@ -13,11 +13,14 @@ from pipeline.ids import Millis, SchemaId, SchemaVersion
 from pipeline.secrets import Secret
 from pipeline.settings import combine
 from schemas.client import RegistryClient
+from schemas.entries import SchemaUse
 from schemas.records import IncompatibleSchemaError
 from schemas.server import RegistryServer
 from schemas.transport import ATTEMPTS_MAX, RegistryAddress, registry_address
+from tests.unit.schemas.fake_registry import FakeRegistry
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+TOP = '{"type":"record","name":"Top","fields":[{"name":"r","type":"R"}]}'
 AB = A.replace("]", ',{"name":"b","type":"int"}]')
 AB_DEFAULT = A.replace("]", ',{"name":"b","type":"int","default":0}]')
 
@@ -223,14 +226,52 @@ def test_something_else_than_a_registry_never_means_no_such_schema(answer: httpx
     ("more", "message"),
     [
         ({"schemaType": "PROTOBUF"}, "PROTOBUF, only Avro"),
-        ({"references": [{"name": "x"}]}, "refers to others"),
+        ({"references": [{"name": "x"}]}, "without name, subject and version"),
     ],
 )
 def test_schemas_that_cannot_be_read_are_told_apart(more: dict[str, Any], message: str) -> None:
-    """Another type of schema, or one in several parts, is a SchemaError."""
+    """Another type of schema, or one whose references say nothing, is a SchemaError."""
     other = _always(200, {"schema": A, **more})
     with pytest.raises(SchemaError, match=message):
         other.client.schema_of(SchemaId(1))
+
+
+def _referring() -> tuple[FakeRegistry, RegistryClient]:
+    """A registry with a schema that refers to another one, under an id and as a version."""
+    fake = FakeRegistry()
+    fake.add("r", A)
+    fake.add("top", TOP, references=[{"name": "R", "subject": "r", "version": 1}])
+    transport = httpx.MockTransport(fake.handle)
+    return fake, RegistryClient("http://localhost", transport=transport)
+
+
+def test_what_a_schema_refers_to_is_written_out() -> None:
+    """However it is asked for; what it refers to is asked for once."""
+    fake, client = _referring()
+    by_id, latest = client.schema_of(SchemaId(2)), client.latest("top")
+    assert by_id is not None
+    assert latest is not None
+    assert by_id.text == latest.text == TOP.replace('"R"', A)
+    assert client.versions("top") == (latest,)
+    asked = [one for one in fake.requests if one.path[:2] == ("subjects", "r")]
+    assert [(one.path, one.flag("deleted")) for one in asked] == [
+        (("subjects", "r", "versions", "1"), True)
+    ]
+
+
+def test_a_reference_without_end_is_told_with_subject_and_version() -> None:
+    """Also that it is not there, from wherever the schema was reached."""
+    fake, client = _referring()
+    del fake.versions[SchemaUse("r", 1)]
+    with pytest.raises(SchemaError, match="refers to r version 1, which the registry") as caught:
+        client.schema_of(SchemaId(2))
+    assert caught.value.place == "schema id 2"
+    with pytest.raises(SchemaError, match="refers to r version 1") as caught:
+        client.latest("top")
+    assert caught.value.place == "subject top, version 1"
+    fake.add("r", '"top"', references=[{"name": "top", "subject": "top", "version": 1}])
+    with pytest.raises(SchemaError, match="to itself: top version 1 -> r version 1 -> top version"):
+        client.latest("top")
 
 
 def test_a_conflict_without_reasons_says_what_the_registry_says() -> None:

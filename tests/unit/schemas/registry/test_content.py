@@ -1,22 +1,18 @@
 import hashlib
-import json
 from uuid import UUID
 
 import pytest
 
-from schemas.avro import parse
 from schemas.registry.content import (
     Content,
     Reference,
     content_json,
     guid_in,
     guid_of,
-    inlined,
     kept,
     normal_references,
     with_version,
 )
-from schemas.registry.java_text import canonical_text
 from schemas.registry.metadata import Metadata, Rule, RuleSet
 from schemas.registry.refused import BadSchemaError
 
@@ -87,55 +83,6 @@ def test_a_text_is_nested_so_deep(normal: bool) -> None:  # noqa: FBT001 - of th
     for depth in (128, 400, 100_000):
         with pytest.raises(BadSchemaError):
             kept(nested(depth), (), normal=normal)
-
-
-def test_a_schema_is_written_out_with_what_it_uses() -> None:
-    """Each type once, where it first stands, under its full name."""
-    low = parse('{"type":"fixed","name":"x.F","size":2}')
-    mid = parse(
-        '{"type":"record","name":"M","namespace":"x","fields":[{"name":"f","type":"F"}]}', (low,)
-    )
-    top = parse(
-        '{"type":"record","name":"T","namespace":"y","fields":['
-        '{"name":"m","type":["null","x.M"]},{"name":"f","type":{"type":"array","items":"x.F"}},'
-        '{"name":"n","type":{"type":"map","values":{"type":"x.M"}}},{"name":"i","type":{"type":"int"}}]}',
-        (low, mid),
-    )
-    assert json.loads(canonical_text(inlined(top.value, (low, mid)))) == {
-        "type": "record",
-        "name": "T",
-        "namespace": "y",
-        "fields": [
-            {
-                "name": "m",
-                "type": [
-                    "null",
-                    {
-                        "type": "record",
-                        "name": "M",
-                        "namespace": "x",
-                        "fields": [
-                            {"name": "f", "type": {"type": "fixed", "name": "F", "size": 2}}
-                        ],
-                    },
-                ],
-            },
-            {"name": "f", "type": {"type": "array", "items": "x.F"}},
-            {"name": "n", "type": {"type": "map", "values": "x.M"}},
-            {"name": "i", "type": "int"},
-        ],
-    }
-
-
-def test_a_type_without_a_namespace_stays_without_one() -> None:
-    """Inside another's namespace it would else become part of that."""
-    low = parse('{"type":"record","name":"L","fields":[{"name":"k","type":["null","L"]}]}')
-    top = parse(
-        '{"type":"record","name":"y.T","fields":[{"name":"l","type":"L"},{"name":"m","type":"L"}]}',
-        (low,),
-    )
-    whole = canonical_text(inlined(top.value, (low,)))
-    assert parse(whole).names.keys() == {"L", "y.T"}
 
 
 def test_normal_references_are_sorted_and_single() -> None:

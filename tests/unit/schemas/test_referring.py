@@ -1,0 +1,164 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pipeline.errors import SchemaError
+from schemas.avro import parse
+from schemas.entries import SchemaUse, StoredVersion
+from schemas.referring import DEPTH_MAX, alone
+from schemas.registry.limits import REFERENCES_MAX
+
+
+def record(name: str, *types: str) -> str:
+    """The text of a record with a field of each type."""
+    fields = [{"name": f"f{n}", "type": kind} for n, kind in enumerate(types)]
+    return json.dumps({"type": "record", "name": name, "fields": fields})
+
+
+def to(name: str, subject: str, version: int = 1) -> dict[str, Any]:
+    """A reference."""
+    return {"name": name, "subject": subject, "version": version}
+
+
+class Kept:
+    """Versions by subject and number, and what was asked for."""
+
+    def __init__(self, *versions: StoredVersion) -> None:
+        self.versions = {one.use: one for one in versions}
+        self.asked: list[SchemaUse] = []
+
+    def find(self, use: SchemaUse) -> StoredVersion | None:
+        """As a registry finds it."""
+        self.asked.append(use)
+        return self.versions.get(use)
+
+
+def version(subject: str, text: str, *references: Any, number: int = 1) -> StoredVersion:
+    """A version of a subject."""
+    return StoredVersion(subject, number, 1, text, references=references)
+
+
+def chain(length: int) -> list[StoredVersion]:
+    """Records that hold each other, the last one an int."""
+    last = version(f"s{length}", record(f"R{length}", "int"))
+    links = [
+        version(f"s{n}", record(f"R{n}", "int"), to(f"R{n + 1}", f"s{n + 1}"))
+        for n in range(length)
+    ]
+    return [*links, last]
+
+
+def test_what_a_schema_refers_to_stands_in_its_place() -> None:
+    """Through others too; each version is asked for once, each type defined once."""
+    kept = Kept(
+        version("low", record("x.Low", "int")),
+        version("left", record("x.Left", "Low"), to("x.Low", "low")),
+        version("right", record("x.Right", "Low"), to("x.Low", "low")),
+    )
+    top = version(
+        "top",
+        record("Top", "x.Left", "x.Right", "x.Low"),
+        *(to("x.Left", "left"), to("x.Right", "right")),
+    )
+    found = alone(top, kept.find)
+    assert parse(found.text).names.keys() == {"x.Low", "x.Left", "x.Right", "Top"}
+    assert [use.subject for use in kept.asked] == ["left", "low", "right"]
+    assert found.references == top.references
+
+
+def test_a_schema_that_refers_to_nothing_stays_as_it_is() -> None:
+    """To the letter, and nothing is asked."""
+    kept, one = Kept(), version("s", ' {"type" : "int"}')
+    assert alone(one, kept.find) is one
+    assert not kept.asked
+
+
+def test_references_lie_in_the_context_of_who_refers() -> None:
+    """Unless they name another one."""
+    kept = Kept(
+        version(":.c:part", record("Part", "int")), version("other", record("Other", "int"))
+    )
+    text = record("Top", "Part", "Other")
+    top = version(":.c:top", text, to("Part", "part"), to("Other", ":.:other"))
+    assert parse(alone(top, kept.find).text).names.keys() == {"Part", "Other", "Top"}
+
+
+def test_of_one_name_the_first_reference_counts() -> None:
+    """As in Confluent's registry."""
+    kept = Kept(version("a", record("P", "int")), version("a", record("P", "long"), number=2))
+    top = version("top", record("Top", "P"), to("P", "a", 2), to("P", "a", 1))
+    assert '"long"' in alone(top, kept.find).text
+    assert kept.asked == [SchemaUse("a", 2)]
+
+
+LOOP = Kept(
+    version("a", record("A", "B"), to("B", "b", 3)),
+    version("b", record("B", "A"), to("A", "a"), number=3),
+    version("proto", "message M {}"),
+    version("broken", '{"type":"record","name":"P"}'),
+    version("lost", record("L", "int"), to("N", "nowhere", 4)),
+    version("unnamed", record("U", "int"), {"name": "N", "subject": "s"}),
+)
+LOOP.versions[SchemaUse("proto", 1)] = StoredVersion("proto", 1, 9, "message M {}", kind="PROTOBUF")
+
+
+@pytest.mark.parametrize(
+    ("reference", "place", "message"),
+    [
+        (to("P", "none", 7), "here", "the schema refers to none version 7, which the registry"),
+        (to("L", "lost"), "here", "refers through lost version 1 to nowhere version 4, which"),
+        (to("A", "a"), "here", "refers to itself: a version 1 -> b version 3 -> a version 1"),
+        (to("P", "proto"), "here, through proto version 1", "is PROTOBUF, only Avro"),
+        (to("P", "broken"), "here, through broken version 1, /", 'without "fields"'),
+        (to("P", "unnamed"), "here, through unnamed version 1", "without name, subject and"),
+        ({"name": "P"}, "here", "without name, subject and version"),
+        ("P", "here", "without name, subject and version"),
+    ],
+)
+def test_what_cannot_be_resolved_is_named(reference: Any, place: str, message: str) -> None:
+    """By subject and version, and from where it was reached."""
+    with pytest.raises(SchemaError) as caught:
+        alone(version("top", record("Top", "P"), reference), LOOP.find, "here")
+    assert message in caught.value.message
+    assert caught.value.place == place
+
+
+def test_a_type_that_no_reference_defines_is_named() -> None:
+    """With the subject and version of the schema that uses it."""
+    top = version("top", record("Top", "P"), to("P", "a"))
+    kept = Kept(version("a", record("Q", "int")))
+    with pytest.raises(SchemaError, match="unknown type 'P'") as caught:
+        alone(top, kept.find)
+    assert caught.value.place == "subject top, version 1, /fields/f0/type"
+
+
+def _many(count: int) -> tuple[StoredVersion, Kept]:
+    parts = [version(f"s{n}", record(f"R{n}", "int")) for n in range(count)]
+    references = (to(f"R{n}", f"s{n}") for n in range(count))
+    return version("top", record("Top", "R0"), *references), Kept(*parts)
+
+
+def _deep(count: int) -> tuple[StoredVersion, Kept]:
+    first, *others = chain(count)
+    return first, Kept(*others)
+
+
+@pytest.mark.parametrize(
+    ("made", "bound", "message"),
+    [
+        (_many, REFERENCES_MAX, "refers to more than 100 others, the last one is s100 version 1"),
+        (_deep, DEPTH_MAX, "refers to s65 version 1 through 64 others, of which 63"),
+    ],
+)
+def test_how_much_is_followed_is_bounded(
+    made: Callable[[int], tuple[StoredVersion, Kept]], bound: int, message: str
+) -> None:
+    """In number and in depth; as much as that is."""
+    one, kept = made(bound)
+    assert alone(one, kept.find).text
+    one, kept = made(bound + 1)
+    with pytest.raises(SchemaError, match=message):
+        alone(one, kept.find)
+    assert len(kept.asked) == bound
