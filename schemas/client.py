@@ -7,6 +7,7 @@ in `schemas.transport`.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -145,7 +146,7 @@ class RegistryClient:
         try:
             level = self.admin.level_in_force(subject)
             latest = self.latest(subject)
-            known = self.versions(subject) if looks_at_all(level) else (latest,)
+            known = self.readable_versions(subject) if looks_at_all(level) else (latest,)
             previous = [parse(one.text) for one in known if one is not None]
             return check(level, parse(schema_text), previous)
         except (SchemaError, UnavailableError):  # it may hold what we cannot read
@@ -159,11 +160,17 @@ class RegistryClient:
         """One version of a subject; None if there is no such subject or version."""
         return self._version(subject, str(version))
 
-    def versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
-        """All versions of a subject, oldest first; empty if there is no such subject."""
+    def readable_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
+        """The versions of a subject, oldest first; empty if there is no such subject.
+
+        Without those that are not Avro, or refer to what cannot be read.
+        """
         answer = self._transport.ask("GET", f"/subjects/{quoted(subject)}/versions")
         numbers = [] if answer is None else self._transport.list_of(answer, int)
-        found = [self.get(subject, SchemaVersion(number)) for number in sorted(numbers)]
+        found: list[RegisteredSchema | None] = []
+        for number in sorted(numbers):
+            with suppress(SchemaError):
+                found.append(self.get(subject, SchemaVersion(number)))
         return tuple(one for one in found if one is not None)
 
     def subjects(self) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ class Surveyor:
         subject = (
             stream.subject if isinstance(stream, ExternalStream) else value_subject(stream.topic)
         )
-        registered = (WriterSchema(v.id, v.text) for v in self.registry.versions(subject))
+        registered = (WriterSchema(v.id, v.text) for v in self.registry.readable_versions(subject))
         known = {writer.handle: writer for writer in (*registered, *extra)}
         return tuple(known[handle] for handle in sorted(known, key=prefix))
 

@@ -30,7 +30,7 @@ class Registry:
         """Everything is registered."""
         return SchemaId(1)
 
-    def versions(self, _subject: str) -> tuple[RegisteredSchema, ...]:
+    def readable_versions(self, _subject: str) -> tuple[RegisteredSchema, ...]:
         """None under the subjects of inputs."""
         return ()
 
