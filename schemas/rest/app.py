@@ -29,6 +29,7 @@ from schemas.rest.reading import (
     Receive,
     Scope,
     body_of,
+    headers_of,
     media_of,
     path_of,
     query_of,
@@ -77,7 +78,7 @@ class RegistryApp:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        given = headers_of(scope)
         media = media_of(given.get(b"accept", ""))
         status, body, headers = 200, b"", []
         try:
@@ -142,6 +143,16 @@ class RegistryApp:
 
     async def _beside(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+
+async def overloaded(scope: Scope, _: Receive, send: Send) -> None:
+    """Answer a request that comes on one connection too many."""
+    given = headers_of(scope)
+    media = media_of(given.get(b"accept", "")) or MEDIA_TYPE
+    told = "the server has too many connections; try again later"
+    _LOG.warning("%s %r: too many connections", scope["method"], scope["path"])
+    headers = [(b"connection", b"close"), (b"x-request-id", request_id(given))]
+    await _respond(send, 503, _told(HttpError(503, message=told)), media, headers)
 
 
 def _decided(route: Route, state: State, call: Call) -> Decided[Any]:
