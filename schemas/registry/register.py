@@ -65,7 +65,8 @@ def register(
     mode = mode_in_force(state, name)
     _check_mode(state, name, sent, mode)
     whole = sent if mode.takes_ids else _filled(state, name, sent, config)
-    one = prepared(state, name, whole, normal=normal, new=sent.id is None)
+    new = sent.id is None and config.validate_new is not False
+    one = prepared(state, name, whole, normal=normal, new=new)
     if sent.version == 0 and sent.id is None:
         found = _newest_same(state, name, one)
         if found is not None:
