@@ -131,7 +131,7 @@ class RegistryApp:
         def answered() -> bytes:
             return _encoded(route.handler(state, checked(state)))
 
-        if route.kind is Kind.SLOW or call.resolved:
+        if route.kind is Kind.SLOW or call.parses:
             return await self._beside(answered)
         return answered()
 

@@ -47,6 +47,15 @@ class Call:
         """The first value of a name in the query."""
         return next((value for key, value in self.query if key == name), default)
 
+    def texts(self, name: str) -> list[str]:
+        """All values of a name in the query."""
+        return [value for key, value in self.query if key == name]
+
+    @property
+    def parses(self) -> bool:
+        """Whether schemas have to be parsed for the answer, which takes a while."""
+        return self.resolved or bool(self.texts("findTags"))
+
     @property
     def resolved(self) -> bool:
         """Whether schemas are wanted with what they refer to written out."""
