@@ -141,6 +141,8 @@ def _number(value: object, what: str, default: int) -> int:
         return default
     if isinstance(value, str) and value.removeprefix("-").isdecimal() and value.isascii():
         value = int(value[:12])
+    if isinstance(value, float) and value.is_integer():  # 1.0 is a whole number in JSON
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > INT_MAX:
         raise BadBodyError(f"{what} is not a whole number of 32 bits")
     return value
