@@ -10,13 +10,15 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from schemas.rest.app import overloaded
+from schemas.rest.app import overloaded, told
+from schemas.rest.errors import HttpError
+from schemas.rest.reading import MEDIA_TYPE
 
 
 def patient(head_within_s: float, connections_max: int) -> type["Patient"]:
     """The protocol of connections that have so long for each head, and of which there are so many.
 
-    The server's own limit answers in plain text.
+    The server's own answers to too many, and to what is no HTTP, are plain text.
     """
     limits = {"head_within_s": head_within_s, "connections_max": connections_max}
     return type("BoundedPatient", (Patient,), limits)
@@ -42,6 +44,15 @@ class Patient(H11Protocol):
         """Whole parts of requests are there."""
         self.app = overloaded if len(self.connections) > self.connections_max else self._served
         super().handle_events()
+
+    def send_400_response(self, msg: str) -> None:
+        """A client has sent what is no HTTP: it hears so in the form of every other error."""
+        headers = [(b"content-type", MEDIA_TYPE.encode()), (b"connection", b"close")]
+        body = told(HttpError(400, message=msg))
+        start = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (start, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """A client has sent something."""

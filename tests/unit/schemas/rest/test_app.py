@@ -124,6 +124,16 @@ def test_a_head_that_does_not_come_to_its_end_is_not_waited_for_for_ever() -> No
                 assert read_to_end(half) == b""
 
 
+def test_what_is_no_http_is_told_so(service: Service) -> None:
+    """In the form of every other error, and the connection is closed."""
+    with service.connect() as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        answer = read_to_end(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b'{"error_code":400,"message":"Invalid HTTP request received."}' in answer
+    _alive(service)
+
+
 def test_a_connection_too_many_is_told_so() -> None:
     """In the form of every other error, and the connection is closed; the others are served."""
     with Service(connections_max=1) as service:
