@@ -69,7 +69,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 def _operations() -> Iterator[tuple[str, str]]:
     for path, methods in DOCUMENT["paths"].items():
-        for method in methods:
+        for method in methods.keys() - {"servers"}:
             yield method.upper(), path
 
 
