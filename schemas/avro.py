@@ -1,8 +1,8 @@
 """Parse the text of an Avro schema, strictly, and say exactly what is wrong with it.
 
 Differences from Java's parser are on the strict side, where a mistake is certain: a key that stands
-twice in an object, an unknown order of a field. A logical type that does not fit its type is
-ignored, as the specification demands. A union's default may fit any branch (Avro 1.12).
+twice in an object. A logical type that does not fit its type is ignored, as the specification
+demands. A union's default may fit any branch (Avro 1.12).
 """
 
 import hashlib
@@ -44,7 +44,7 @@ MAX_JSON_DEPTH = 256
 """Types inside types; deeper texts are attacks or accidents, and would exhaust the stack."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAMED_KINDS = {"record", "error", "enum", "fixed"}
-_ORDERS = {"ascending", "descending", "ignore"}
+_ORDERS = ("ascending", "descending", "ignore")
 _LOGICAL_BASE: Mapping[Logical, Kind] = {
     Logical.UUID: Kind.STRING,
     Logical.DATE: Kind.INT,
@@ -356,8 +356,8 @@ class _Parser:
         self._need(item, "type", at, "a field")
         avro_type = self.type_at(item["type"], f"{at}/type", own, depth + 1)
         order = item.get("order", "ascending")
-        if order not in _ORDERS:
-            _fail(f"{at}/order", f"{shown(order)} is not one of {', '.join(sorted(_ORDERS))}")
+        if not isinstance(order, str) or order_word(order) not in _ORDERS:
+            _fail(f"{at}/order", f"{shown(order)} is not one of {', '.join(_ORDERS)}")
         default = item.get("default", MISSING)
         if default is not MISSING:
             self._defaults.append((f"{at}/default", avro_type, default))
@@ -371,6 +371,11 @@ class _Parser:
             problem = default_problem(avro_type, default, self.names)
             if problem:
                 _fail(f"{path}{problem[0]}", problem[1])
+
+
+def order_word(order: str) -> str:
+    """The order of a field as Avro writes it: Java's parser takes it in any case of letters."""
+    return order.upper().lower()
 
 
 def _check_name(name: object, path: str, *, dotted: bool = False) -> None:

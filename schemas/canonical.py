@@ -9,9 +9,10 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from schemas.avro import AvroSchema
+from schemas.avro import AvroSchema, order_word
 from schemas.types import (
     PRIMITIVES,
     ArrayType,
@@ -118,7 +119,7 @@ def _content(value: Any, namespace: str) -> Any:
         if made.get("aliases"):
             made["aliases"] = [_qualified(alias, own) for alias in made["aliases"]]
         if "fields" in made:
-            made["fields"] = [{**f, "type": _content(f["type"], own)} for f in made["fields"]]
+            made["fields"] = [_content_of_field(field, own) for field in made["fields"]]
     elif value["type"] == "array":
         made["items"] = _content(made["items"], namespace)
     elif value["type"] == "map":
@@ -126,6 +127,11 @@ def _content(value: Any, namespace: str) -> Any:
     elif len(made) == 1:
         return _content(made["type"], namespace)
     return made
+
+
+def _content_of_field(field: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    order = {"order": order_word(field["order"])} if "order" in field else {}
+    return {**field, "type": _content(field["type"], namespace), **order}
 
 
 def _reference(name: str, namespace: str) -> str:

@@ -25,7 +25,8 @@ READY_WITHIN_S = 10.0
 STOP_WITHIN_S = 5.0
 _POLL_S = 0.01
 _BACKLOG = 128
-_CONNECTIONS_MAX = 512
+_NOT_OURS = (errno.EADDRNOTAVAIL, errno.EINVAL, errno.EAFNOSUPPORT)
+"""Of an address: another machine's, without the network that it needs, of a kind unknown here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,13 @@ class Guard:
         access: who may do what; None: everybody may do everything.
         certificate: for TLS; None: without.
         head_within_s: how long a client may take for the head of a request.
+        connections_max: requests on any more are answered with 503.
     """
 
     access: Access | None = None
     certificate: Certificate | None = None
     head_within_s: float = 10.0
+    connections_max: int = 512
 
 
 OPEN: Final = Guard()
@@ -97,7 +100,7 @@ class RegistryServer:
         """Listen, and return when requests are answered.
 
         Raises:
-            EnvironmentProblem: the port is taken, or the address is not of this machine.
+            EnvironmentProblem: the port is taken, or the host is not this machine.
             RetryError: it did not come up in time.
         """
         if self._server is not None:
@@ -122,8 +125,7 @@ class RegistryServer:
             access_log=False,
             lifespan="off",
             ws="none",
-            http=patient(self._guard.head_within_s),
-            limit_concurrency=_CONNECTIONS_MAX,
+            http=patient(self._guard.head_within_s, self._guard.connections_max),
             timeout_graceful_shutdown=int(STOP_WITHIN_S) - 1,
             **self._tls(),
         )
@@ -186,11 +188,22 @@ class RegistryServer:
             listener.listen(_BACKLOG)
         except OSError as error:
             listener.close()
-            holder = holder_of_port(self._port) if error.errno == errno.EADDRINUSE else None
-            why = f"it is taken by {holder}" if holder else error.strerror
-            raise EnvironmentProblem(
-                f"the schema registry cannot listen on port {self._port}: {why}",
-                place=self.url,
-                hint="stop what listens there, or choose another port for the registry.",
-            ) from error
+            raise self._cannot_listen(error) from error
         return listener
+
+    def _cannot_listen(self, error: OSError) -> EnvironmentProblem:
+        """What is wrong with the host, or else with the port."""
+        if isinstance(error, socket.gaierror) or error.errno in _NOT_OURS:
+            return EnvironmentProblem(
+                f"the schema registry cannot listen on host {self._host}: it is not an address of "
+                f"this machine ({error.strerror})",
+                place=self.url,
+                hint="127.0.0.1 serves this machine alone, 0.0.0.0 all of its networks.",
+            )
+        holder = holder_of_port(self._port) if error.errno == errno.EADDRINUSE else None
+        why = f"it is taken by {holder}" if holder else error.strerror
+        return EnvironmentProblem(
+            f"the schema registry cannot listen on port {self._port}: {why}",
+            place=self.url,
+            hint="stop what listens there, or choose another port for the registry.",
+        )

@@ -52,6 +52,7 @@ class Config:
     alias: str | None = None
     normalize: bool | None = None
     validate_fields: bool | None = None
+    validate_new: bool | None = None
     validate_rules: bool | None = None
     level: Level | None = None
     policy: str | None = None
@@ -72,6 +73,7 @@ DEFAULT_MODE: Final = Mode.READWRITE
 _FLAGS: Final = {
     "normalize": "normalize",
     "validateFields": "validate_fields",
+    "validateNewSchemas": "validate_new",
     "validateRules": "validate_rules",
 }
 _TEXTS: Final = {"alias": "alias", "compatibilityPolicy": "policy", "compatibilityGroup": "group"}
@@ -145,6 +147,7 @@ def config_json(config: Config, level_key: str = "compatibilityLevel") -> dict[s
         "alias": config.alias,
         "normalize": config.normalize,
         "validateFields": config.validate_fields,
+        "validateNewSchemas": config.validate_new,
         "validateRules": config.validate_rules,
         level_key: config.level.value if config.level else None,
         "compatibilityPolicy": config.policy,

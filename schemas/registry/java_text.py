@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from schemas.avro import order_word
 from schemas.types import PRIMITIVES, Kind
 
 NAMED = {"record", "error", "enum", "fixed"}
@@ -114,8 +115,9 @@ class _Printer:
             made["doc"] = field["doc"]
         if "default" in field:
             made["default"] = field["default"]
-        if field.get("order", "ascending").lower() != "ascending":
-            made["order"] = field["order"].lower()
+        order = order_word(field.get("order", "ascending"))
+        if order != "ascending":
+            made["order"] = order
         if field.get("aliases"):
             made["aliases"] = list(dict.fromkeys(field["aliases"]))
         return made | {name: one for name, one in field.items() if name not in _FIELD_KEYS}

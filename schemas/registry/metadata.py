@@ -6,7 +6,7 @@ that carry them out; here they do nothing.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -319,8 +319,12 @@ def merged_rules(*layers: RuleSet | None) -> RuleSet | None:
     for layer in given[1:]:
         names = {rule.name for listed in layer.lists for rule in listed}
         lists = tuple(
-            (*(rule for rule in old if rule.name not in names), *new)
-            for old, new in zip(merged.lists, layer.lists, strict=True)
+            (*old, *new) for old, new in zip(without_rules(merged, names), layer.lists, strict=True)
         )
         merged = RuleSet(lists, layer.enable_at or merged.enable_at)
     return merged
+
+
+def without_rules(rules: RuleSet, names: Collection[str | None]) -> tuple[tuple[Rule, ...], ...]:
+    """The lists of a rule set without the rules of these names."""
+    return tuple(tuple(rule for rule in listed if rule.name not in names) for listed in rules.lists)

@@ -26,6 +26,7 @@ from schemas.registry.names import SubjectName
 from schemas.registry.refused import BadSchemaError, TooLargeError
 from schemas.registry.remembered import Remembered
 from schemas.registry.state import State, Version
+from schemas.registry.tags import NO_CHANGE, TagChange, Tags, tags_in
 
 LATEST = -1
 _WHOLE: Remembered[tuple[AvroSchema, tuple[AvroSchema, ...]], str] = Remembered(PARSED_CHARS_MAX)
@@ -38,6 +39,7 @@ class Sent:
     Args:
         version: 0: not given; -1: the next.
         id: None: not given.
+        tags: what becomes of the tags in its text.
     """
 
     text: str
@@ -46,6 +48,7 @@ class Sent:
     rules: RuleSet | None = None
     version: int = 0
     id: int | None = None
+    tags: TagChange = NO_CHANGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +198,8 @@ def whole_text(one: Prepared) -> str:
 def whole_schema(one: Prepared) -> str:
     """A schema with everything that it refers to, as Java Avro prints it."""
     return canonical_text(inlined(one.schema.value, one.used))
+
+
+def tags_of(one: Prepared) -> Tags:
+    """The tags in a schema and in everything that it refers to."""
+    return tags_in(inlined(one.schema.value, one.used))

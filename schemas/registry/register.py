@@ -15,7 +15,16 @@ from schemas.registry.metadata import (
     Metadata,
 )
 from schemas.registry.names import SubjectName, may_hold_schemas
-from schemas.registry.prepare import LATEST, Prepared, Sent, completed, prepared, same, stored
+from schemas.registry.prepare import (
+    LATEST,
+    Prepared,
+    Sent,
+    completed,
+    prepared,
+    same,
+    stored,
+    tags_of,
+)
 from schemas.registry.refused import (
     BadSchemaError,
     BadSubjectError,
@@ -24,6 +33,7 @@ from schemas.registry.refused import (
 )
 from schemas.registry.scopes import check_writable, config_in_force, mode_in_force, told
 from schemas.registry.state import Change, ContentPut, State, SubjectPut, Version, Versions
+from schemas.registry.tags import with_tags, with_tags_of
 from schemas.types import INT_MAX
 
 
@@ -59,13 +69,15 @@ def register(
         raise BadSubjectError(name)
     config = config_in_force(state, name)
     normal = normal or config.normalize is True
+    sent = _tagged(state, name, sent)
     found = _known(state, name, sent, config, normal=normal)
     if found is not None:
         return found
     mode = mode_in_force(state, name)
     _check_mode(state, name, sent, mode)
     whole = sent if mode.takes_ids else _filled(state, name, sent, config)
-    one = prepared(state, name, whole, normal=normal, new=sent.id is None)
+    new = sent.id is None and config.validate_new is not False
+    one = prepared(state, name, whole, normal=normal, new=new)
     if sent.version == 0 and sent.id is None:
         found = _newest_same(state, name, one)
         if found is not None:
@@ -75,6 +87,15 @@ def register(
         if why:
             raise IncompatibleError(name, why)
     return _added(state, name, one, sent, mode=mode, now_ms=now_ms)
+
+
+def _tagged(state: State, name: SubjectName, sent: Sent) -> Sent:
+    """A schema with the tags that are asked for in its text; its version is told then."""
+    if not (sent.tags.add or sent.tags.remove):
+        return sent
+    text = prepared(state, name, sent, normal=False).content.text
+    made = with_tags(text, sent.tags.add, sent.tags.remove)
+    return replace(sent, text=made, version=sent.version or LATEST)
 
 
 def reasons(state: State, name: SubjectName, one: Prepared) -> tuple[str, ...]:
@@ -102,6 +123,8 @@ def _known(
     """What is there already, and is answered in every mode."""
     layers = (config.default_metadata, config.override_metadata)
     if any((*layers, config.default_rules, config.override_rules)) or not sent.text.strip():
+        return None
+    if sent.tags.propagate:
         return None
     one = prepared(state, name, sent, normal=normal)
     visible = state.versions(name)
@@ -136,6 +159,8 @@ def _filled(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent
             raise BadSchemaError("Empty schema")
         before = state.content(last.guid)
         sent = replace(sent, text=before.text, references=before.references)
+    elif sent.tags.propagate:
+        sent = _propagated(state, name, sent)
     made = completed(state, name, sent, config)
     numbered = made.metadata is not None and made.metadata.get(VERSION_PROPERTY) is not None
     if sent.version == 0 and not numbered:
@@ -143,6 +168,16 @@ def _filled(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent
     number = str(_next(state, name))
     told = (made.metadata or Metadata()).with_property(VERSION_PROPERTY, number)
     return replace(made, metadata=told)
+
+
+def _propagated(state: State, name: SubjectName, sent: Sent) -> Sent:
+    """A schema with the tags of the version before."""
+    last = next(reversed(state.versions(name)), None)
+    if last is None:
+        return sent
+    text = prepared(state, name, sent, normal=False).content.text
+    before = tags_of(stored(state, name, state.content(last.guid)))
+    return replace(sent, text=with_tags_of(text, before))
 
 
 def _next(state: State, name: SubjectName) -> int:

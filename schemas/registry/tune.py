@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.registry.config import DEFAULT_CONFIG, DEFAULT_MODE, Config, Mode, changed
-from schemas.registry.names import DEFAULT, GLOBAL, SubjectName, may_be_configured
+from schemas.registry.names import GLOBAL, SubjectName, may_be_configured
 from schemas.registry.refused import (
     BadSubjectError,
     ContextNotEmptyError,
@@ -155,8 +155,6 @@ def _emptied(state: State, name: SubjectName) -> tuple[Change, ...]:
 
 
 def _within(one: SubjectName, scope: SubjectName) -> bool:
-    if scope.context == GLOBAL:
-        return True
     if scope.subject:
         return one == scope
-    return one.context == (scope.context or DEFAULT)
+    return scope.context in (GLOBAL, one.context)

@@ -29,6 +29,7 @@ from schemas.rest.reading import (
     Receive,
     Scope,
     body_of,
+    headers_of,
     media_of,
     path_of,
     query_of,
@@ -77,7 +78,7 @@ class RegistryApp:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        given = headers_of(scope)
         media = media_of(given.get(b"accept", ""))
         status, body, headers = 200, b"", []
         try:
@@ -86,15 +87,15 @@ class RegistryApp:
         except GoneError:
             return
         except HttpError as error:
-            status, body, headers = error.status, _told(error), error.headers
+            status, body, headers = error.status, told(error), error.headers
         except MedusaError as error:
-            told = http_error(error)
-            if told.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            refusal = http_error(error)
+            if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 _LOG.warning("%s %r: %s", scope["method"], scope["path"], error)
-            status, body = told.status, _told(told)
+            status, body = refusal.status, told(refusal)
         except Exception:  # noqa: BLE001 - whoever asked must hear of it
             _LOG.exception("%s %r failed", scope["method"], scope["path"])
-            status, body = 500, _told(HttpError(500, message="Internal Server Error"))
+            status, body = 500, told(HttpError(500, message="Internal Server Error"))
         headers = [*headers, (b"x-request-id", request_id(given))]
         await _respond(send, status, body, media or MEDIA_TYPE, headers)
 
@@ -130,7 +131,7 @@ class RegistryApp:
         def answered() -> bytes:
             return _encoded(route.handler(state, checked(state)))
 
-        if route.kind is Kind.SLOW or call.resolved:
+        if route.kind is Kind.SLOW or call.parses:
             return await self._beside(answered)
         return answered()
 
@@ -142,6 +143,16 @@ class RegistryApp:
 
     async def _beside(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+
+async def overloaded(scope: Scope, _: Receive, send: Send) -> None:
+    """Answer a request that comes on one connection too many."""
+    given = headers_of(scope)
+    media = media_of(given.get(b"accept", "")) or MEDIA_TYPE
+    message = "the server has too many connections; try again later"
+    _LOG.warning("%s %r: too many connections", scope["method"], scope["path"])
+    headers = [(b"connection", b"close"), (b"x-request-id", request_id(given))]
+    await _respond(send, 503, told(HttpError(503, message=message)), media, headers)
 
 
 def _decided(route: Route, state: State, call: Call) -> Decided[Any]:
@@ -169,7 +180,8 @@ def _encoded(answer: Any) -> bytes:
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _told(error: HttpError) -> bytes:
+def told(error: HttpError) -> bytes:
+    """The body in which a client hears of an error."""
     return _encoded({"error_code": error.code, "message": error.message})
 
 

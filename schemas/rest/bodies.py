@@ -8,8 +8,15 @@ from schemas.registry.limits import REFERENCES_MAX
 from schemas.registry.lookup import Found
 from schemas.registry.metadata import metadata_of, rules_of
 from schemas.registry.prepare import Sent
-from schemas.registry.refused import BadBodyError, BadSchemaError, TooLargeError
+from schemas.registry.refused import (
+    BadBodyError,
+    BadRulesError,
+    BadSchemaError,
+    TooLargeError,
+)
+from schemas.registry.retag import Retagging
 from schemas.registry.state import Version
+from schemas.registry.tags import FIELD, RECORD, Entity, TagChange, Tags
 from schemas.types import INT_MAX
 
 TYPES: Final = ("AVRO",)
@@ -40,7 +47,70 @@ def sent(body: Mapping[str, Any]) -> Sent:
         rules_of(body.get("ruleSet")),
         _number(body.get("version"), "version", 0),
         number if number >= 0 else None,
+        TagChange(
+            _tags(body, "schemaTagsToAdd"),
+            _tags(body, "schemaTagsToRemove"),
+            body.get("propagateSchemaTags") is True,
+        ),
     )
+
+
+def retagging(body: Mapping[str, Any]) -> Retagging:
+    """What a body says of the next version, which has other tags.
+
+    Raises:
+        BadBodyError: something in it has another type than it should.
+        BadRulesError: a rule breaks a rule of rules, or rules are both given and changed.
+    """
+    drop = body.get("rulesToRemove")
+    if not isinstance(drop, list | None) or not all(isinstance(one, str) for one in drop or ()):
+        raise BadBodyError("rulesToRemove is not a list of texts")
+    made = Retagging(
+        _tags(body, "tagsToAdd"),
+        _tags(body, "tagsToRemove"),
+        metadata_of(body.get("metadata")),
+        rules_of(body.get("ruleSet")),
+        rules_of(body.get("rulesToMerge")),
+        tuple(drop or ()),
+        _number(body.get("newVersion"), "newVersion", 0),
+    )
+    if made.rules is not None and (made.merge is not None or drop is not None):
+        raise BadRulesError("ruleSet should be omitted if specifying rulesToMerge or rulesToRemove")
+    return made
+
+
+def _tags(body: Mapping[str, Any], key: str) -> Tags:
+    """Tags out of a body; those of one place that stands twice count together."""
+    given = body.get(key)
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        raise BadBodyError(f"{key} is not a list")
+    return tuple(_tags_of_entity(one, key) for one in given)
+
+
+def _tags_of_entity(value: object, key: str) -> tuple[Entity, tuple[str, ...]]:
+    entity = value.get("schemaEntity") if isinstance(value, dict) else None
+    tags = value.get("tags") if isinstance(value, dict) else None
+    if not isinstance(entity, dict) or not isinstance(tags, list):
+        raise BadBodyError(f"{key}: each has a schemaEntity and a list of tags")
+    path, kind = entity.get("entityPath"), entity.get("entityType")
+    if not isinstance(path, str) or not all(isinstance(tag, str) for tag in tags):
+        raise BadBodyError(f"{key}: the entityPath and the tags are texts")
+    if kind not in (RECORD, FIELD):
+        raise BadBodyError(f"{key}: the entityType is {RECORD} or {FIELD}")
+    return Entity(kind, path.removeprefix(".")), tuple(tags)
+
+
+def tags_json(tags: Tags) -> list[dict[str, Any]]:
+    """Tags as answers tell them."""
+    return [
+        {
+            "schemaEntity": {"entityPath": entity.path, "entityType": entity.kind},
+            "tags": list(texts),
+        }
+        for entity, texts in tags
+    ]
 
 
 def _references(value: object) -> tuple[Reference, ...]:
@@ -71,6 +141,8 @@ def _number(value: object, what: str, default: int) -> int:
         return default
     if isinstance(value, str) and value.removeprefix("-").isdecimal() and value.isascii():
         value = int(value[:12])
+    if isinstance(value, float) and value.is_integer():  # 1.0 is a whole number in JSON
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > INT_MAX:
         raise BadBodyError(f"{what} is not a whole number of 32 bits")
     return value

@@ -45,7 +45,16 @@ class Call:
 
     def text(self, name: str, default: str = "") -> str:
         """The first value of a name in the query."""
-        return next((value for key, value in self.query if key == name), default)
+        return next(iter(self.texts(name)), default)
+
+    def texts(self, name: str) -> list[str]:
+        """All values of a name in the query."""
+        return [value for key, value in self.query if key == name]
+
+    @property
+    def parses(self) -> bool:
+        """Whether schemas have to be parsed for the answer, which takes a while."""
+        return self.resolved or bool(self.texts("findTags"))
 
     @property
     def resolved(self) -> bool:

@@ -45,5 +45,5 @@ def _problems(state: State, call: Call, versions: Versions) -> tuple[str, ...]:
         raise BadSchemaError("Empty schema")
     config = config_in_force(state, name)
     normal = call.flag("normalize") or config.normalize is True
-    one = prepared(state, name, given, normal=normal, new=True)
+    one = prepared(state, name, given, normal=normal, new=config.validate_new is not False)
     return problems(config, candidate(one), candidates(state, name, versions))

@@ -30,6 +30,11 @@ class GoneError(Exception):
     """The client has gone away: there is nobody to answer."""
 
 
+def headers_of(scope: Scope) -> Mapping[bytes, str]:
+    """Headers by their names in small letters."""
+    return {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
 def path_of(scope: Scope) -> tuple[str, ...]:
     """The parts of a path as it was sent: a name may hold a slash, written as %2F.
 

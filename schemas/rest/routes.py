@@ -109,6 +109,7 @@ ROUTES: Final[Sequence[Route]] = (
         Right.WRITE,
         ("POST /subjects/{subject}/versions", subjects.add_version),
         ("DELETE /subjects/{subject}", subjects.remove_subject),
+        (f"POST {_VERSION}/tags", subjects.retag_version),
         (f"DELETE {_VERSION}", subjects.remove_version),
     ),
     *_routes(

@@ -9,7 +9,7 @@ from schemas.registry.refused import NoSchemaError
 from schemas.registry.state import State, User
 from schemas.rest.bodies import TYPES, shown
 from schemas.rest.call import Call, Text, denied
-from schemas.rest.subjects import formatted
+from schemas.rest.subjects import qualified, tagged, written
 
 
 def types(_: State, __: Call) -> Any:
@@ -19,17 +19,21 @@ def types(_: State, __: Call) -> Any:
 
 def by_its_id(state: State, call: Call) -> Any:
     """A schema by its id, and one version that has it."""
-    one = _readable(state, call, by_id(state, call.id, _where(call)))
-    answer = formatted(state, call, shown(one), one.name)
+    one = _of_id(state, call)
+    answer = {**shown(one), "schema": written(state, call, one)}
     answer.pop("id")
     if call.flag("fetchMaxId"):
         answer["maxId"] = state.last_ids[one.name.context]
-    return answer
+    return tagged(state, call, qualified(call, answer, one.name), one)
 
 
 def text_by_id(state: State, call: Call) -> Any:
     """A schema by its id, alone."""
-    return Text(by_its_id(state, call)["schema"])
+    return Text(written(state, call, _of_id(state, call)))
+
+
+def _of_id(state: State, call: Call) -> Found:
+    return _readable(state, call, by_id(state, call.id, _where(call)))
 
 
 def subjects_of_id(state: State, call: Call) -> Any:
@@ -48,7 +52,7 @@ def by_its_guid(state: State, call: Call) -> Any:
     guid = _guid(state, call)
     context, number = ids_of(state, guid)[0]
     one = _readable(state, call, by_id(state, number, SubjectName(context, "")))
-    answer = formatted(state, call, shown(one), one.name)
+    answer = {**shown(one), "schema": written(state, call, one)}
     return {key: value for key, value in answer.items() if key not in {"subject", "version", "id"}}
 
 

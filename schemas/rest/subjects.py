@@ -16,11 +16,12 @@ from schemas.registry.lookup import (
     with_metadata,
 )
 from schemas.registry.names import SubjectName
-from schemas.registry.prepare import Sent, stored, whole_schema
+from schemas.registry.prepare import Sent, stored, tags_of, whole_schema
 from schemas.registry.refused import NoVersionError
-from schemas.registry.register import register
+from schemas.registry.register import Registered, register
+from schemas.registry.retag import retag, tagged_version
 from schemas.registry.state import Decided, State
-from schemas.rest.bodies import described, sent, shown
+from schemas.rest.bodies import described, retagging, sent, shown, tags_json
 from schemas.rest.call import Call, Text
 
 
@@ -41,7 +42,7 @@ def look_up(state: State, call: Call) -> Any:
         normal=call.flag("normalize"),
         deleted=call.flag("deleted"),
     )
-    return _answer(state, call, one)
+    return _answer(state, call, _readable(call, one))
 
 
 def add_version(state: State, call: Call) -> Decided[Any]:
@@ -53,10 +54,24 @@ def add_version(state: State, call: Call) -> Decided[Any]:
         normal=call.flag("normalize"),
         now_ms=call.now_ms,
     )
-    one = made.version
-    answer = {"id": one.id, "version": one.number, **described(made.content, one.guid)}
     after = state.after(made.changes)
-    return Decided(formatted(after, call, answer, made.name), made.changes)
+    return Decided({**_added(made), "schema": written(after, call, _found(made))}, made.changes)
+
+
+def retag_version(state: State, call: Call) -> Decided[Any]:
+    """Register a version with other tags."""
+    one = _readable(call, tagged_version(state, call.subject, call.version))
+    made = retag(state, call.subject, one, retagging(call.body), now_ms=call.now_ms)
+    return Decided(_added(made), made.changes)
+
+
+def _added(made: Registered) -> dict[str, Any]:
+    one = made.version
+    return {"id": one.id, "version": one.number, **described(made.content, one.guid)}
+
+
+def _found(made: Registered) -> Found:
+    return Found(made.name, made.version, made.content)
 
 
 def remove_subject(state: State, call: Call) -> Decided[Any]:
@@ -78,16 +93,18 @@ def list_versions(state: State, call: Call) -> Any:
 
 def one_version(state: State, call: Call) -> Any:
     """A version of a subject."""
-    return _answer(
-        state,
-        call,
-        version(state, call.subject, call.version, deleted=call.flag("deleted")),
-    )
+    one = _version(state, call)
+    return tagged(state, call, qualified(call, _answer(state, call, one), one.name), one)
 
 
 def schema_of_version(state: State, call: Call) -> Any:
     """The schema of a version alone."""
-    return Text(one_version(state, call)["schema"])
+    return Text(written(state, call, _version(state, call)))
+
+
+def _version(state: State, call: Call) -> Found:
+    one = version(state, call.subject, call.version, deleted=call.flag("deleted"))
+    return _readable(call, one)
 
 
 def remove_version(state: State, call: Call) -> Decided[Any]:
@@ -116,11 +133,9 @@ def referenced_by(state: State, call: Call) -> Any:
 
 def by_metadata(state: State, call: Call) -> Any:
     """The newest version with the properties that are asked for."""
-    keys = [value for name, value in call.query if name == "key"]
-    values = [value for name, value in call.query if name == "value"]
-    pairs = list(zip(keys, values, strict=False))
+    pairs = list(zip(call.texts("key"), call.texts("value"), strict=False))
     one = with_metadata(state, call.subject, pairs, deleted=call.flag("deleted"))
-    return _answer(state, call, one)
+    return _answer(state, call, _readable(call, one))
 
 
 def sent_by(call: Call) -> Sent:
@@ -135,27 +150,39 @@ def sent_by(call: Call) -> Sent:
     return given
 
 
-def _answer(state: State, call: Call, one: Found) -> dict[str, Any]:
+def _readable(call: Call, one: Found) -> Found:
     """A version that was found, if who asks may read it: it can lie in another context."""
     call.check_reads(one.name)
-    return formatted(state, call, shown(one), one.name)
+    return one
 
 
-def formatted(
-    state: State, call: Call, answer: dict[str, Any], name: SubjectName
-) -> dict[str, Any]:
-    """An answer with the schema, and the subjects that it refers to, as they are asked for.
+def _answer(state: State, call: Call, one: Found) -> dict[str, Any]:
+    return {**shown(one), "schema": written(state, call, one)}
 
-    `format=resolved` writes out what a schema refers to; `referenceFormat=qualified` names the
-    context of every subject.
-    """
-    if call.resolved and answer.get("references"):
-        content = state.content(answer["guid"])
-        answer = {**answer, "schema": whole_schema(stored(state, name, content))}
-    if call.text("referenceFormat").casefold() == "qualified" and answer.get("references"):
-        listed = [{**r, "subject": str(name.beside(r["subject"]))} for r in answer["references"]]
-        answer = {**answer, "references": listed}
-    return answer
+
+def written(state: State, call: Call, one: Found) -> str:
+    """The text of a schema; `format=resolved` writes out what it refers to."""
+    if call.resolved and one.content.references:
+        return whole_schema(stored(state, one.name, one.content))
+    return one.content.text
+
+
+def qualified(call: Call, answer: dict[str, Any], name: SubjectName) -> dict[str, Any]:
+    """An answer; with `referenceFormat=qualified` subjects in it are named with their contexts."""
+    if call.text("referenceFormat").casefold() != "qualified" or "references" not in answer:
+        return answer
+    listed = [{**r, "subject": str(name.beside(r["subject"]))} for r in answer["references"]]
+    return {**answer, "references": listed}
+
+
+def tagged(state: State, call: Call, answer: dict[str, Any], one: Found) -> dict[str, Any]:
+    """An answer with what in the schema has one of the tags of `findTags`, or any for `*`."""
+    wanted = set(call.texts("findTags"))
+    if not wanted:
+        return answer
+    tags = tags_of(stored(state, one.name, one.content))
+    some = tuple(each for each in tags if "*" in wanted or wanted.intersection(each[1]))
+    return {**answer, "schemaTags": tags_json(some)} if some else answer
 
 
 def list_schemas(state: State, call: Call) -> Any:

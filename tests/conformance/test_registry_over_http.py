@@ -25,6 +25,7 @@ from tests.conformance.registry import (
     normalising,
     references,
     registering,
+    tags,
     the_server,
 )
 from tests.conformance.registry.scenario import Scenario, Step, carry_out
@@ -44,6 +45,7 @@ THEMES = (
     normalising,
     references,
     registering,
+    tags,
     the_server,
 )
 SCENARIOS = [

@@ -108,6 +108,8 @@ SCENARIOS = [
                 ("version", 2**31),
                 ("version", 10**400),
                 ("version", []),
+                ("version", 1.5),
+                ("version", 1e300),
                 ("id", True),
                 ("id", 2**40),
                 ("metadata", "x"),
@@ -117,6 +119,7 @@ SCENARIOS = [
         ),
         ok("GET /subjects", []),
         register("s", STRING, (1, 1), version="0", id="-1"),
+        register("s", STRING, (1, 1), version=0.0, id=-1.0),
     ),
     scenario(
         "media types of bodies",

@@ -150,6 +150,7 @@ SCENARIOS = [
         refused("PUT /mode/:.__GLOBAL:", 42205, FOUND, body={"mode": "IMPORT"}),
         mode("IMPORT", "/t"),
         mode("IMPORT", "/:.c:"),
+        mode("IMPORT", "/:.__GLOBAL:s"),
         mode("IMPORT", "/s", "?force=true"),
         mode("IMPORT", "/s"),
         ok("GET /subjects/s/versions", [1]),

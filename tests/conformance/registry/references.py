@@ -36,6 +36,19 @@ def to(subject: str, version: int = 1, name: str = "n.Part") -> dict[str, Any]:
 FILLED = (register("part", PART, (1, 1)), register("whole", WHOLE, (2, 1), references=[to("part")]))
 
 
+UNFIT = refused(
+    "POST /compatibility/subjects/whole/versions",
+    42201,
+    f'{NONE_FOUND}"part" and version 1',
+    body={"schema": WHOLE, "references": [to("part")]},
+)
+FIT = ok(
+    "POST /compatibility/subjects/whole/versions",
+    {"is_compatible": True},
+    body={"schema": WHOLE, "references": [to("part")]},
+)
+
+
 def bad(reference: Any, code: int, message: Any) -> Step:
     """A schema with a reference that is refused."""
     return unregistrable("whole", WHOLE, code, message, references=[reference])
@@ -131,6 +144,16 @@ SCENARIOS = [
             body={"schema": WHOLE, "references": [to("part")]},
         ),
         ok("GET /schemas/ids/2?format=resolved", {"schema": WRITTEN_OUT}),
+    ),
+    scenario(
+        "to what was deleted: for a new schema that is not validated",
+        register("part", PART, (1, 1)),
+        ok("DELETE /subjects/part", [1]),
+        UNFIT,
+        ok("PUT /config/whole", body={"validateNewSchemas": False}),
+        FIT,
+        register("whole", WHOLE, (2, 1), references=[to("part")]),
+        bad(to("part", 2), 42201, f'{NONE_FOUND}"part" and version 2'),
     ),
     scenario(
         "one that is not used is kept; of one name the first counts",

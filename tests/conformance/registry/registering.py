@@ -19,6 +19,7 @@ AB = record(field_of("a"), field_of("b"))
 AB_0 = record(field_of("a"), field_of("b", default=0))
 SPACED = '{ "name" : "R",\n "fields":[ {"type": {"type":"int"}, "name":"a"} ], "type":"record" }'
 BROKEN = Starting("Invalid schema of type AVRO, details: ")
+DESCENDING = record(field_of("a", order="descending"))
 READ_ONLY = ok("PUT /mode/s", body={"mode": "READONLY"})
 NEXT_ONLY = "Version is not one more than previous version"
 INCOMPATIBLE = (
@@ -49,6 +50,13 @@ SCENARIOS = [
             },
             schemaType="AVRO",
         ),
+    ),
+    scenario(
+        "the order of a field in any case of letters",
+        register("s", record(field_of("a", order="DESCENDING")), {"schema": DESCENDING}),
+        register("s", DESCENDING, (1, 1)),
+        register("t", record(field_of("a", order="Ascending")), {"schema": A}),
+        unregistrable("s", record(field_of("a", order="up")), 42201, BROKEN),
     ),
     scenario(
         "the same again is the same, also under another subject",

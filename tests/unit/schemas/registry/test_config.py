@@ -19,6 +19,7 @@ FULL: dict[str, Any] = {
     "alias": "a",
     "normalize": True,
     "validateFields": False,
+    "validateNewSchemas": True,
     "validateRules": True,
     "compatibility": "FULL",
     "compatibilityPolicy": "LENIENT",

@@ -76,6 +76,7 @@ CONFIGS = st.builds(
     FLAG,
     FLAG,
     FLAG,
+    FLAG,
     st.none() | st.sampled_from(Level),
     NOT_EMPTY,
     NOT_EMPTY,

@@ -124,6 +124,8 @@ def test_a_mode_can_be_left_in_every_mode() -> None:
         (":.c:", "s", False),
         (":.c:s", ":.c:t", False),
         (":.__GLOBAL:", ":.c:s", True),
+        (":.__GLOBAL:x", ":.c:s", False),
+        (":.__GLOBAL:x", "x", False),
     ],
 )
 def test_importing_begins_with_nothing(scope: str, held_by: str, refused: bool) -> None:  # noqa: FBT001 - of the table

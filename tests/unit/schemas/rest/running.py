@@ -17,9 +17,14 @@ TIMEOUT_S = 30.0
 class Service(AbstractContextManager["Service"]):
     """A running registry, its store, and an HTTP client for it."""
 
-    def __init__(self, access: Access | None = None, head_within_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        access: Access | None = None,
+        head_within_s: float = TIMEOUT_S,
+        connections_max: int = 512,
+    ) -> None:
         self.store = MemoryStore(MemoryTree())
-        guard = Guard(access, head_within_s=head_within_s)
+        guard = Guard(access, head_within_s=head_within_s, connections_max=connections_max)
         self.server = RegistryServer(self.store, "127.0.0.1", 0, guard=guard)
         self.server.start()
         self.http = httpx.Client(base_url=self.server.url, trust_env=False, timeout=TIMEOUT_S)

@@ -23,6 +23,11 @@ SCHEMAS = (
     *(STRING, INT, record(field_of("a")), record(field_of("a"), field_of("b", default=0))),
     *("{", "", '["null","int"]', record(field_of("x", "R"), name="S"), record(name="n.P")),
 )
+TAGS = tuple(
+    [{"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": ["x"]}]
+    for path in ("R", "n.P", "R.a", "S.x", "", ".", "..")
+    for kind in ("sr_record", "sr_field")
+)
 CHOICES: dict[str, tuple[Any, ...]] = {
     "references": tuple(
         [{"name": name, "subject": subject, "version": version}]
@@ -40,6 +45,15 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "defaultRuleSet": ({"domainRules": [{"name": "n", "type": "CEL"}]}, {}),
     "normalize": (True, False, None),
     "validateFields": (True, False, None),
+    "validateNewSchemas": (True, False, None),
+    "schemaTagsToAdd": TAGS,
+    "schemaTagsToRemove": TAGS,
+    "propagateSchemaTags": (True, False, None),
+    "tagsToAdd": TAGS,
+    "tagsToRemove": TAGS,
+    "newVersion": (1, 2, 10, 0, -1, 2**31 - 1),
+    "rulesToMerge": ({"domainRules": [{"name": "n", "type": "CEL"}]}, {}),
+    "rulesToRemove": (["n"], []),
 }
 ODD: tuple[Any, ...] = (None, "", 0, True, [], {}, [1], [{}], {"a": 1}, 1.5, {"properties": None})
 QUERIES = (
@@ -48,6 +62,7 @@ QUERIES = (
 )
 MORE_QUERIES = (
     *("", "format=resolved", "referenceFormat=qualified", "key=k&value=v", "offset=-3&limit=5"),
+    *("findTags=*", "findTags=x&findTags=", "format=resolved&findTags=x"),
     *("ruleType=all", "ruleType=domain", "limit=1", "subject=:.c:", "subjectPrefix=:*:"),
     *(f"{name}={quote(one)}" for name in ("subject", "subjectPrefix") for one in SUBJECTS),
 )

@@ -124,6 +124,33 @@ def test_a_head_that_does_not_come_to_its_end_is_not_waited_for_for_ever() -> No
                 assert read_to_end(half) == b""
 
 
+def test_what_is_no_http_is_told_so(service: Service) -> None:
+    """In the form of every other error, and the connection is closed."""
+    with service.connect() as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        answer = read_to_end(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b'{"error_code":400,"message":"Invalid HTTP request received."}' in answer
+    _alive(service)
+
+
+def test_a_connection_too_many_is_told_so() -> None:
+    """In the form of every other error, and the connection is closed; the others are served."""
+    with Service(connections_max=1) as service:
+        assert service.register("s", STRING).status_code == 200
+        with service.connect() as other:
+            other.sendall(head("GET /subjects", "Accept: application/json"))
+            answer = read_to_end(other)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"content-type: application/json\r\n" in answer
+        body = json.loads(answer.partition(b"\r\n\r\n")[2])
+        assert body == {
+            "error_code": 503,
+            "message": "the server has too many connections; try again later",
+        }
+        _alive(service)
+
+
 def test_clients_that_go_away_leave_nothing(service: Service) -> None:
     """In the middle of a line, of a body, or before their answer."""
     body = json.dumps({"schema": STRING}).encode()

@@ -1,0 +1,120 @@
+"""Tags inside the text of a schema: on records and on their fields. Pure.
+
+A tag stands in the attribute `confluent:tags`, so it is part of the text, and another tag makes
+another schema. What carries one is named by its path: `n.Car`, `n.Car.plate`; without a namespace
+the first of that name is meant.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from schemas.registry.java_text import canonical_text, qualified
+from schemas.registry.refused import BadSchemaError
+
+ATTRIBUTE: Final = "confluent:tags"
+RECORD: Final = "sr_record"
+FIELD: Final = "sr_field"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What can carry tags.
+
+    Args:
+        kind: `RECORD` or `FIELD`.
+        path: the full name of a record; for a field with its name behind that.
+    """
+
+    kind: str
+    path: str
+
+    def means(self, other: "Entity") -> bool:
+        """Whether another one is meant by this, in which the namespace may be left out."""
+        steps = self.path.split(".")
+        short = len(steps) == (1 if self.kind == RECORD else 2)
+        theirs = other.path.split(".")[-len(steps) :] if short else other.path.split(".")
+        return (self.kind, steps) == (other.kind, theirs)
+
+
+Tags: TypeAlias = tuple[tuple[Entity, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TagChange:
+    """What becomes of the tags of a schema that is registered.
+
+    Args:
+        add: tags that are added.
+        remove: tags that are removed.
+        propagate: whether those of the version before are added.
+    """
+
+    add: Tags = ()
+    remove: Tags = ()
+    propagate: bool = False
+
+
+NO_CHANGE: Final = TagChange()
+
+
+def tags_in(value: Any) -> Tags:
+    """The tags in a schema's JSON value; only what carries some."""
+    return tuple((entity, tags) for entity, node in _entities(value, "") if (tags := _tags(node)))
+
+
+def with_tags(text: str, add: Tags, remove: Tags = ()) -> str:
+    """The text of a schema, which has to be valid, with other tags.
+
+    Raises:
+        BadSchemaError: nothing in it has such a path.
+    """
+    value = json.loads(text)
+    everything = list(_entities(value, ""))
+    for changes, adding in ((add, True), (remove, False)):
+        for wanted, tags in changes:
+            node = next((node for entity, node in everything if wanted.means(entity)), None)
+            if node is None:
+                raise BadSchemaError(f"No matching path '{wanted.path}' found in the schema")
+            before = _tags(node)
+            left = [*before, *tags] if adding else [one for one in before if one not in tags]
+            _put(node, tuple(dict.fromkeys(left)))
+    return canonical_text(value)
+
+
+def with_tags_of(text: str, before: Tags) -> str:
+    """The text of a schema with the tags of another one, as far as both have what carries them."""
+    there = {entity for entity, _ in _entities(json.loads(text), "")}
+    return with_tags(text, tuple(one for one in before if one[0] in there))
+
+
+def _entities(value: Any, space: str) -> Iterator[tuple[Entity, dict[str, Any]]]:
+    """Everything that can carry tags, and where it stands, in the order of the text."""
+    if isinstance(value, list):
+        for branch in value:
+            yield from _entities(branch, space)
+        return
+    word = value["type"] if isinstance(value, dict) else None
+    if word in {"array", "map"}:
+        yield from _entities(value["items" if word == "array" else "values"], space)
+    elif word in {"record", "error"}:
+        full = qualified(value["name"], value.get("namespace", space))
+        yield Entity(RECORD, full), value
+        for field in value["fields"]:
+            yield Entity(FIELD, f"{full}.{field['name']}"), field
+            yield from _entities(field["type"], full.rpartition(".")[0])
+
+
+def _tags(node: dict[str, Any]) -> tuple[str, ...]:
+    given = node.get(ATTRIBUTE)
+    listed: Sequence[Any] = given if isinstance(given, list) else ()
+    texts = (one if isinstance(one, str) else json.dumps(one) for one in listed)
+    return tuple(dict.fromkeys(texts))
+
+
+def _put(node: dict[str, Any], tags: tuple[str, ...]) -> None:
+    if tags:
+        node[ATTRIBUTE] = list(tags)
+    else:
+        node.pop(ATTRIBUTE, None)

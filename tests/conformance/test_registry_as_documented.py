@@ -1,0 +1,257 @@
+"""The registry does what its OpenAPI document says.
+
+Requests are drawn from the document, not from what one client uses: such as fit it, such as do
+not, and chains along its links. What is drawn by chance is never there, so names and schemas that
+are there stand in for much of it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import httpx
+import pytest
+import requests
+import schemathesis
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from schemathesis import Case, GenerationMode, HookContext, Response, checks
+from schemathesis.generation.feedback import NO_FEEDBACK
+from schemathesis.generation.stateful.state_machine import StepInput, StepOutput
+from schemathesis.schemas import APIOperation
+from schemathesis.specs.openapi.schemas import OpenApiSchema
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from schemas.server import RegistryServer
+from tests.conformance.registry.scenario import STRING, field_of, record
+
+Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
+DOCUMENT: Final = yaml.safe_load(
+    (Path(__file__).parents[2] / "docs" / "reference" / "registry-openapi.yaml").read_text("utf-8")
+)
+HELD: Final = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+UNREAD: Final = {400, 405, 406, 413, 415}
+"""Statuses with which nothing is answered that fits the document."""
+TIMEOUT_S: Final = 30.0
+CALM: Final = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=12,
+    stateful_step_count=8,
+    suppress_health_check=list(HealthCheck),
+)
+
+TAGGED: Final = field_of("speed", **{"confluent:tags": ["PII"]})
+CAR: Final = record(TAGGED, name="Car")
+FASTER: Final = record(TAGGED, field_of("lane", default=0), name="Car")
+GARAGE: Final = record(field_of("car", "Car"), name="Garage")
+USED: Final = [{"name": "Car", "subject": "cars", "version": 1}]
+RULES: Final = {"domainRules": [{"name": "r", "type": "CEL"}]}
+REGISTERED: Final[Mapping[str, dict[str, Any]]] = {
+    "cars": {"schema": CAR, "metadata": {"properties": {"k": "v"}}, "ruleSet": RULES},
+    "garages": {"schema": GARAGE, "references": USED},
+    ":.line-3:cars": {"schema": FASTER},
+    "gone": {"schema": STRING},
+}
+THERE: Final[Mapping[str, tuple[Any, ...]]] = {
+    "subject": ("cars", "cars", "cars", "garages", ":.line-3:cars", "gone", "new"),
+    "version": ("1", "latest", "-1"),
+    "id": (1, 2),
+    "guid": ("095d71cf-1255-6b9d-5e33-0ad575b3df5d", "095d71cf12556b9d5e330ad575b3df5d"),
+    "context": (".line-3", ".empty"),
+    "key": (["k"],),
+    "value": (["v"],),
+    "findTags": (["*"], ["PII"]),
+}
+"""For each parameter what finds something."""
+CAR_ITSELF: Final = {"entityPath": "Car", "entityType": "sr_record"}
+BODIES: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
+    "Schema": (*REGISTERED.values(), {"schema": FASTER}, {"schema": "[]"}),
+    "Tags": ({"tagsToAdd": [{"schemaEntity": CAR_ITSELF, "tags": ["NEW"]}]},),
+}
+"""For each body that the document names what is taken."""
+
+
+def often_there(given: Mapping[str, Any] | None) -> SearchStrategy[dict[str, Any]]:
+    """Parameters, of which many find something."""
+    return st.fixed_dictionaries(
+        {
+            name: st.sampled_from((value, *THERE.get(name, ()), *THERE.get(name, ())))
+            for name, value in (given or {}).items()
+        }
+    )
+
+
+def loaded() -> OpenApiSchema:
+    """The document, from which requests are drawn."""
+    api = schemathesis.openapi.from_dict(DOCUMENT)
+
+    @api.hook
+    def flatmap_path_parameters(
+        _: HookContext, path_parameters: dict[str, Any]
+    ) -> SearchStrategy[Any]:
+        return often_there(path_parameters)
+
+    @api.hook
+    def flatmap_query(_: HookContext, query: dict[str, Any]) -> SearchStrategy[Any]:
+        return often_there(query)
+
+    @api.hook
+    def flatmap_body(context: HookContext, body: Any) -> SearchStrategy[Any]:
+        assert context.operation is not None
+        place = context.operation.definition.raw["requestBody"]["$ref"]
+        return st.sampled_from((body, *BODIES.get(place.rpartition("/")[2], ())))
+
+    return api
+
+
+def closed(part: Any) -> Any:
+    """The document, or a part of it, in which an object has no names that are not listed."""
+    if isinstance(part, list):
+        return [closed(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    made = {key: closed(one) for key, one in part.items()}
+    listed = part.get("type") == "object" and "properties" in part
+    return {**made, "additionalProperties": False} if listed else made
+
+
+def operations(api: OpenApiSchema) -> Mapping[str, Operation]:
+    """The operations of a document by their methods and paths."""
+    return {
+        f"{method.upper()} {path}": api[path][method]
+        for path, methods in DOCUMENT["paths"].items()
+        for method in methods
+        if method != "servers"
+    }
+
+
+API: Final = loaded()
+OPERATIONS: Final = operations(API)
+ANSWERS: Final = operations(schemathesis.openapi.from_dict(closed(DOCUMENT)))
+"""The same operations, whose answers have no names that are not listed."""
+REFUTABLE: Final = [label for label, one in OPERATIONS.items() if one.query or one.body]
+"""Operations of which a request can be made that does not fit the document."""
+
+
+class Client:
+    """Sends what is drawn to a registry."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self.statuses: set[int] = set()
+
+    def check(self, case: Case[Any], before: str = "") -> Response:
+        """Send a request and hold the answer against the document.
+
+        Args:
+            case: the request.
+            before: what stands in front of its path.
+        """
+        url = f"{self._url}{before}"
+        answer = case.call(base_url=url, session=self._session, timeout=TIMEOUT_S)
+        case.validate_response(answer, checks=HELD)
+        ANSWERS[case.operation.label].validate_response(answer)
+        self.statuses.add(answer.status_code)
+        return answer
+
+
+@contextmanager
+def served() -> Iterator[Client]:
+    """A client of a registry that holds a few schemas."""
+    server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
+    server.start()
+    try:
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=TIMEOUT_S) as http:
+            for subject, body in REGISTERED.items():
+                http.post(f"/subjects/{subject}/versions", json=body).raise_for_status()
+            http.delete("/subjects/gone").raise_for_status()
+            http.put("/config/cars", json={"compatibility": "FULL"}).raise_for_status()
+            http.put("/config/vehicles", json={"alias": "cars"}).raise_for_status()
+            http.put("/mode/cars", json={"mode": "READWRITE"}).raise_for_status()
+        yield Client(server.url)
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Client]:
+    """A client of a registry that nobody changes."""
+    with served() as client:
+        yield client
+
+
+@pytest.fixture
+def client(label: str, request: pytest.FixtureRequest) -> Iterator[Client]:
+    """A client for an operation; one that changes something has a registry of its own."""
+    if label.startswith("GET "):
+        shared: Client = request.getfixturevalue("reader")
+        shared.statuses.clear()
+        yield shared
+        return
+    with served() as own:
+        yield own
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_what_fits_the_document_is_answered_as_it_says(label: str, client: Client) -> None:
+    """Every operation is carried out by some request; but for associations, of which are none.
+
+    And in a context, the other server that the document names; only the root is not in it.
+    """
+    places = ("",) if label.endswith(" /") else ("", "/contexts/.line-3")
+
+    @CALM
+    @given(OPERATIONS[label].as_strategy(feedback=NO_FEEDBACK))
+    def ask(case: Case[Any]) -> None:
+        for before in places:
+            assert client.check(case, before).status_code not in UNREAD
+
+    ask()
+    assert client.statuses & {200, 204} or "/associations/" in label
+
+
+@pytest.mark.parametrize("label", REFUTABLE)
+def test_what_does_not_fit_is_answered_as_it_says(label: str, client: Client) -> None:
+    """Or passed over; nothing that is sent is an error of the server."""
+
+    @CALM
+    @given(OPERATIONS[label].as_strategy(GenerationMode.NEGATIVE, feedback=NO_FEEDBACK))
+    def ask(case: Case[Any]) -> None:
+        client.check(case)
+
+    ask()
+
+
+def test_links_lead_to_what_is_there() -> None:
+    """Chains of requests: what one answers says where the next one goes."""
+    links = DOCUMENT["components"]["links"]
+    ends = {"registerSchema", *(link["operationId"] for link in links.values())}
+    machine = API.include(operation_id=sorted(ends)).as_state_machine()
+    followed: set[str] = set()
+
+    class Chain(machine):  # type: ignore[misc,valid-type] # made from the document
+        """Requests, one after the other."""
+
+        def step(self, input: StepInput) -> StepOutput:  # noqa: A002 - its name in the class above
+            """Make one request."""
+            answer = sender.check(input.case)
+            if input.transition is not None and input.is_applied and answer.status_code == 200:
+                followed.add(input.transition.id.split(" -> ")[1].removeprefix("[200] "))
+            return StepOutput(answer, input.case)
+
+    with served() as sender:
+        Chain.run(settings=settings(CALM, max_examples=30))
+    assert links.keys() <= followed
