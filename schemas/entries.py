@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
@@ -106,6 +107,12 @@ def context_of(subject: str) -> str:
         return ""
     name = subject[1:].partition(":")[0]
     return "" if name == "." else f":{name}:"
+
+
+def context_at(address: str) -> str:
+    """The context, as `:.name:`, of subjects without one at an address: `…/contexts/.name`."""
+    *_, before, last = ("", *urlsplit(address).path.rstrip("/").split("/"))
+    return context_of(f":{unquote(last)}:") if before == "contexts" else ""
 
 
 def qualified(subject: str, context: str) -> str:
