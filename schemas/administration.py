@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 from schemas.compatibility import Level
-from schemas.entries import SchemaUse, StoredVersion, context_of
+from schemas.entries import SchemaUse, StoredVersion, context_at, context_of
 from schemas.referring import alone
 from schemas.registry.config import Mode
 from schemas.transport import Answer, Transport
@@ -35,6 +35,7 @@ class Administration:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._context = context_at(transport.url)
 
     def subjects(self, prefix: str = "", *, deleted: bool = False) -> tuple[str, ...]:
         """The subjects that begin with a prefix, sorted; with those that are deleted, or without.
@@ -66,7 +67,8 @@ class Administration:
         """
         found = self._version(subject, version, _flag("deleted", deleted))
         # Some registries look for a subject in other contexts too; that is not the one meant.
-        if found is None or context_of(found.subject) != context_of(subject):
+        context = context_of(subject) or self._context
+        if found is None or context_of(found.subject) != context:
             return None
         found = replace(found, subject=subject)
         return alone(found, self.referred) if resolved else found

@@ -98,6 +98,10 @@ class AvroSchema:
         return self.names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
 
 
+class UnknownTypeError(SchemaError):
+    """A schema names a type that neither it nor what it uses defines before."""
+
+
 @lru_cache(maxsize=1024)
 def parse(text: str, used: tuple[AvroSchema, ...] = ()) -> AvroSchema:
     """Parse a schema text.
@@ -211,7 +215,9 @@ class _Parser:
         if name in _NAMED_KINDS | {"array", "map"}:
             _fail(path, f"{name} needs an object", f'write {{"type": "{name}", ...}}.')
         defined = ", ".join(sorted({*self.names, *self._open})) or "none"
-        _fail(path, f"unknown type {name!r} (types defined before this: {defined})")
+        raise UnknownTypeError(
+            f"unknown type {name!r} (types defined before this: {defined})", place=path or "/"
+        )
 
     def _union(self, value: list[object], path: str, namespace: str, depth: int) -> UnionType:
         branches: list[AvroType] = []

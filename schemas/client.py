@@ -2,12 +2,13 @@
 
 Ids, and what was registered or found, never change in a registry, so they are cached; what does not
 exist is asked for again each time. A schema that refers to others is given with these written out:
-whoever has it needs nothing else to read with it. How requests are sent and what errors become is
-in `schemas.transport`.
+whoever has it needs nothing else to read with it. It is taken as its author wrote it, with its
+references. How requests are sent and what errors become is in `schemas.transport`.
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,13 +23,17 @@ from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
 from schemas.canonical import content_key
 from schemas.compatibility import check, looks_at_all
-from schemas.entries import SchemaUse, StoredVersion
+from schemas.entries import SchemaUse, StoredVersion, proposed
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
-from schemas.referring import alone
-from schemas.transport import Address, Answer, ConflictError, NotARegistryError, Transport
+from schemas.referring import alone, read, written_out
+from schemas.registry.content import Reference
+from schemas.transport import Address, ConflictError, NotARegistryError, Transport
 
 _CACHE_ENTRIES_MAX = 2048
 _QUERY = urlencode(NAMED)
+References = tuple[Reference, ...]
+_Key = tuple[str, str, References]
+"""A subject, the key of a text's content, and what the text refers to."""
 
 
 class RegistryClient:
@@ -56,7 +61,7 @@ class RegistryClient:
         """For whoever looks after the registry; what it deletes may stay in the caches here."""
         self._schemas: BoundedCache[str, AvroSchema] = BoundedCache(_CACHE_ENTRIES_MAX)
         self._uses: BoundedCache[SchemaUse, StoredVersion] = BoundedCache(_CACHE_ENTRIES_MAX)
-        self._ids: BoundedCache[tuple[str, str], SchemaId] = BoundedCache(_CACHE_ENTRIES_MAX)
+        self._ids: BoundedCache[_Key, SchemaId] = BoundedCache(_CACHE_ENTRIES_MAX)
 
     @property
     def url(self) -> str:
@@ -100,33 +105,55 @@ class RegistryClient:
                 self._uses.put(use, found)
         return found
 
-    def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
+    def read(
+        self, subject: str, schema_text: str, references: References = (), place: str = ""
+    ) -> AvroSchema:
+        """A schema that may be registered under a subject, parsed with what it refers to.
+
+        Args:
+            subject: references without a context lie in its one.
+            schema_text: the schema as its author wrote it.
+            references: which other schemas it uses.
+            place: where it was found, for errors; empty: the subject.
+
+        Raises:
+            SchemaError: the text is no schema, or what it refers to cannot be read.
+        """
+        one = proposed(subject, schema_text, references)
+        return read(one, self._referred, place or _place(subject))
+
+    def lookup(
+        self, subject: str, schema_text: str, references: References = ()
+    ) -> SchemaId | None:
         """The id under which a subject has this schema; None if it does not have it.
 
         Raises:
-            SchemaError: the text is no schema.
+            SchemaError: the text is no schema, or what it refers to cannot be read.
         """
-        return self._id_of(subject, schema_text, f"/subjects/{quoted(subject)}")
+        return self._id_of(subject, schema_text, references, f"/subjects/{quoted(subject)}")
 
-    def register(self, subject: str, schema_text: str) -> SchemaId:
+    def register(self, subject: str, schema_text: str, references: References = ()) -> SchemaId:
         """Add a schema to a subject; the same id as before if it is there already.
 
         Raises:
-            SchemaError: the text is no schema, or the registry refuses it.
+            SchemaError: the text is no schema, what it refers to cannot be read, or the registry
+                refuses it.
             IncompatibleSchemaError: it does not fit what is registered; with the reasons.
         """
-        found = self._id_of(subject, schema_text, f"/subjects/{quoted(subject)}/versions")
+        path = f"/subjects/{quoted(subject)}/versions"
+        found = self._id_of(subject, schema_text, references, path)
         if found is None:
             raise self._transport.not_a_registry("answers 404 to a registration")
         return found
 
-    def check(self, subject: str, schema_text: str) -> tuple[str, ...]:
+    def check(self, subject: str, schema_text: str, references: References = ()) -> tuple[str, ...]:
         """Why a schema could not be registered under a subject; empty: it fits.
 
         Raises:
-            SchemaError: the text is no schema.
+            SchemaError: the text is no schema, or what it refers to cannot be read.
         """
-        body = {"schema": parse(schema_text).text}
+        schema = self.read(subject, schema_text, references)
+        body = _body(schema, references)
         path = f"/compatibility/subjects/{quoted(subject)}/versions"
         try:
             # A transitive level asks all versions, which only this question does.
@@ -139,16 +166,16 @@ class RegistryClient:
         if found["is_compatible"]:
             return ()
         messages = found.get("messages") or ["the registry says that it is not compatible"]
-        return self._explained(subject, schema_text) or tuple(str(one) for one in messages)
+        return self._explained(subject, schema) or tuple(str(one) for one in messages)
 
-    def _explained(self, subject: str, schema_text: str) -> tuple[str, ...]:
+    def _explained(self, subject: str, schema: AvroSchema) -> tuple[str, ...]:
         """Why a schema does not fit, with the names of fields; empty if we cannot tell."""
         try:
             level = self.admin.level_in_force(subject)
             latest = self.latest(subject)
             known = self.readable_versions(subject) if looks_at_all(level) else (latest,)
             previous = [parse(one.text) for one in known if one is not None]
-            return check(level, parse(schema_text), previous)
+            return check(level, written_out(schema, _place(subject)), previous)
         except (SchemaError, UnavailableError):  # it may hold what we cannot read
             return ()
 
@@ -178,21 +205,20 @@ class RegistryClient:
         answer = self._transport.ask("GET", "/subjects")
         return tuple(sorted([] if answer is None else self._transport.list_of(answer, str)))
 
-    def _post(self, path: str, body: Mapping[str, Any], subject: str) -> Answer | None:
+    def _id_of(
+        self, subject: str, schema_text: str, references: References, path: str
+    ) -> SchemaId | None:
         """Send a schema; a conflict is told with its reasons, which another call gives."""
-        try:
-            return self._transport.ask("POST", path, body)
-        except ConflictError as error:
-            reasons = self.check(subject, str(body["schema"])) or (error.message,)
-            raise IncompatibleSchemaError(subject, reasons) from error
-
-    def _id_of(self, subject: str, schema_text: str, path: str) -> SchemaId | None:
-        schema = parse(schema_text)
-        key = (subject, content_key(schema))
+        schema = self.read(subject, schema_text, references)
+        key = (subject, content_key(schema), references)
         cached = self._ids.get(key)
         if cached is not None:
             return cached
-        answer = self._post(path, {"schema": schema.text}, subject)
+        try:
+            answer = self._transport.ask("POST", path, _body(schema, references))
+        except ConflictError as error:
+            reasons = self.check(subject, schema_text, references) or (error.message,)
+            raise IncompatibleSchemaError(subject, reasons) from error
         if answer is None:
             return None
         schema_id = SchemaId(self._transport.object_of(answer, id=int)["id"])
@@ -208,3 +234,13 @@ class RegistryClient:
         number, schema_id = SchemaVersion(found["version"]), SchemaId(found["id"])
         text = self._text(found, f"subject {subject}, version {number}")
         return RegisteredSchema(Subject(subject), number, schema_id, text)
+
+
+def _body(schema: AvroSchema, references: References) -> Mapping[str, Any]:
+    """A schema as a request holds it."""
+    listed = [asdict(one) for one in references]
+    return {"schema": schema.text, **({"references": listed} if listed else {})}
+
+
+def _place(subject: str) -> str:
+    return f"subject {subject}"

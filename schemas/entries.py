@@ -5,13 +5,15 @@ registry, or carries what is in it to another one.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import content
+from schemas.registry.content import Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class StoredVersion:
         """The versions that it refers to; of the same context, where it is in one."""
         context = context_of(self.subject)
         return tuple(
-            SchemaUse(_qualified(str(one["subject"]), context), int(one["version"]))
+            SchemaUse(qualified(str(one["subject"]), context), int(one["version"]))
             for one in self.references
         )
 
@@ -94,6 +96,11 @@ class StoredVersion:
         return f"subject {self.subject}, version {self.version}"
 
 
+def proposed(subject: str, text: str, references: Sequence[Reference]) -> StoredVersion:
+    """A schema that may become a version of a subject, without a number and an id as yet."""
+    return StoredVersion(subject, 0, 0, text, references=tuple(map(asdict, references)))
+
+
 def context_of(subject: str) -> str:
     """The context that a subject is qualified with, as `:.name:`; empty for the default one."""
     if not subject.startswith(":."):
@@ -102,8 +109,14 @@ def context_of(subject: str) -> str:
     return "" if name == "." else f":{name}:"
 
 
-def _qualified(subject: str, context: str) -> str:
-    """A subject as lists name it: that of the default context without it."""
+def context_at(address: str) -> str:
+    """The context, as `:.name:`, of subjects without one at an address: `…/contexts/.name`."""
+    *_, before, last = ("", *urlsplit(address).path.rstrip("/").split("/"))
+    return context_of(f":{unquote(last)}:") if before == "contexts" else ""
+
+
+def qualified(subject: str, context: str) -> str:
+    """A subject that a schema of a context names; one of the default context without it."""
     return subject.removeprefix(":.:") if subject.startswith(":.") else f"{context}{subject}"
 
 

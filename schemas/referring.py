@@ -37,12 +37,27 @@ def alone(one: StoredVersion, find: Find, place: str = "") -> StoredVersion:
     _require_avro(one, at)
     if not one.references:
         return one
+    return replace(one, text=written_out(read(one, find, at), at).text)
+
+
+def read(one: StoredVersion, find: Find, place: str = "") -> AvroSchema:
+    """A schema, parsed with what it refers to; the arguments and errors are those of `alone`."""
+    at = place or str(one)
+    _require_avro(one, at)
     gathered = _Gathered(find, at)
     gathered.add(one, (one.use,))
-    used = tuple(gathered.schemas)
-    schema = _parsed(one.text, used, at)
-    whole = canonical_text(inlined(schema.value, used))
-    return replace(one, text=_parsed(whole, (), at).text)
+    return _parsed(one.text, tuple(gathered.schemas), at)
+
+
+def written_out(schema: AvroSchema, place: str) -> AvroSchema:
+    """A schema with the types that it uses of others in their places.
+
+    Raises:
+        SchemaError: that is too much.
+    """
+    if not schema.used:
+        return schema
+    return _parsed(canonical_text(inlined(schema.value, schema.used)), (), place)
 
 
 @dataclass(slots=True)

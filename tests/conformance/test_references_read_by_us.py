@@ -1,18 +1,23 @@
-"""Records of Confluent's serializer whose schemas refer to others, as our side reads them."""
+"""Schemas that refer to others: those of Confluent's client read by us, and the other way."""
 
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from brokers.records import KafkaRecord
 from pipeline.cli.decoding import decoded
+from pipeline.cli.main import run
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from schemas.avro import parse
 from schemas.client import RegistryClient
 from schemas.codec import encode
+from schemas.compatibility import Level
+from schemas.records import IncompatibleSchemaError
+from schemas.registry.content import Reference
 from schemas.server import RegistryServer
 from schemas.wire import join
 from tests.conformance.conftest import OpenSession
@@ -107,3 +112,60 @@ def test_written_out_it_is_the_same_schema(sides: Sides) -> None:
     assert found is not None
     assert sides.ours.lookup("carts-value", found.text) == int.from_bytes(value[1:5], "big")
     assert sides.ours.check("carts-value", found.text) == ()
+
+
+def test_what_we_register_with_references_is_theirs_too(sides: Sides) -> None:
+    """Our client registers all three; Confluent's serializer finds the schema, and writes."""
+    size, wheel = (Reference("parts.Size", "sizes", 1),), (Reference("parts.Wheel", "wheels", 1),)
+    sides.ours.register("sizes", SIZE)
+    assert sides.ours.check("wheels", WHEEL, size) == ()
+    assert sides.ours.lookup("wheels", WHEEL, size) is None
+    sides.ours.register("wheels", WHEEL, size)
+    made = sides.ours.register("carts-value", CART, wheel)
+    found = sides.theirs.get_latest_version("carts-value")
+    assert [(one.name, one.version) for one in found.schema.references] == [("parts.Wheel", 1)]
+    assert int.from_bytes(written(sides.theirs)[1:5], "big") == made
+    assert sides.ours.lookup("carts-value", CART, wheel) == made
+
+
+def test_what_does_not_fit_is_told_through_references(sides: Sides) -> None:
+    """A type of another subject has changed: with the path into it, and nothing is registered."""
+    written(sides.theirs)
+    fewer = SIZE.replace(',"LARGE"', "")
+    sides.ours.admin.set_level("sizes", Level.NONE)
+    sides.ours.register("sizes", fewer)
+    sides.ours.admin.set_level("wheels", Level.NONE)
+    sides.ours.register("wheels", WHEEL, (Reference("parts.Size", "sizes", 2),))
+    wheel = (Reference("parts.Wheel", "wheels", 2),)
+    (reason, *_) = sides.ours.check("carts-value", CART, wheel)
+    assert "/fields/front/type/fields/size/type" in reason
+    with pytest.raises(IncompatibleSchemaError) as caught:
+        sides.ours.register("carts-value", CART, wheel)
+    assert reason in caught.value.reasons
+
+
+def test_the_command_line_registers_with_references(
+    sides: Sides, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The newest version by its number, under the name of its type."""
+    for subject, text, options in (
+        ("sizes", SIZE, ()),
+        ("wheels", WHEEL, ("--reference", "sizes:latest")),
+        ("carts-value", CART, ("--reference", "parts.Wheel=wheels:1")),
+    ):
+        file = tmp_path / f"{subject}.avsc"
+        file.write_text(text, encoding="utf-8")
+        verb = ("schema", "register", subject, str(file), "--registry", sides.ours.url)
+        assert run([*verb, *options], None) == 0, capsys.readouterr().err
+    latest = sides.ours.latest("carts-value")
+    assert latest is not None
+    assert latest.id == int.from_bytes(written(sides.theirs)[1:5], "big")
+    cart = str(tmp_path / "carts-value.avsc")
+    for call in (
+        ("diff", "carts-value", cart, "--reference", "wheels:1"),
+        ("check", cart, "--reference", "wheels:latest", "--subject", "carts-value"),
+        ("show", "wheels"),
+        ("evolve", "carts-value"),
+    ):
+        assert run(["schema", *call, "--registry", sides.ours.url], None) == 0
+    assert "nothing changed" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from schemas.entries import SchemaUse
-from tests.unit.schemas.fake_registry import Answer, FakeRegistry, Request, error, serving
+from tests.unit.schemas.fake_registry import Answer, FakeRegistry, Request, serving
 
 Caller = Callable[..., Any]
 
@@ -48,13 +48,6 @@ def test_a_registry_of_somebody_else_needs_no_installation(
     ]
     assert schema("show", "s", "--version", "1").data["schema"] == json.loads(A)
     Path("new.avsc").write_text(A, encoding="utf-8")
-
-    def not_there(request: Request) -> Answer | None:
-        if request.path == ("subjects", "new"):
-            return error(40403, "Schema not found")
-        return (200, {"is_compatible": True}) if request.path[0] == "compatibility" else None
-
-    fake.broken = not_there
     registered = schema("register", "new", "new.avsc")
     assert (registered.code, registered.data["boxes_checked"]) == (0, False)
     assert registered.err == ""

@@ -45,6 +45,23 @@ def test_a_schema_that_would_break_deployed_boxes_is_refused_unless_it_is_wanted
     assert medusa(*register, opener=connect).code == 0, "it is registered by now"
 
 
+def test_boxes_are_looked_at_with_what_a_schema_refers_to(medusa: Caller) -> None:
+    """The type of a column may be defined under another subject."""
+    world = World.new()
+    write_project(Path())
+    connect = opener(world)
+    assert medusa("deploy", "--no-wait", opener=connect).code == 0
+    world.registry.register("speeds", '{"type":"fixed","name":"units.Speed","size":8}')
+    with_speed = SCHEMA.replace('"double"', '["double", "units.Speed"]')
+    Path("new.avsc").write_text(with_speed, encoding="utf-8")
+    subject = "car-sightings-value"
+    refused = medusa(
+        *("schema", "register", subject, "new.avsc", "--reference", "speeds:latest"), opener=connect
+    )
+    assert refused.code == 65
+    assert "cars.moving: stream sightings, /fields/speed/type" in refused.err
+
+
 def test_schemas_are_registered_where_no_catalog_can_be_reached(medusa: Caller) -> None:
     """It is said that nobody looked at boxes."""
     world = World.new()

@@ -20,10 +20,13 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.names import Znodes
+from schemas.administration import Version
 from schemas.avro import AvroSchema, parse
+from schemas.client import References
 from schemas.compatibility import Level, check
-from schemas.entries import StoredVersion
+from schemas.entries import SchemaUse, StoredVersion, proposed
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
+from schemas.referring import alone, read, written_out
 from schemas.registry.content import Guid
 from schemas.registry.journal import Journal
 from schemas.registry.lookup import lookup, numbered, subjects
@@ -180,26 +183,45 @@ class TwinRegistry:
         text = self.state.content(one.guid).text
         return RegisteredSchema(Subject(subject), SchemaVersion(one.number), SchemaId(one.id), text)
 
-    def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
+    def read(
+        self, subject: str, schema_text: str, references: References = (), place: str = ""
+    ) -> AvroSchema:
+        """Parsed, with what it refers to."""
+        return read(proposed(subject, schema_text, references), self.find, place)
+
+    def find(self, use: SchemaUse) -> StoredVersion | None:
+        """A version as it is kept."""
+        one = numbered(self.state, SubjectName.parse(use.subject), use.version)
+        if one is None:
+            return None
+        content = self.state.content(one.guid)
+        return replace(
+            proposed(use.subject, content.text, content.references), version=one.number, id=one.id
+        )
+
+    def lookup(
+        self, subject: str, schema_text: str, references: References = ()
+    ) -> SchemaId | None:
         """The id if it is registered."""
-        name = SubjectName.parse(subject)
+        name, sent = SubjectName.parse(subject), Sent(schema_text, references)
         try:
-            one = lookup(self.state, name, Sent(schema_text), normal=False, deleted=False)
+            one = lookup(self.state, name, sent, normal=False, deleted=False)
         except (NoSubjectError, NoSchemaError):
             return None
         return SchemaId(one.version.id)
 
-    def check(self, subject: str, schema_text: str) -> tuple[str, ...]:
+    def check(self, subject: str, schema_text: str, references: References = ()) -> tuple[str, ...]:
         """Why it would not fit."""
+        schema = written_out(self.read(subject, schema_text, references), subject)
         versions = self.state.versions(SubjectName.parse(subject))
         texts = [self.state.content(one.guid).text for one in versions]
-        return check(Level.BACKWARD, parse(schema_text), [parse(text) for text in texts])
+        return check(Level.BACKWARD, schema, [parse(text) for text in texts])
 
-    def register(self, subject: str, schema_text: str) -> SchemaId:
+    def register(self, subject: str, schema_text: str, references: References = ()) -> SchemaId:
         """Register it."""
-        name = SubjectName.parse(subject)
+        name, sent = SubjectName.parse(subject), Sent(schema_text, references)
         try:
-            made = register(self.state, name, Sent(schema_text), normal=False, now_ms=NOW)
+            made = register(self.state, name, sent, normal=False, now_ms=NOW)
         except IncompatibleError as error:
             raise IncompatibleSchemaError(subject, error.messages) from error
         if made.changes:
@@ -228,10 +250,13 @@ class TwinAdmin:
         """Those that begin with a prefix."""
         return tuple(one for one in self.registry.subjects() if one.startswith(prefix))
 
-    def version(self, subject: str, _version: object) -> StoredVersion | None:
-        """The newest."""
-        found = self.registry.latest(subject)
-        return StoredVersion(subject, found.version, found.id, found.text) if found else None
+    def version(
+        self, subject: str, version: Version, *, resolved: bool = False
+    ) -> StoredVersion | None:
+        """One version, as it is kept or with what it refers to in its place."""
+        number = LATEST if version == "latest" else version
+        found = self.registry.find(SchemaUse(subject, number))
+        return alone(found, self.registry.find) if found and resolved else found
 
     def by_id(self, schema_id: int) -> StoredVersion | None:
         """What an id stands for."""

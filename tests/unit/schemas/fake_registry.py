@@ -42,7 +42,8 @@ def error(code: int, message: str) -> Answer:
 class FakeRegistry:
     """What is registered, and every request that came.
 
-    `broken` may answer a request instead, to break down in the middle of something.
+    `broken` may answer a request instead, to break down in the middle of something. `refused` says
+    why nothing that is new fits; empty: everything does.
     """
 
     versions: dict[SchemaUse, dict[str, Any]] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class FakeRegistry:
     modes: dict[str | None, str] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     page: int = 1000
+    refused: tuple[str, ...] = ()
     broken: Callable[[Request], Answer | None] = lambda _: None
 
     def add(self, subject: str, text: str, **more: Any) -> dict[str, Any]:
@@ -88,8 +90,10 @@ class FakeRegistry:
             case ("subjects", subject, "versions"):
                 numbers = self._numbers(subject, deleted=request.flag("deleted"))
                 return self._paged(request, numbers) if numbers else _no_subject(subject)
-            case ("subjects", subject) if request.method == "DELETE":
-                return self._delete_subject(subject, permanent=request.flag("permanent"))
+            case ("subjects", subject):
+                return self._subject(request, subject)
+            case ("compatibility", *_):
+                return 200, {"is_compatible": not self.refused, "messages": [*self.refused]}
             case ("schemas", "ids", number, *rest):
                 return self._by_id(request, int(number), versions=bool(rest))
             case ("config" | "mode" as what, *scopes):
@@ -135,6 +139,18 @@ class FakeRegistry:
             return error(40402, f"Version {number} not found.")
         return 200, found
 
+    def _subject(self, request: Request, subject: str) -> Answer:
+        if request.method == "DELETE":
+            return self._delete_subject(subject, permanent=request.flag("permanent"))
+        return self._lookup(subject, request.body)
+
+    def _lookup(self, subject: str, body: dict[str, Any]) -> Answer:
+        for number in self._numbers(subject, deleted=False):
+            found = self.versions[SchemaUse(subject, number)]
+            if _content(found) == _content({"schemaType": "AVRO", **body}):
+                return 200, found
+        return error(40403, "Schema not found")
+
     def _register(  # noqa: PLR0911 - one return for each refusal
         self, subject: str, body: dict[str, Any]
     ) -> Answer:
@@ -149,8 +165,14 @@ class FakeRegistry:
         for one in body.get("references", ()):
             if SchemaUse(one["subject"].removeprefix(":.:"), one["version"]) not in self.versions:
                 return error(42201, f"No schema reference found for subject {one['subject']}")
+        status, found = self._lookup(subject, body)
+        if wanted < 0 and status == httpx.codes.OK:
+            return 200, {"id": found["id"]}
+        if wanted < 0 and self.refused:
+            return error(409, "Schema being registered is incompatible with an earlier schema")
         if wanted < 0:
-            return 200, {"id": self.add(subject, body["schema"])["id"]}
+            text = body["schema"]
+            return 200, {"id": self.add(subject, text, references=body.get("references", []))["id"]}
         other = [v for v in self.versions.values() if v["id"] == wanted and _in(v, subject)]
         if any(_content(one) != _content(body) for one in other):
             return error(42205, f"Overwrite new schema with id {wanted} is not permitted.")

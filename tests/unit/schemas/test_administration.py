@@ -37,6 +37,29 @@ def test_lists_are_read_to_their_end() -> None:
     assert len(fake.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "subject", "in_context", "there"),
+    [
+        ("", "s", "", True),
+        ("", "s", ":.c:", False),
+        ("", ":.c:s", ":.c:", True),
+        ("/contexts/.c", "s", ":.c:", True),
+        ("/contexts/.c/", "s", "", False),
+        ("/base/contexts/%2Ec", "s", ":.c:", True),
+        ("/contexts/.", "s", "", True),
+        ("/contexts", "s", "", True),
+    ],
+)
+def test_a_version_of_another_context_is_not_the_one_meant(
+    path: str, subject: str, in_context: str, *, there: bool
+) -> None:
+    """The address may name the context of all subjects that name none."""
+    value = {"subject": f"{in_context}s", "version": 1, "id": 1, "schema": A}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=value))
+    admin = RegistryClient("http://localhost" + path, transport=transport).admin
+    assert (admin.version(subject, 1) is not None) == there
+
+
 def test_a_version_is_read_with_everything_it_has() -> None:
     """Also one that is deleted, if that is wanted."""
     fake = FakeRegistry()

@@ -1,40 +1,65 @@
 """`medusa schema check`: whether a schema would fit."""
 
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from pipeline.cli.commands.schema.boxes import require_readers
-from pipeline.cli.commands.schema.files import read_schema
+from pipeline.cli.commands.schema.files import ReadSchema, open_schema
+from pipeline.cli.commands.schema.references import Wanted, reference_option, told
 from pipeline.cli.commands.schema.register import require_fit
+from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from schemas.registry.content import Reference
 
 
 @click.command("check")
 @click.argument("file")
 @click.option("--subject", help="Check also whether it could be registered under this subject.")
+@reference_option
 @with_registry
-def command(session: Session, file: str, subject: str | None) -> None:
+def command(session: Session, file: str, subject: str | None, wanted: tuple[Wanted, ...]) -> None:
     """Say whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
 
-    Without --subject no server is needed. With it, deployed boxes are named that could not read
-    what is written with it. Exit code 65 if it is none, does not fit, or breaks a box.
-    With --registry nobody looks for boxes.
+    Without --subject and --reference no server is needed; what --reference names is read from the
+    registry. With --subject, deployed boxes are named that could not read what is written with it.
+    Exit code 65 if it is none, does not fit, or breaks a box. With --registry nobody looks for
+    boxes.
 
     \b
     Examples:
       medusa schema check schemas/sighting.avsc
       medusa schema check new.avsc --subject car-sightings-value
+      medusa schema check cart.avsc --reference wheels:latest
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    text = read_schema(file)
+    given = open_schema(file, wanted)
+    references: tuple[Reference, ...] = ()
     found: dict[str, Any] = {}
-    if subject is not None:
+    if subject is not None or wanted:
         with session.connect() as connections:
-            registry = connections.registry
-            if registry.lookup(subject, text) is None:
-                require_fit(subject, registry.check(subject, text))
-                found = require_readers(subject, text, session, connections, ask=False, yes=False)
+            new = given.read(connections.registry, subject or "")
+            references = new.references
+            if subject is not None:
+                found = _require_place(subject, new, session, connections)
     what = f"fits {subject}" if subject else "is an Avro schema"
-    data = {"file": file, "subject": subject, "fits": True, **found}
-    session.printer.show(data, f"{file} {what}")
+    data = {
+        "file": file,
+        "subject": subject,
+        "references": [asdict(one) for one in references],
+        "fits": True,
+        **found,
+    }
+    session.printer.show(data, f"{file} {what}{told(references)}")
+
+
+def _require_place(
+    subject: str, new: ReadSchema, session: Session, connections: Connections
+) -> dict[str, Any]:
+    """Raise if a schema could not be registered; what was found of boxes, as data."""
+    registry = connections.registry
+    if registry.lookup(subject, new.text, new.references) is not None:
+        return {}
+    require_fit(subject, registry.check(subject, new.text, new.references))
+    return require_readers(subject, new.alone.text, session, connections, ask=False, yes=False)

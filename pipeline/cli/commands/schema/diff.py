@@ -2,38 +2,45 @@
 
 import click
 
-from pipeline.cli.commands.schema.files import read_schema
-from pipeline.cli.commands.schema.versions import before, fetch
+from pipeline.cli.commands.schema.files import SchemaFile, open_schema
+from pipeline.cli.commands.schema.references import Wanted, reference_option
+from pipeline.cli.commands.schema.versions import as_version, before, fetch
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.errors import UsageError
-from schemas.administration import Administration, Version
-from schemas.avro import AvroSchema, parse
+from schemas.administration import Version
+from schemas.avro import AvroSchema
 from schemas.changes import Change, changes
+from schemas.client import RegistryClient
 from schemas.compatibility import Level
 from schemas.evolution import kept
 from schemas.meaning import other_meanings
 
 
-def _as_version(_ctx: click.Context, _of: click.Parameter, value: str | None) -> Version | None:
+def _version(_ctx: click.Context, _of: click.Parameter, value: str | None) -> Version | None:
     """A number from 1, or `latest`."""
     if value is None:
         return None
-    if value == "latest":
-        return "latest"
-    if not value.isdecimal() or int(value) == 0:
+    version = as_version(value)
+    if version is None:
         raise click.BadParameter(f"{value!r} is neither a number from 1 nor latest")
-    return int(value)
+    return version
 
 
 @click.command("diff")
 @click.argument("subject")
 @click.argument("file", required=False)
 @click.option("--from", "old", type=click.IntRange(1), help="Which version is the old one.")
-@click.option("--to", "new", callback=_as_version, metavar="N|latest", help="Which is the new one.")
+@click.option("--to", "new", callback=_version, metavar="N|latest", help="Which is the new one.")
+@reference_option
 @with_registry
 def command(
-    session: Session, subject: str, file: str | None, old: int | None, new: Version | None
+    session: Session,
+    subject: str,
+    file: str | None,
+    old: int | None,
+    new: Version | None,
+    wanted: tuple[Wanted, ...],
 ) -> None:
     """Say in words what changed between two versions of SUBJECT, and which levels the step keeps.
 
@@ -46,13 +53,15 @@ def command(
       medusa schema diff car-sightings-value
       medusa schema diff car-sightings-value --from 1 --to latest
       medusa schema diff car-sightings-value schemas/sighting.avsc
+      medusa schema diff carts-value cart.avsc --reference wheels:latest
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if file is not None and new is not None:
         raise UsageError("FILE is the new schema already: leave --to out")
-    text = None if file is None else read_schema(file)
+    if file is None and wanted:
+        raise UsageError("--reference is about the schema in FILE: name FILE too")
+    given = None if file is None else open_schema(file, wanted)
     with session.connect() as connections:
-        admin = connections.registry.admin
-        first, second, names = _pair(admin, subject, old, new, text)
+        first, second, names = _pair(connections.registry, subject, old, new, given)
     found = changes(first, second)
     reasons = kept(first, second)
     meanings = other_meanings(second, first)
@@ -75,12 +84,17 @@ def command(
 
 
 def _pair(
-    admin: Administration, subject: str, old: int | None, new: Version | None, text: str | None
+    registry: RegistryClient,
+    subject: str,
+    old: int | None,
+    new: Version | None,
+    given: SchemaFile | None,
 ) -> tuple[AvroSchema, AvroSchema, tuple[int, int | None]]:
     """The two schemas, and the numbers of their versions."""
-    if text is not None:
+    admin = registry.admin
+    if given is not None:
         first = fetch(admin, subject, old or "latest")
-        return first.schema(), parse(text), (first.version, None)
+        return first.schema(), given.read(registry, subject).alone, (first.version, None)
     second = fetch(admin, subject, new or "latest")
     number = old if old is not None else before(admin, subject, second.version)
     first = fetch(admin, subject, number)

@@ -1,27 +1,90 @@
-"""Schema files and subjects as people name them."""
+"""Schema files as people name them, and what is made of them with what they refer to."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.cli.commands.schema.references import Wanted, references_of
 from pipeline.errors import InputError, SchemaError
-from schemas.avro import parse
+from schemas.avro import AvroSchema, UnknownTypeError, parse
+from schemas.client import RegistryClient
+from schemas.referring import written_out
+from schemas.registry.content import Reference
 
 
-def read_schema(file: str) -> str:
-    """The text of a schema file, `-` for stdin, checked to be an Avro schema.
+@dataclass(frozen=True, slots=True)
+class ReadSchema:
+    """A schema that was read together with what it refers to.
+
+    Args:
+        text: as its author wrote it.
+        references: what it refers to.
+        alone: the schema with all of that in its place.
+    """
+
+    text: str
+    references: tuple[Reference, ...]
+    alone: AvroSchema
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFile:
+    """A file of which it is known that it holds a schema, unless that uses others.
+
+    Args:
+        name: of the file, `-` for stdin.
+        text: what is in it.
+        wanted: the others.
+    """
+
+    name: str
+    text: str
+    wanted: tuple[Wanted, ...]
+
+    def read(self, registry: RegistryClient, subject: str) -> ReadSchema:
+        """The schema with what it refers to.
+
+        Args:
+            registry: has it.
+            subject: what the schema is for; empty: nothing as yet.
+
+        Raises:
+            SchemaError: it is no schema, or what it refers to is none; the place names the file and
+                the path inside it.
+            UsageError: a type is wanted from two places.
+        """
+        references = references_of(registry, subject, self.wanted)
+        schema = registry.read(subject, self.text, references, self.name)
+        return ReadSchema(self.text, references, written_out(schema, self.name))
+
+
+def open_schema(file: str, wanted: tuple[Wanted, ...]) -> SchemaFile:
+    """A schema file, `-` for stdin; it is checked at once where no registry is needed for it.
 
     Raises:
         InputError: it cannot be read.
         SchemaError: it is no schema; the place names the file and the path inside it.
     """
+    text = _text(file)
+    if not wanted:
+        _require_schema(file, text)
+    return SchemaFile(file, text, wanted)
+
+
+def _text(file: str) -> str:
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"the file cannot be read: {error.strerror}", place=file) from error
     except UnicodeDecodeError as error:
         raise InputError("the file is not UTF-8 text", place=file) from error
+
+
+def _require_schema(file: str, text: str) -> None:
     try:
         parse(text)
     except SchemaError as error:
-        raise SchemaError(error.message, place=f"{file}, {error.place}", hint=error.hint) from error
-    return text
+        hint = error.hint
+        if isinstance(error, UnknownTypeError):
+            hint = "if another subject defines it, name that: `--reference SUBJECT:VERSION`."
+        raise SchemaError(error.message, place=f"{file}, {error.place}", hint=hint) from error

@@ -1,9 +1,19 @@
 """Versions as people name them, fetched so that they can be read alone."""
 
+import re
+
 from pipeline.errors import InputError, SchemaError
 from pipeline.nearest import near
 from schemas.administration import Administration, Version
 from schemas.entries import StoredVersion
+
+
+def as_version(word: str) -> Version | None:
+    """A number from 1, or `latest`; None: it is neither."""
+    if word == "latest":
+        return "latest"
+    number = int(word) if re.fullmatch(r"[0-9]{1,10}", word) else 0
+    return number or None
 
 
 def fetch(admin: Administration, subject: str, version: Version = "latest") -> StoredVersion:
