@@ -112,7 +112,11 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
         "not_wire_format": (b"plain text", "zero byte", ""),
         "undecodable": (good[0][:7], "the bytes are no Reading: ", ""),
         "undecodable:2": (unit, "takes long (timestamp-micros) of the writer for", ""),
-        "schema_not_found": (b"\x00\x00\x0f\x42\x40" + good[0][5:], "no schema with id 1000000", ""),
+        "schema_not_found": (
+            b"\x00\x00\x0f\x42\x40" + good[0][5:],
+            "no schema with id 1000000",
+            "",
+        ),
         "evaluation_failed": (reading(0), "100 / value", "select.half"),
         "evaluation_failed:2": (reading(1000), "100 / (value - 1000)", "select.far"),
         "event_time_ahead": (reading(1, 86_400_000), "is more than 1h ahead", "event_time"),
