@@ -6,7 +6,6 @@ value, the first one in the schema's order gets it. The rules are in `docs/refer
 """
 
 import base64
-import binascii
 import math
 import struct
 from collections.abc import Callable, Mapping
@@ -211,7 +210,7 @@ def _raw_bytes(value: Any, path: str, avro_type: AvroType) -> bytes:
     if _is_base64(value) and isinstance(value[BASE64], str):
         try:
             return base64.b64decode(value[BASE64], validate=True)
-        except binascii.Error as error:
+        except ValueError as error:  # also of letters that are no ASCII
             raise SchemaError(f"not base64: {error}", place=path or "/") from error
     _not_a(path, value, avro_type)
 

@@ -115,6 +115,7 @@ BAD: list[tuple[str, Any, str]] = [
     ('"string"', "\ud800", "surrogate"),
     ('"bytes"', "\ud800", "surrogate"),
     ('"bytes"', {"base64": "?"}, "not base64"),
+    ('"bytes"', {"base64": "ß"}, "not base64"),
     ('"bytes"', {"base64": 1}, "not a value of bytes"),
     (MILLIS, "noon", "timestamp-millis"),
     (MILLIS, 1.5, "timestamp-millis"),
