@@ -155,21 +155,25 @@ def users(state: State, schema_id: int, name: SubjectName, *, deleted: bool) -> 
     return tuple(sorted(live, key=_order))
 
 
-def by_guid(state: State, guid: Guid) -> Content:
-    """A content by its GUID.
+def by_guid(state: State, guid: Guid, context: Context = DEFAULT) -> tuple[User, ...]:
+    """Every version that has a content: those of a context, of the default one, then of others.
+
+    What the content refers to can be another schema in each context.
 
     Raises:
         NoSchemaError: nothing has it.
     """
-    if not ids_of(state, guid):
-        raise NoSchemaError(guid)
-    return state.content(guid)
 
+    def away(user: User) -> tuple[bool, bool, tuple[bytes, int]]:
+        return user[0].context != context, user[0].context != DEFAULT, _order(user)
 
-def ids_of(state: State, guid: Guid) -> tuple[tuple[Context, int], ...]:
-    """The ids that a content is used under, sorted."""
     put = state.contents.get(guid)
-    return tuple(sorted(at for at in (put.ids if put else ()) if at in state.users))
+    found_users = [
+        user for at in (put.ids if put else ()) for user in state.users.get(at, frozenset())
+    ]
+    if not found_users:
+        raise NoSchemaError(guid)
+    return tuple(sorted(found_users, key=away))
 
 
 def referrers(state: State, name: SubjectName, number: int, *, deleted: bool) -> tuple[User, ...]:

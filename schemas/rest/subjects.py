@@ -171,7 +171,7 @@ def qualified(call: Call, answer: dict[str, Any], name: SubjectName) -> dict[str
     """An answer; with `referenceFormat=qualified` subjects in it are named with their contexts."""
     if call.text("referenceFormat").casefold() != "qualified" or "references" not in answer:
         return answer
-    listed = [{**r, "subject": str(name.beside(r["subject"]))} for r in answer["references"]]
+    listed = [{**r, "subject": name.other(r["subject"])} for r in answer["references"]]
     return {**answer, "references": listed}
 
 
