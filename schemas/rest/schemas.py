@@ -34,7 +34,7 @@ def text_by_id(state: State, call: Call) -> Any:
 
 
 def _of_id(state: State, call: Call) -> Found:
-    return _readable(state, call, by_id(state, call.id, _where(call)))
+    return _readable(state, call, by_id(state, call.id, _where(call), reads=call.reads))
 
 
 def subjects_of_id(state: State, call: Call) -> Any:
@@ -73,7 +73,8 @@ def _guid(call: Call) -> Guid:
 def _users(state: State, call: Call) -> dict[SubjectName, int]:
     """Subjects that use an id, and the newest version of each; Confluent does not name the id."""
     try:
-        listed = users(state, call.id, _where(call), deleted=call.flag("deleted"))
+        deleted = call.flag("deleted")
+        listed = users(state, call.id, _where(call), deleted=deleted, reads=call.reads)
     except NoSchemaError:
         raise NoSchemaError from None
     return {name: number for name, number in listed if call.reads(name)}

@@ -41,8 +41,9 @@ def look_up(state: State, call: Call) -> Any:
         sent_by(call),
         normal=call.flag("normalize"),
         deleted=call.flag("deleted"),
+        reads=call.reads,
     )
-    return _answer(state, call, _readable(call, one))
+    return _answer(state, call, one)
 
 
 def add_version(state: State, call: Call) -> Decided[Any]:
@@ -60,7 +61,7 @@ def add_version(state: State, call: Call) -> Decided[Any]:
 
 def retag_version(state: State, call: Call) -> Decided[Any]:
     """Register a version with other tags."""
-    one = _readable(call, tagged_version(state, call.subject, call.version))
+    one = tagged_version(state, call.subject, call.version)
     made = retag(state, call.subject, one, retagging(call.body), now_ms=call.now_ms)
     return Decided(_added(made), made.changes)
 
@@ -103,8 +104,8 @@ def schema_of_version(state: State, call: Call) -> Any:
 
 
 def _version(state: State, call: Call) -> Found:
-    one = version(state, call.subject, call.version, deleted=call.flag("deleted"))
-    return _readable(call, one)
+    deleted = call.flag("deleted")
+    return version(state, call.subject, call.version, deleted=deleted, reads=call.reads)
 
 
 def remove_version(state: State, call: Call) -> Decided[Any]:
@@ -135,7 +136,7 @@ def by_metadata(state: State, call: Call) -> Any:
     """The newest version with the properties that are asked for."""
     pairs = list(zip(call.texts("key"), call.texts("value"), strict=False))
     one = with_metadata(state, call.subject, pairs, deleted=call.flag("deleted"))
-    return _answer(state, call, _readable(call, one))
+    return _answer(state, call, one)
 
 
 def sent_by(call: Call) -> Sent:
@@ -148,12 +149,6 @@ def sent_by(call: Call) -> Sent:
     given = sent(call.body)
     call.check_reads(*(call.subject.beside(one.subject) for one in given.references))
     return given
-
-
-def _readable(call: Call, one: Found) -> Found:
-    """A version that was found, if who asks may read it: it can lie in another context."""
-    call.check_reads(one.name)
-    return one
 
 
 def _answer(state: State, call: Call, one: Found) -> dict[str, Any]:
@@ -199,7 +194,7 @@ def list_schemas(state: State, call: Call) -> Any:
         for name, one in listed
         if not rule or _has_rule(state, one.guid, rule)
     ]
-    aliases = _aliases(state) if call.flag("aliases") else {}
+    aliases = _aliases(state, call) if call.flag("aliases") else {}
     return [
         {**shown(one), **({"aliases": aliases[one.name]} if one.name in aliases else {})}
         for one in call.schemas_page(some)
@@ -214,10 +209,10 @@ def _has_rule(state: State, guid: Any, kind: str) -> bool:
     return any(listed and kind in {"all", name} for name, listed in lists)
 
 
-def _aliases(state: State) -> dict[SubjectName, list[str]]:
-    """The aliases of each subject that has some, sorted."""
+def _aliases(state: State, call: Call) -> dict[SubjectName, list[str]]:
+    """The aliases of each subject that has some which who asks may read, sorted."""
     found_aliases: dict[SubjectName, list[str]] = {}
     for name, config in sorted(state.configs.items(), key=lambda item: str(item[0])):
-        if config.alias:
+        if config.alias and call.reads(name):
             found_aliases.setdefault(name.beside(config.alias), []).append(str(name))
     return found_aliases

@@ -194,12 +194,46 @@ def test_an_alias_opens_no_door(service: Service) -> None:
 
 
 def test_a_schema_of_another_context_is_not_found_by_chance(service: Service) -> None:
-    """A name without a context is looked for in all, and read where one may."""
+    """A name without a context is looked for in all where one may read, and nowhere else."""
     assert _ask(service, "root", "GET /subjects/cars/versions/1")["subject"] == ":.line:cars"
-    with Service(Access((*USERS, User("c", PASSWORD, {"c": Role.READ})))) as other:
+    c = User("c", PASSWORD, {"c": Role.WRITE, ":.seen:": Role.READ})
+    with Service(Access((*USERS, c))) as other:
         _ask(other, "root", "POST /subjects/:.line:cars/versions", {"schema": INT})
-        assert _ask(other, "c", "GET /subjects/cars/versions/1") == 403
-        assert _ask(other, "c", "POST /subjects/cars", {"schema": INT}) == 403
+        _ask(other, "root", "POST /subjects/c/versions", {"schema": INT})
+        for request, body in (
+            ("GET /subjects/cars/versions/1", None),
+            ("GET /subjects/cars/versions/1/schema", None),
+            ("POST /subjects/cars", {"schema": INT}),
+            ("POST /subjects/cars/versions/1/tags", {}),
+        ):
+            method, _, path = request.partition(" ")
+            answer = other.http.request(method, path, json=body, auth=("c", PASSWORD))
+            assert (request, answer.status_code) == (request, 404)
+            assert answer.json()["message"] == "Subject 'cars' not found."
+        assert _ask(other, "c", "GET /schemas/ids/1?subject=cars")["subject"] == "c"
+        _ask(other, "root", "POST /subjects/:.seen:cars/versions", {"schema": INT})
+        assert _ask(other, "c", "GET /subjects/cars/versions/1")["subject"] == ":.seen:cars"
+
+
+def test_a_guid_is_read_wherever_one_may(service: Service) -> None:
+    """Its content lies in several contexts: one that may be read is enough."""
+    for subject in ("boats-three", ":.line:three"):
+        made = _ask(service, "root", f"POST /subjects/{subject}/versions", {"schema": STRING})
+    path = f"GET /schemas/guids/{made['guid']}"
+    assert _ask(service, "line", path)["schema"] == STRING
+    assert _ask(service, "line", f"{path}/ids") == [{"context": ".line", "id": made["id"]}]
+    assert _ask(service, "cars", path) == 403
+
+
+def test_an_alias_that_may_not_be_read_is_not_listed() -> None:
+    """Beside the subject that it stands for, which may."""
+    with Service(Access(USERS)) as service:
+        _ask(service, "root", "POST /subjects/cars-1/versions", {"schema": INT})
+        for alias in ("cars-alias", "hidden-alias"):
+            _ask(service, "root", f"PUT /config/{alias}", {"alias": "cars-1"})
+        for user, expected in (("cars", ["cars-alias"]), ("root", ["cars-alias", "hidden-alias"])):
+            (one,) = _ask(service, user, "GET /schemas?aliases=true")
+            assert one["aliases"] == expected
 
 
 def test_nobody_sees_a_password(caplog: pytest.LogCaptureFixture) -> None:
