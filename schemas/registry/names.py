@@ -68,7 +68,7 @@ class SubjectName:
 
 def may_hold_schemas(name: SubjectName) -> bool:
     """Whether schemas can be registered under a name."""
-    return name.context != GLOBAL and may_be_configured(name)
+    return name.context not in {GLOBAL, EVERY} and may_be_configured(name)
 
 
 def may_be_configured(name: SubjectName) -> bool:

@@ -60,6 +60,7 @@ def test_another_name_lies_beside(of: str, text: str, found: str, told: str) -> 
         (":.c:__EMPTY", False, False),
         (":.__GLOBAL:", False, True),
         (":.__GLOBAL:s", False, True),
+        (":*:s", False, True),
         ("__global", True, True),
     ],
 )
