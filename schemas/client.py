@@ -31,6 +31,7 @@ from schemas.transport import Address, ConflictError, NotARegistryError, Transpo
 
 _CACHE_ENTRIES_MAX = 2048
 _QUERY = urlencode(NAMED)
+_WHOLE = urlencode({"format": "resolved"})
 References = tuple[Reference, ...]
 _Key = tuple[str, str, References]
 """A subject, the key of a text's content, and what the text refers to."""
@@ -78,17 +79,18 @@ class RegistryClient:
         Raises:
             SchemaError: it is not Avro, or what it refers to cannot be read.
         """
-        where = "ids" if isinstance(handle, int) else "guids"
-        return self._schema(f"/schemas/{where}/{handle}", f"schema {wire.words(handle)}")
-
-    def _schema(self, path: str, what: str) -> AvroSchema | None:
+        by_id = isinstance(handle, int)
+        path = f"/schemas/ids/{handle}?{_QUERY}" if by_id else f"/schemas/guids/{handle}?{_WHOLE}"
         cached = self._schemas.get(path)
         if cached is not None:
             return cached
-        answer = self._transport.ask("GET", f"{path}?{_QUERY}")
+        answer = self._transport.ask("GET", path)
         if answer is None:
             return None
-        schema = parse(self._text(self._transport.object_of(answer, schema=str), what))
+        found = self._transport.object_of(answer, schema=str)
+        # Only the registry knows in which context the references of a GUID lie: it writes them out.
+        one = found if by_id else {**found, "references": ()}
+        schema = parse(self._text(one, f"schema {wire.words(handle)}"))
         self._schemas.put(path, schema)
         return schema
 

@@ -1,7 +1,8 @@
 """Finding what is registered. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from schemas.registry.config import Config
 from schemas.registry.content import Content, Guid
@@ -10,6 +11,14 @@ from schemas.registry.prepare import LATEST, Prepared, Sent, completed, prepared
 from schemas.registry.refused import NoSchemaError, NoSubjectError, NoVersionError
 from schemas.registry.scopes import config_in_force
 from schemas.registry.state import State, User, Version, Versions
+
+Reads: TypeAlias = Callable[[SubjectName], bool]
+"""Whether who asks may read a subject."""
+
+
+def anybody(_: SubjectName) -> bool:
+    """Everything may be read."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +47,43 @@ def visible(state: State, name: SubjectName, *, deleted: bool) -> Versions:
     return versions
 
 
-def everywhere(state: State, name: SubjectName) -> Iterator[SubjectName]:
-    """A name, and in the default context the same in all the others: where reading looks."""
+def everywhere(state: State, name: SubjectName, reads: Reads) -> Iterator[SubjectName]:
+    """A name, and in the default context the same in all the others: where reading looks.
+
+    What may not be read there is passed over, as if it did not exist.
+    """
     yield name
     if name.context == DEFAULT and name.subject:
-        for context in state.contexts[1:]:
-            yield SubjectName(context, name.subject)
+        others = (SubjectName(context, name.subject) for context in state.contexts[1:])
+        yield from filter(reads, others)
 
 
-def version(state: State, name: SubjectName, number: int, *, deleted: bool = False) -> Found:
+def version(
+    state: State, name: SubjectName, number: int, *, deleted: bool = False, reads: Reads = anybody
+) -> Found:
     """One version of a subject, the latest for -1.
 
     Raises:
         NoSubjectError, NoVersionError: there is none.
     """
-    for place in everywhere(state, name):
+    for place in everywhere(state, name, reads):
         one = numbered(state, place, number, deleted=deleted)
         if one is not None:
             return found(state, place, one)
-    visible(state, name, deleted=deleted)
-    raise NoVersionError(number)
+    return own_version(state, name, number, deleted=deleted)
+
+
+def own_version(state: State, name: SubjectName, number: int, *, deleted: bool = False) -> Found:
+    """The same, of this very subject alone: what is changed is not looked for elsewhere.
+
+    Raises:
+        NoSubjectError, NoVersionError: there is none.
+    """
+    one = numbered(state, name, number, deleted=deleted)
+    if one is None:
+        visible(state, name, deleted=deleted)
+        raise NoVersionError(number)
+    return found(state, name, one)
 
 
 def numbered(
@@ -70,7 +96,15 @@ def numbered(
     return next((one for one in versions if one.number == number), None)
 
 
-def lookup(state: State, name: SubjectName, sent: Sent, *, normal: bool, deleted: bool) -> Found:
+def lookup(
+    state: State,
+    name: SubjectName,
+    sent: Sent,
+    *,
+    normal: bool,
+    deleted: bool,
+    reads: Reads = anybody,
+) -> Found:
     """The newest version of a subject that is a schema.
 
     Raises:
@@ -81,7 +115,7 @@ def lookup(state: State, name: SubjectName, sent: Sent, *, normal: bool, deleted
     normal = normal or config.normalize is True
     if sent.text.strip():
         for one in _forms(state, name, sent, config, normal=normal):
-            for place in everywhere(state, name):
+            for place in everywhere(state, name, reads):
                 for each in reversed(state.versions(place, deleted=deleted)):
                     if same(state, place, one, each):
                         return found(state, place, each)
@@ -115,7 +149,7 @@ def with_metadata(
     raise NoSchemaError
 
 
-def by_id(state: State, schema_id: int, name: SubjectName) -> Found:
+def by_id(state: State, schema_id: int, name: SubjectName, *, reads: Reads = anybody) -> Found:
     """A schema by its id; deleted ones can still be read.
 
     Args:
@@ -123,11 +157,12 @@ def by_id(state: State, schema_id: int, name: SubjectName) -> Found:
         schema_id: the id.
         name: whose id it is: looked for under this subject, here and then in other contexts, at
             last under any of the default context. Without a subject: under any of its context.
+        reads: what may be read in other contexts.
 
     Raises:
         NoSchemaError: there is none.
     """
-    places = [*everywhere(state, name), name.whole_context] if name.subject else [name]
+    places = [*everywhere(state, name, reads), name.whole_context] if name.subject else [name]
     for place in places:
         users = state.users.get((place.context, schema_id), frozenset())
         fits = [user for user in users if not place.subject or user[0] == place]
@@ -143,33 +178,39 @@ def of_user(state: State, user: User) -> Found:
     return found(state, name, one)
 
 
-def users(state: State, schema_id: int, name: SubjectName, *, deleted: bool) -> tuple[User, ...]:
+def users(
+    state: State, schema_id: int, name: SubjectName, *, deleted: bool, reads: Reads = anybody
+) -> tuple[User, ...]:
     """Every version that has an id, sorted; `name` says in which context.
 
     Raises:
         NoSchemaError: there is no such id.
     """
-    context = by_id(state, schema_id, name).name.context
+    context = by_id(state, schema_id, name, reads=reads).name.context
     all_users = state.users.get((context, schema_id), frozenset())
     live = [u for u in all_users if deleted or not of_user(state, u).version.deleted]
     return tuple(sorted(live, key=_order))
 
 
-def by_guid(state: State, guid: Guid) -> Content:
-    """A content by its GUID.
+def by_guid(state: State, guid: Guid, context: Context = DEFAULT) -> tuple[User, ...]:
+    """Every version that has a content: those of a context, of the default one, then of others.
+
+    What the content refers to can be another schema in each context.
 
     Raises:
         NoSchemaError: nothing has it.
     """
-    if not ids_of(state, guid):
-        raise NoSchemaError(guid)
-    return state.content(guid)
 
+    def away(user: User) -> tuple[bool, bool, tuple[bytes, int]]:
+        return user[0].context != context, user[0].context != DEFAULT, _order(user)
 
-def ids_of(state: State, guid: Guid) -> tuple[tuple[Context, int], ...]:
-    """The ids that a content is used under, sorted."""
     put = state.contents.get(guid)
-    return tuple(sorted(at for at in (put.ids if put else ()) if at in state.users))
+    found_users = [
+        user for at in (put.ids if put else ()) for user in state.users.get(at, frozenset())
+    ]
+    if not found_users:
+        raise NoSchemaError(guid)
+    return tuple(sorted(found_users, key=away))
 
 
 def referrers(state: State, name: SubjectName, number: int, *, deleted: bool) -> tuple[User, ...]:

@@ -56,13 +56,19 @@ class SubjectName:
             return SubjectName(self.context, other.subject)
         return other
 
+    def other(self, text: str) -> str:
+        """What `beside` gives as a text that means the same beside this name, with its context."""
+        other = self.beside(text)
+        hidden = other.context == DEFAULT != self.context
+        return f":{DEFAULT}:{other.subject}" if hidden else str(other)
+
     def __str__(self) -> str:
         return f"{self.prefix}{self.subject}"
 
 
 def may_hold_schemas(name: SubjectName) -> bool:
     """Whether schemas can be registered under a name."""
-    return name.context != GLOBAL and may_be_configured(name)
+    return name.context not in {GLOBAL, EVERY} and may_be_configured(name)
 
 
 def may_be_configured(name: SubjectName) -> bool:

@@ -141,6 +141,25 @@ def _collect(
         _, found[reference.name] = kept(content.text, tuple(found.values()), normal=False)
 
 
+def reached(
+    state: State, name: SubjectName, references: Sequence[Reference]
+) -> frozenset[SubjectName]:
+    """The subjects that references lead to, directly and through others."""
+    found: set[tuple[SubjectName, int]] = set()
+    left = [(name.beside(one.subject), one.version) for one in references]
+    while left:
+        at = left.pop()
+        if at in found:
+            continue
+        found.add(at)
+        target, number = at
+        for version in state.versions(target, deleted=True):
+            if number in (version.number, LATEST):
+                inner = state.content(version.guid).references
+                left += [(target.beside(one.subject), one.version) for one in inner]
+    return frozenset(target for target, _ in found)
+
+
 def _resolved(state: State, name: SubjectName, reference: Reference, *, new: bool) -> Reference:
     """A reference with the number of its version."""
     version = _version(state, name.beside(reference.subject), reference.version, deleted=not new)

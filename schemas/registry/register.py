@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from schemas.registry.config import Config, Mode
 from schemas.registry.content import Content, Guid, guid_of
 from schemas.registry.judge import Candidate, problems
+from schemas.registry.lookup import numbered, referrers
 from schemas.registry.metadata import (
     VERSION_PROPERTY,
     Metadata,
@@ -30,6 +31,7 @@ from schemas.registry.refused import (
     BadSubjectError,
     IncompatibleError,
     NotPermittedError,
+    ReferenceExistsError,
 )
 from schemas.registry.scopes import check_writable, config_in_force, mode_in_force, told
 from schemas.registry.state import Change, ContentPut, State, SubjectPut, Version, Versions
@@ -205,6 +207,7 @@ def _added(
             raise BadSchemaError("Version is not one more than previous version")
         number = sent.version
     guid = guid_of(one.content)
+    _check_replaced(state, name, number, one.content)
     puts = _with_id(state, name, guid, one.content, sent.id)
     ids = puts[-1].ids if puts else state.contents[guid].ids
     schema_id = sent.id if sent.id is not None else dict(reversed(ids))[name.context]
@@ -218,6 +221,20 @@ def _added(
     left = [v for v in state.versions(name, deleted=True) if v.number not in gone]
     versions = tuple(sorted((*left, version), key=lambda v: v.number))
     return Registered(name, version, one.content, (*puts, SubjectPut(name, versions)))
+
+
+def _check_replaced(state: State, name: SubjectName, number: int, content: Content) -> None:
+    """Make sure that nobody refers to another content that a number has: nor the new one itself.
+
+    Raises:
+        ReferenceExistsError: somebody does.
+    """
+    before = numbered(state, name, number, deleted=True)
+    if before is None or before.guid == guid_of(content):
+        return
+    itself = any((name.beside(r.subject), r.version) == (name, number) for r in content.references)
+    if itself or referrers(state, name, number, deleted=True):
+        raise ReferenceExistsError(name, number)
 
 
 def _unused(state: State, name: SubjectName, version: Version, below: int) -> bool:
@@ -235,7 +252,7 @@ def _with_id(
         if known and any(context == name.context for context, _ in ids):
             return ()
         number = state.next_id(name.context)
-        if number > INT_MAX:
+        if number is None:
             raise NotPermittedError(f"Context {name.context} has no id left for another schema")
         return (ContentPut(guid, content, (*ids, (name.context, number))),)
     at = (name.context, given)

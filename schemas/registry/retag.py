@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from schemas.registry.lookup import Found, numbered, version
+from schemas.registry.lookup import Found, numbered, own_version
 from schemas.registry.metadata import (
     VERSION_PROPERTY,
     Metadata,
@@ -42,7 +42,7 @@ class Retagging:
 
 
 def tagged_version(state: State, name: SubjectName, number: int) -> Found:
-    """The version whose tags are to be changed.
+    """The version whose tags are to be changed: of this very subject, not of another context's.
 
     Raises:
         BadSubjectError: no subject can have this name.
@@ -50,7 +50,7 @@ def tagged_version(state: State, name: SubjectName, number: int) -> Found:
     """
     if not may_hold_schemas(name):
         raise BadSubjectError(name)
-    return version(state, name, number)
+    return own_version(state, name, number)
 
 
 def retag(

@@ -13,6 +13,7 @@ from immutables import Map
 from schemas.registry.config import Config, Mode
 from schemas.registry.content import Content, Guid, Reference
 from schemas.registry.names import Context, SubjectName
+from schemas.types import INT_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,18 @@ class State:
         """A content that some version has."""
         return self.contents[guid].content
 
-    def next_id(self, context: Context) -> int:
-        """The id that the next new content of a context gets."""
-        return self.last_ids.get(context, 0) + 1
+    def next_id(self, context: Context) -> int | None:
+        """The id that the next new content of a context gets; None: all are given.
+
+        It is one above the highest that leaves room. So an id at the very end, which somebody
+        imported, does not end the counting below; and no id is given twice, since none gets free.
+        """
+        last = self.last_ids.get(context, 0)
+        if last < INT_MAX:
+            return last + 1
+        given = {number for place, number in self.guids if place == context}
+        above = (number + 1 for number in (0, *given) if number < INT_MAX)
+        return max((number for number in above if number not in given), default=None)
 
     @property
     def contexts(self) -> tuple[Context, ...]:

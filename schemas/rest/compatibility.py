@@ -10,7 +10,7 @@ from schemas.registry.register import candidate, candidates
 from schemas.registry.scopes import config_in_force
 from schemas.registry.state import State, Versions
 from schemas.rest.call import Call
-from schemas.rest.subjects import sent_by
+from schemas.rest.subjects import check_compared, sent_by
 
 
 def with_version(state: State, call: Call) -> Any:
@@ -40,7 +40,8 @@ def _answer(state: State, call: Call, versions: Versions) -> Any:
 
 
 def _problems(state: State, call: Call, versions: Versions) -> tuple[str, ...]:
-    name, given = call.subject, sent_by(call)
+    name, given = call.subject, sent_by(state, call)
+    check_compared(state, call, versions)
     if not given.text.strip():
         raise BadSchemaError("Empty schema")
     config = config_in_force(state, name)

@@ -32,7 +32,7 @@ def rewritten(path: Sequence[str], query: Query) -> tuple[tuple[str, ...], Query
 
 
 def _query(path: Sequence[str], query: Query, prefix: str) -> Query:
-    if path[:2] == ("schemas", "ids"):
+    if path[:2] in (("schemas", "ids"), ("schemas", "guids")):
         key = "subject"
     elif tuple(path) in {("schemas",), ("subjects",)}:
         key = "subjectPrefix"

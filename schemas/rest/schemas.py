@@ -1,10 +1,11 @@
 """Schemas by their ids and GUIDs. Pure."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from schemas.registry.content import Guid, guid_in
-from schemas.registry.lookup import Found, by_guid, by_id, ids_of, of_user, users
-from schemas.registry.names import Context, SubjectName
+from schemas.registry.lookup import Found, by_guid, by_id, of_user, users
+from schemas.registry.names import SubjectName
 from schemas.registry.refused import NoSchemaError
 from schemas.registry.state import State, User
 from schemas.rest.bodies import TYPES, shown
@@ -33,7 +34,7 @@ def text_by_id(state: State, call: Call) -> Any:
 
 
 def _of_id(state: State, call: Call) -> Found:
-    return _readable(state, call, by_id(state, call.id, _where(call)))
+    return _readable(state, call, by_id(state, call.id, _where(call), reads=call.reads))
 
 
 def subjects_of_id(state: State, call: Call) -> Any:
@@ -49,35 +50,31 @@ def versions_of_id(state: State, call: Call) -> Any:
 
 def by_its_guid(state: State, call: Call) -> Any:
     """A schema by its GUID."""
-    guid = _guid(state, call)
-    context, number = ids_of(state, guid)[0]
-    one = _readable(state, call, by_id(state, number, SubjectName(context, "")))
-    answer = {**shown(one), "schema": written(state, call, one)}
+    one = _first_readable(state, call, by_guid(state, _guid(call), _where(call).context))
+    answer = qualified(call, {**shown(one), "schema": written(state, call, one)}, one.name)
     return {key: value for key, value in answer.items() if key not in {"subject", "version", "id"}}
 
 
 def ids_of_guid(state: State, call: Call) -> Any:
     """The id that a GUID has in each context."""
-    return [
-        {"context": context, "id": number}
-        for context, number in ids_of(state, _guid(state, call))
-        if any(call.reads(name) for name, _ in _all_users(state, context, number))
-    ]
+    some = [user for user in by_guid(state, _guid(call)) if call.reads(user[0])]
+    ids = {(user[0].context, of_user(state, user).version.id) for user in some}
+    return [{"context": context, "id": number} for context, number in sorted(ids)]
 
 
-def _guid(state: State, call: Call) -> Guid:
-    """The GUID in the path, of a schema that there is."""
+def _guid(call: Call) -> Guid:
+    """The GUID in the path."""
     guid = guid_in(call.path["guid"])
     if guid is None:
         raise NoSchemaError(call.path["guid"])
-    by_guid(state, guid)
     return guid
 
 
 def _users(state: State, call: Call) -> dict[SubjectName, int]:
     """Subjects that use an id, and the newest version of each; Confluent does not name the id."""
     try:
-        listed = users(state, call.id, _where(call), deleted=call.flag("deleted"))
+        deleted = call.flag("deleted")
+        listed = users(state, call.id, _where(call), deleted=deleted, reads=call.reads)
     except NoSchemaError:
         raise NoSchemaError from None
     return {name: number for name, number in listed if call.reads(name)}
@@ -87,14 +84,17 @@ def _readable(state: State, call: Call, one: Found) -> Found:
     """The same schema under a subject that who asks may read."""
     if call.reads(one.name):
         return one
-    for user in _all_users(state, one.name.context, one.version.id):
+    return _first_readable(
+        state, call, users(state, one.version.id, one.name.whole_context, deleted=True)
+    )
+
+
+def _first_readable(state: State, call: Call, listed: Iterable[User]) -> Found:
+    """The first version that who asks may read."""
+    for user in listed:
         if call.reads(user[0]):
             return of_user(state, user)
     raise denied("read", SubjectName.parse(""))
-
-
-def _all_users(state: State, context: Context, number: int) -> tuple[User, ...]:
-    return users(state, number, SubjectName(context, ""), deleted=True)
 
 
 def _where(call: Call) -> SubjectName:

@@ -1,7 +1,9 @@
 """Subjects, their versions, and what is registered under them. Pure."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
+from schemas.registry.content import Reference
 from schemas.registry.delete import delete_subject, delete_version
 from schemas.registry.lookup import (
     Found,
@@ -16,13 +18,16 @@ from schemas.registry.lookup import (
     with_metadata,
 )
 from schemas.registry.names import SubjectName
-from schemas.registry.prepare import Sent, stored, tags_of, whole_schema
+from schemas.registry.prepare import Sent, reached, stored, tags_of, whole_schema
 from schemas.registry.refused import NoVersionError
 from schemas.registry.register import Registered, register
 from schemas.registry.retag import retag, tagged_version
-from schemas.registry.state import Decided, State
+from schemas.registry.state import Decided, State, Versions
 from schemas.rest.bodies import described, retagging, sent, shown, tags_json
 from schemas.rest.call import Call, Text
+from schemas.rest.errors import HttpError
+
+_UNREADABLE: Final = "User is denied operation Read on a subject that the schema refers to"
 
 
 def list_subjects(state: State, call: Call) -> Any:
@@ -38,19 +43,21 @@ def look_up(state: State, call: Call) -> Any:
     one = lookup(
         state,
         call.subject,
-        sent_by(call),
+        sent_by(state, call),
         normal=call.flag("normalize"),
         deleted=call.flag("deleted"),
+        reads=call.reads,
     )
-    return _answer(state, call, _readable(call, one))
+    return _answer(state, call, one)
 
 
 def add_version(state: State, call: Call) -> Decided[Any]:
     """Register a schema."""
+    check_compared(state, call, state.versions(call.subject))
     made = register(
         state,
         call.subject,
-        sent_by(call),
+        sent_by(state, call),
         normal=call.flag("normalize"),
         now_ms=call.now_ms,
     )
@@ -60,7 +67,8 @@ def add_version(state: State, call: Call) -> Decided[Any]:
 
 def retag_version(state: State, call: Call) -> Decided[Any]:
     """Register a version with other tags."""
-    one = _readable(call, tagged_version(state, call.subject, call.version))
+    check_compared(state, call, state.versions(call.subject))
+    one = tagged_version(state, call.subject, call.version)
     made = retag(state, call.subject, one, retagging(call.body), now_ms=call.now_ms)
     return Decided(_added(made), made.changes)
 
@@ -103,8 +111,8 @@ def schema_of_version(state: State, call: Call) -> Any:
 
 
 def _version(state: State, call: Call) -> Found:
-    one = version(state, call.subject, call.version, deleted=call.flag("deleted"))
-    return _readable(call, one)
+    deleted = call.flag("deleted")
+    return version(state, call.subject, call.version, deleted=deleted, reads=call.reads)
 
 
 def remove_version(state: State, call: Call) -> Decided[Any]:
@@ -135,10 +143,10 @@ def by_metadata(state: State, call: Call) -> Any:
     """The newest version with the properties that are asked for."""
     pairs = list(zip(call.texts("key"), call.texts("value"), strict=False))
     one = with_metadata(state, call.subject, pairs, deleted=call.flag("deleted"))
-    return _answer(state, call, _readable(call, one))
+    return _answer(state, call, one)
 
 
-def sent_by(call: Call) -> Sent:
+def sent_by(state: State, call: Call) -> Sent:
     """The schema in the body; who sends it may read what it refers to.
 
     Raises:
@@ -147,13 +155,32 @@ def sent_by(call: Call) -> Sent:
     """
     given = sent(call.body)
     call.check_reads(*(call.subject.beside(one.subject) for one in given.references))
+    _check_reached(state, call, call.subject, given.references)
     return given
 
 
-def _readable(call: Call, one: Found) -> Found:
-    """A version that was found, if who asks may read it: it can lie in another context."""
-    call.check_reads(one.name)
-    return one
+def check_compared(state: State, call: Call, versions: Versions) -> None:
+    """Make sure that who asks may read what versions of the subject refer to.
+
+    What a schema is compared with is told in parts: which types do not fit, which tags are there.
+
+    Raises:
+        HttpError: 403: they may not.
+    """
+    for one in versions:
+        _check_reached(state, call, call.subject, state.content(one.guid).references)
+
+
+def _check_reached(
+    state: State, call: Call, name: SubjectName, references: Sequence[Reference]
+) -> None:
+    """Make sure that who asks may read all that references lead to; it is not named.
+
+    Raises:
+        HttpError: 403: they may not.
+    """
+    if not all(map(call.reads, reached(state, name, references))):
+        raise HttpError(403, 40301, _UNREADABLE)
 
 
 def _answer(state: State, call: Call, one: Found) -> dict[str, Any]:
@@ -163,6 +190,7 @@ def _answer(state: State, call: Call, one: Found) -> dict[str, Any]:
 def written(state: State, call: Call, one: Found) -> str:
     """The text of a schema; `format=resolved` writes out what it refers to."""
     if call.resolved and one.content.references:
+        _check_reached(state, call, one.name, one.content.references)
         return whole_schema(stored(state, one.name, one.content))
     return one.content.text
 
@@ -171,7 +199,7 @@ def qualified(call: Call, answer: dict[str, Any], name: SubjectName) -> dict[str
     """An answer; with `referenceFormat=qualified` subjects in it are named with their contexts."""
     if call.text("referenceFormat").casefold() != "qualified" or "references" not in answer:
         return answer
-    listed = [{**r, "subject": str(name.beside(r["subject"]))} for r in answer["references"]]
+    listed = [{**r, "subject": name.other(r["subject"])} for r in answer["references"]]
     return {**answer, "references": listed}
 
 
@@ -180,6 +208,7 @@ def tagged(state: State, call: Call, answer: dict[str, Any], one: Found) -> dict
     wanted = set(call.texts("findTags"))
     if not wanted:
         return answer
+    _check_reached(state, call, one.name, one.content.references)
     tags = tags_of(stored(state, one.name, one.content))
     some = tuple(each for each in tags if "*" in wanted or wanted.intersection(each[1]))
     return {**answer, "schemaTags": tags_json(some)} if some else answer
@@ -199,7 +228,7 @@ def list_schemas(state: State, call: Call) -> Any:
         for name, one in listed
         if not rule or _has_rule(state, one.guid, rule)
     ]
-    aliases = _aliases(state) if call.flag("aliases") else {}
+    aliases = _aliases(state, call) if call.flag("aliases") else {}
     return [
         {**shown(one), **({"aliases": aliases[one.name]} if one.name in aliases else {})}
         for one in call.schemas_page(some)
@@ -214,10 +243,10 @@ def _has_rule(state: State, guid: Any, kind: str) -> bool:
     return any(listed and kind in {"all", name} for name, listed in lists)
 
 
-def _aliases(state: State) -> dict[SubjectName, list[str]]:
-    """The aliases of each subject that has some, sorted."""
+def _aliases(state: State, call: Call) -> dict[SubjectName, list[str]]:
+    """The aliases of each subject that has some which who asks may read, sorted."""
     found_aliases: dict[SubjectName, list[str]] = {}
     for name, config in sorted(state.configs.items(), key=lambda item: str(item[0])):
-        if config.alias:
+        if config.alias and call.reads(name):
             found_aliases.setdefault(name.beside(config.alias), []).append(str(name))
     return found_aliases

@@ -96,6 +96,7 @@ SCENARIOS = [
         "what is no context",
         unregistrable(":.__GLOBAL:s", STRING, 42208),
         unregistrable(":.a%0A:s", STRING, 42208),
+        unregistrable(":*:s", STRING, 42208),
         ok("PUT /config/:.a:", body={"compatibility": "NONE"}),
         ok("GET /contexts", ["."]),
     ),

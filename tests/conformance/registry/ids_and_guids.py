@@ -1,5 +1,7 @@
 """Schemas by their ids and their GUIDs."""
 
+from typing import Any
+
 from tests.conformance.registry.scenario import (
     ABSENT,
     INT,
@@ -14,6 +16,11 @@ from tests.conformance.registry.scenario import (
 )
 
 A = record(field_of("a"))
+INNER = record(field_of("a"), name="I")
+OTHER_INNER = record(field_of("x", "string"), field_of("y", "string"), name="I")
+OUTER = record(field_of("i", "I"), name="O")
+OUTER_GUID = "e9f16ac7-b142-b1bf-90f8-e4fd8f340b73"
+BOTH = "format=resolved&referenceFormat=qualified"
 USER = record(
     field_of("id", "int"),
     field_of("name", "string"),
@@ -24,6 +31,19 @@ USER = record(
 USER_GUID = "4bd2bf79-95af-aace-ebad-18dfd323a304"
 STRING_GUID = "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
 NOBODYS_GUID = "00000000-0000-0000-0000-000000000000"
+
+
+def to(subject: str) -> dict[str, Any]:
+    """A reference to what OUTER uses."""
+    return {"name": "I", "subject": subject, "version": 1}
+
+
+def outer(inner: str) -> str:
+    """OUTER with what it uses in its place."""
+    return OUTER.replace('"type":"I"', f'"type":{inner}')
+
+
+TO_INNER = [to("inner")]
 WHOLE = {
     "subject": "s",
     "version": 1,
@@ -117,6 +137,36 @@ SCENARIOS = [
         refused(f"GET /schemas/guids/{NOBODYS_GUID}", 40403, f"Schema {NOBODYS_GUID} not found"),
         refused("GET /schemas/guids/x", 40403, "Schema x not found"),
         refused("GET /schemas/guids/x/ids", 40403, "Schema x not found"),
+    ),
+    scenario(
+        "what a GUID refers to lies in the context of the request, else in the default one",
+        register("inner", INNER, (1, 1)),
+        register(":.c:inner", OTHER_INNER, (1, 1)),
+        register(":.c:outer", OUTER, {"guid": OUTER_GUID}, references=TO_INNER),
+        *(
+            ok(f"GET {prefix}/schemas/guids/{OUTER_GUID}?{query}", answer)
+            for prefix in ("", "/contexts/.c", "/contexts/.d")
+            for query, answer in (
+                ("format=resolved", {"schema": outer(OTHER_INNER), "guid": OUTER_GUID}),
+                ("referenceFormat=qualified", {"references": [to(":.c:inner")]}),
+                ("", {"references": [to("inner")], "schema": OUTER}),
+            )
+        ),
+        register("outer", OUTER, {"guid": OUTER_GUID}, references=TO_INNER),
+        *(
+            ok(f"GET {request}", {"schema": outer(found), "references": [to(referred)]})
+            for request, found, referred in (
+                (f"/schemas/guids/{OUTER_GUID}?{BOTH}", INNER, "inner"),
+                (f"/contexts/.d/schemas/guids/{OUTER_GUID}?{BOTH}", INNER, "inner"),
+                (f"/contexts/.c/schemas/guids/{OUTER_GUID}?{BOTH}", OTHER_INNER, ":.c:inner"),
+                (f"/schemas/guids/{OUTER_GUID}?{BOTH}&subject=:.c:", OTHER_INNER, ":.c:inner"),
+            )
+        ),
+        register(":.c:far", OUTER, references=[to(":.:inner")]),
+        ok(
+            "GET /subjects/:.c:far/versions/1?referenceFormat=qualified",
+            {"references": [to(":.:inner")]},
+        ),
     ),
     scenario(
         "one GUID in several contexts",

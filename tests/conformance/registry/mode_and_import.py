@@ -18,6 +18,8 @@ A = record(field_of("a"))
 AB = record(field_of("a"), field_of("b"))
 NO_MODE = "Invalid mode. Valid values are READWRITE, READONLY, and IMPORT."
 NONE_OF_S = "Subject 's' does not have subject-level mode configured"
+LAST = 2**31 - 1
+TO_S = {"name": "n", "subject": "s", "version": 1}
 FOUND = "Cannot import since found existing subjects"
 
 
@@ -134,6 +136,28 @@ SCENARIOS = [
         register("s", STRING, {"id": 50}),
         mode("READWRITE"),
         register("u", INT, (201, 1)),
+    ),
+    scenario(
+        "the last id of all does not stop the counting",
+        register("s", A, (1, 1)),
+        mode("IMPORT", "/i"),
+        register("i", STRING, (LAST, 1), id=LAST),
+        register("t", INT, (2, 1)),
+        ok("GET /schemas/ids/2?fetchMaxId=true", {"maxId": LAST}),
+    ),
+    scenario(
+        "what others refer to is not replaced",
+        mode("IMPORT"),
+        register("s", A, (1, 1), id=1),
+        register("t", STRING, (2, 1), id=2, references=[TO_S]),
+        unregistrable("s", INT, 42206, id=3, version=1),
+        unregistrable("s", INT, 42206, id=3, version=1, references=[TO_S]),
+        register("s", A, (4, 1), id=4, version=1),
+        ok("DELETE /subjects/t", [1]),
+        unregistrable("s", INT, 42206, id=3, version=1),
+        ok("DELETE /subjects/t?permanent=true", [1]),
+        unregistrable("s", INT, 42206, id=3, version=1, references=[TO_S]),
+        register("s", INT, (3, 1), id=3, version=1),
     ),
     scenario(
         "without comparing, and without what the version before had",

@@ -143,6 +143,10 @@ SCENARIOS = [
             body={"newVersion": 1, "tagsToAdd": [on("myrecord", "A")]},
         ),
         *(refused(TAGS, 400, body={"tagsToAdd": wrong}) for wrong in BAD_TAGS),
+        register(":.o:there", PLAIN),
+        refused(
+            "POST /subjects/there/versions/1/tags", 40401, "Subject 'there' not found.", body={}
+        ),
         *(refused(TAGS, 400, body={"rulesToRemove": wrong}) for wrong in ("a", [1])),
         ok("PUT /mode/s", body={"mode": "READONLY"}),
         refused(TAGS, 42205, body={"tagsToAdd": [on("myrecord", "A")]}),

@@ -1,6 +1,7 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 from brokers.access import Login
 from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.errors import InputError, RefusedError, SchemaError, UnavailableError
-from pipeline.ids import Millis, SchemaId, SchemaVersion
+from pipeline.ids import Millis, SchemaGuid, SchemaId, SchemaVersion
 from pipeline.secrets import Secret
 from pipeline.settings import combine
 from schemas.avro import parse
@@ -259,6 +260,27 @@ def test_what_a_schema_refers_to_is_written_out() -> None:
     assert [(one.path, one.flag("deleted")) for one in asked] == [
         (("subjects", "r", "versions", "1"), True)
     ]
+
+
+def test_what_a_guid_refers_to_lies_where_the_guid_does(client: RegistryClient) -> None:
+    """In its context, though the default one has another schema of the name."""
+    client.register("r", A)
+    client.register(":.c:r", AB)
+    client.register(":.c:top", TOP, TO_R)
+    stored = client.admin.version(":.c:top", 1)
+    assert stored is not None
+    guid = SchemaGuid(stored.guid)
+    for address, expected in (("", AB), ("/contexts/.c", AB), ("/contexts/.d", AB)):
+        with closing(RegistryClient(f"{client.url}{address}")) as other:
+            found = other.schema_of(guid)
+        assert found is not None
+        assert found.names["R"] == parse(expected).names["R"]
+    client.register("top", TOP, TO_R)
+    for address, expected in (("", A), ("/contexts/.c", AB), ("/contexts/.d", A)):
+        with closing(RegistryClient(f"{client.url}{address}")) as other:
+            found = other.schema_of(guid)
+        assert found is not None
+        assert found.names["R"] == parse(expected).names["R"]
 
 
 def test_a_reference_without_end_is_told_with_subject_and_version() -> None:

@@ -30,18 +30,21 @@ def test_a_name_is_a_context_and_a_subject(
 
 
 @pytest.mark.parametrize(
-    ("of", "text", "found"),
+    ("of", "text", "found", "told"),
     [
-        ("s", "t", "t"),
-        (":.c:s", "t", ":.c:t"),
-        (":.c:s", ":.d:t", ":.d:t"),
-        (":.c:s", ":.:t", "t"),
-        ("s", ":.d:t", ":.d:t"),
+        ("s", "t", "t", "t"),
+        ("s", ":.:t", "t", "t"),
+        (":.c:s", "t", ":.c:t", ":.c:t"),
+        (":.c:s", ":.d:t", ":.d:t", ":.d:t"),
+        (":.c:s", ":.:t", "t", ":.:t"),
+        ("s", ":.d:t", ":.d:t", ":.d:t"),
     ],
 )
-def test_another_name_lies_beside(of: str, text: str, found: str) -> None:
-    """A name without a context takes that of the name beside it."""
-    assert str(SubjectName.parse(of).beside(text)) == found
+def test_another_name_lies_beside(of: str, text: str, found: str, told: str) -> None:
+    """A name without a context takes that of the name beside it; told, it means the same there."""
+    name = SubjectName.parse(of)
+    assert (str(name.beside(text)), name.other(text)) == (found, told)
+    assert name.beside(name.other(text)) == name.beside(text)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,7 @@ def test_another_name_lies_beside(of: str, text: str, found: str) -> None:
         (":.c:__EMPTY", False, False),
         (":.__GLOBAL:", False, True),
         (":.__GLOBAL:s", False, True),
+        (":*:s", False, True),
         ("__global", True, True),
     ],
 )

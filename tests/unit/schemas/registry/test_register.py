@@ -9,6 +9,7 @@ from schemas.registry.refused import (
     BadSubjectError,
     IncompatibleError,
     NotPermittedError,
+    ReferenceExistsError,
     RegistryRefusal,
     TooLargeError,
 )
@@ -320,17 +321,54 @@ def test_an_id_has_one_content() -> None:
     assert held.at("s", INT) == (11, 1)
 
 
-def test_ids_and_versions_end_where_clients_can_count_no_further() -> None:
-    """What was imported with the last of them leaves none for others; reading goes on."""
+def test_versions_end_where_clients_can_count_no_further() -> None:
+    """What was imported with the last number leaves none for others; reading goes on."""
     held = Held()
     held.mode("", Mode.IMPORT)
-    held.register("s", Sent(INT, id=INT_MAX, version=INT_MAX))
+    held.register("s", Sent(INT, id=1, version=INT_MAX))
     held.mode("", None)
     held.configure("", compatibility="NONE")
-    for subject in ("s", "t"):
-        with pytest.raises(NotPermittedError, match="left for another"):
-            held.register(subject, STRING)
-    assert held.at("t", INT) == (INT_MAX, 1)
+    with pytest.raises(NotPermittedError, match="left for another"):
+        held.register("s", STRING)
+    assert held.at("t", INT) == (1, 1)
+
+
+def test_an_id_at_the_end_does_not_end_the_counting() -> None:
+    """It goes on where it was; what is near the end is used up first. No id is given twice."""
+    held = Held()
+    held.register("s", record("A"))
+    held.register("s", record("A", "b="))
+    held.mode("i", Mode.IMPORT)
+    held.register("i", Sent(INT, id=INT_MAX))
+    assert [held.at(f"t{n}", record(f"T{n}"))[0] for n in range(2)] == [3, 4]
+    held.register("i", Sent(STRING, id=INT_MAX - 2))
+    assert [held.at(f"u{n}", record(f"U{n}"))[0] for n in range(3)] == [INT_MAX - 1, 5, 6]
+    held.delete_all("u2")
+    held.delete_all("u2", permanent=True)
+    assert held.at("v", record("V")) == (7, 1)
+    assert held.at("i2", INT) == (INT_MAX, 1)
+    held.mode(":.c:", Mode.IMPORT)
+    held.register(":.c:s", Sent(INT, id=INT_MAX))
+    held.mode(":.c:", None)
+    assert held.at(":.c:t", LONG) == (1, 1)
+
+
+def test_importing_does_not_replace_what_others_refer_to() -> None:
+    """Deleted or not; nor does it make a schema refer to itself. The same content stays."""
+    held = Held()
+    held.register("base", record("B"))
+    held.register("user", Sent(record("U", "b:B"), (to("base"),)))
+    held.mode("base", Mode.IMPORT)
+    with pytest.raises(ReferenceExistsError):
+        held.register("base", Sent(record("Q"), id=777, version=1))
+    held.delete_all("user")
+    with pytest.raises(ReferenceExistsError):
+        held.register("base", Sent(record("Q"), id=777, version=1))
+    assert held.at("base", Sent(record("B"), id=777, version=1)) == (777, 1)
+    held.delete_all("user", permanent=True)
+    with pytest.raises(ReferenceExistsError):
+        held.register("base", Sent(record("Q", "b:B"), (to("base"),), id=778, version=1))
+    assert held.at("base", Sent(record("Q"), id=778, version=1)) == (778, 1)
 
 
 def test_importing_may_refer_to_what_is_deleted() -> None:

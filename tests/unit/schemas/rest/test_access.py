@@ -1,5 +1,6 @@
 """Who may do what: logins, and roles for subjects whose names begin in a certain way."""
 
+import json
 import logging
 from base64 import b64encode
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.rest.access import Access, Role, User
-from tests.conformance.registry.scenario import INT, STRING
+from tests.conformance.registry.scenario import INT, STRING, field_of, record
 from tests.unit.schemas.rest.running import Service
 
 PASSWORD = "correct horse: battery"
@@ -194,12 +195,90 @@ def test_an_alias_opens_no_door(service: Service) -> None:
 
 
 def test_a_schema_of_another_context_is_not_found_by_chance(service: Service) -> None:
-    """A name without a context is looked for in all, and read where one may."""
+    """A name without a context is looked for in all where one may read, and nowhere else."""
     assert _ask(service, "root", "GET /subjects/cars/versions/1")["subject"] == ":.line:cars"
-    with Service(Access((*USERS, User("c", PASSWORD, {"c": Role.READ})))) as other:
+    c = User("c", PASSWORD, {"c": Role.WRITE, ":.seen:": Role.READ})
+    with Service(Access((*USERS, c))) as other:
         _ask(other, "root", "POST /subjects/:.line:cars/versions", {"schema": INT})
-        assert _ask(other, "c", "GET /subjects/cars/versions/1") == 403
-        assert _ask(other, "c", "POST /subjects/cars", {"schema": INT}) == 403
+        _ask(other, "root", "POST /subjects/c/versions", {"schema": INT})
+        for request, body in (
+            ("GET /subjects/cars/versions/1", None),
+            ("GET /subjects/cars/versions/1/schema", None),
+            ("POST /subjects/cars", {"schema": INT}),
+            ("POST /subjects/cars/versions/1/tags", {}),
+        ):
+            method, _, path = request.partition(" ")
+            answer = other.http.request(method, path, json=body, auth=("c", PASSWORD))
+            assert (request, answer.status_code) == (request, 404)
+            assert answer.json()["message"] == "Subject 'cars' not found."
+        assert _ask(other, "c", "GET /schemas/ids/1?subject=cars")["subject"] == "c"
+        _ask(other, "root", "POST /subjects/:.seen:cars/versions", {"schema": INT})
+        assert _ask(other, "c", "GET /subjects/cars/versions/1")["subject"] == ":.seen:cars"
+
+
+def test_a_guid_is_read_wherever_one_may(service: Service) -> None:
+    """Its content lies in several contexts: one that may be read is enough."""
+    for subject in ("boats-three", ":.line:three"):
+        made = _ask(service, "root", f"POST /subjects/{subject}/versions", {"schema": STRING})
+    path = f"GET /schemas/guids/{made['guid']}"
+    assert _ask(service, "line", path)["schema"] == STRING
+    assert _ask(service, "line", f"{path}/ids") == [{"context": ".line", "id": made["id"]}]
+    assert _ask(service, "cars", path) == 403
+
+
+def _part(name: str, kind: str, **more: Any) -> str:
+    return record(field_of("f", kind, **more), name=name)
+
+
+SECRET = _part("Secret", "int", **{"confluent:tags": ["PII"]})
+
+
+def _to(name: str, subject: str) -> dict[str, Any]:
+    return {"references": [{"name": name, "subject": subject, "version": 1}]}
+
+
+def test_what_is_reached_through_others_is_not_told() -> None:
+    """Neither written out, nor by tags, nor by what does not fit, nor by a new way to it."""
+    with Service(Access(USERS)) as service:
+        top = {"schema": _part("C", "Mid"), **_to("Mid", "shared-mid")}
+        _ask(service, "root", "POST /subjects/secret/versions", {"schema": SECRET})
+        mid = {"schema": _part("Mid", "Secret"), **_to("Secret", "secret")}
+        _ask(service, "root", "POST /subjects/shared-mid/versions", mid)
+        made = _ask(service, "root", "POST /subjects/cars-a/versions", top)
+        other = {"schema": record(field_of("f", json.loads(_part("Mid", "string"))), name="C")}
+        for request, body in (
+            ("GET /subjects/cars-a/versions/1?format=resolved", None),
+            ("GET /subjects/cars-a/versions/1/schema?format=resolved", None),
+            ("GET /subjects/cars-a/versions/1?findTags=*", None),
+            (f"GET /schemas/ids/{made['id']}?format=resolved", None),
+            (f"GET /schemas/ids/{made['id']}?findTags=PII", None),
+            (f"GET /schemas/guids/{made['guid']}?format=resolved", None),
+            ("POST /subjects/cars-a?format=resolved", top),
+            ("POST /compatibility/subjects/cars-a/versions?verbose=true", other),
+            ("POST /compatibility/subjects/cars-a/versions/1?verbose=true", other),
+            ("POST /subjects/cars-a/versions", other),
+            ("POST /subjects/cars-a/versions/1/tags", {}),
+            ("POST /subjects/cars-b/versions", {"schema": INT, **_to("C", "cars-a")}),
+            ("POST /subjects/cars-b/versions", top),
+        ):
+            method, _, path = request.partition(" ")
+            answer = service.http.request(method, path, json=body, auth=("cars", PASSWORD))
+            assert (request, answer.status_code) == (request, 403)
+            assert "secret" not in answer.text.lower()
+        assert _ask(service, "cars", "GET /subjects/cars-a/versions/1")["schema"] == top["schema"]
+        resolved = _ask(service, "reader", "GET /subjects/cars-a/versions/1?format=resolved")
+        assert "Secret" in resolved["schema"]
+
+
+def test_an_alias_that_may_not_be_read_is_not_listed() -> None:
+    """Beside the subject that it stands for, which may."""
+    with Service(Access(USERS)) as service:
+        _ask(service, "root", "POST /subjects/cars-1/versions", {"schema": INT})
+        for alias in ("cars-alias", "hidden-alias"):
+            _ask(service, "root", f"PUT /config/{alias}", {"alias": "cars-1"})
+        for user, expected in (("cars", ["cars-alias"]), ("root", ["cars-alias", "hidden-alias"])):
+            (one,) = _ask(service, user, "GET /schemas?aliases=true")
+            assert one["aliases"] == expected
 
 
 def test_nobody_sees_a_password(caplog: pytest.LogCaptureFixture) -> None:
