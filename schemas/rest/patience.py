@@ -73,12 +73,8 @@ class Patient(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """A client has sent what is no HTTP: it hears so in the form of every other error.
 
-        After an answer to the same request there is nothing left to say; one that has begun is
-        finished first.
+        Once an answer to the same request has begun, there is nothing left to say.
         """
-        if self.conn.our_state is h11.SEND_BODY:
-            self.cycle.keep_alive = False
-            return
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             headers = [(b"content-type", MEDIA_TYPE.encode()), (b"connection", b"close")]
             body = told(HttpError(400, message=msg))
@@ -94,12 +90,6 @@ class Patient(H11Protocol):
         """A client has sent something."""
         super().data_received(data)
         self._watch()
-
-    def on_response_complete(self) -> None:
-        """A request is answered, perhaps before all of it was there."""
-        super().on_response_complete()
-        if self.conn.our_state is h11.DONE:
-            self._watch()
 
     def pause_writing(self) -> None:
         """A part of what is answered cannot be sent as yet."""

@@ -98,30 +98,43 @@ def test_a_connection_counts_before_its_handshake(authority: Authority) -> None:
             assert read_to_end(one) == b""
 
 
+def _served(service: Service, trust: ssl.SSLContext) -> bool:
+    url = f"{service.server.url}/subjects"
+    try:
+        answer = httpx.get(url, verify=trust, trust_env=False, timeout=TIMEOUT_S)
+    except httpx.TransportError:
+        return False
+    return answer.status_code == 200
+
+
 def test_a_handshake_has_a_deadline_and_leaves_nothing(
     authority: Authority, wait_for: WaitFor
 ) -> None:
     """Neither one that does not come, nor one that is none."""
+    trust = ssl.create_default_context(cafile=str(authority.ca))
     certificate = _tls(authority)
     with Service(certificate=certificate, head_within_s=1.0, connections_max=1) as service:
         for sent in (b"", b"\x16\x03\x01\x02\x00", head("GET /subjects")):
             with service.connect() as one:
                 one.sendall(sent)
                 read_to_end(one)
+            wait_for(lambda: _served(service, trust), "room for one")
 
-            def served() -> bool:
-                try:
-                    answer = httpx.get(
-                        f"{service.server.url}/subjects",
-                        verify=ssl.create_default_context(cafile=str(authority.ca)),
-                        trust_env=False,
-                        timeout=TIMEOUT_S,
-                    )
-                except httpx.TransportError:
-                    return False
-                return answer.status_code == 200
 
-            wait_for(served, "room for one")
+def test_who_says_nothing_after_a_handshake_need_not_take_leave(
+    authority: Authority, wait_for: WaitFor
+) -> None:
+    """TLS would wait for that as long as for answers to be taken."""
+    trust = ssl.create_default_context(cafile=str(authority.ca))
+    certificate = _tls(authority)
+    with (
+        Service(
+            certificate=certificate, head_within_s=1.0, taken_within_s=600.0, connections_max=1
+        ) as service,
+        service.connect() as one,
+        trust.wrap_socket(one, server_hostname=LOOPBACK),
+    ):
+        wait_for(lambda: _served(service, trust), "room for one")
 
 
 class _Failing(socket.socket):

@@ -24,7 +24,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Nothing that a client does is an error of ours."""
     caplog.set_level(logging.WARNING)
     yield
-    errors = [one for one in caplog.records if one.levelno >= logging.ERROR]
+    errors = [one for one in caplog.get_records("call") if one.levelno >= logging.ERROR]
     assert [one.getMessage() for one in errors] == []
 
 
@@ -60,6 +60,17 @@ def test_a_body_that_breaks_before_its_answer_is_told_so() -> None:
         answer = read_to_end(connection)
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_body_that_breaks_while_its_request_is_answered_is_told_so() -> None:
+    """The answer that is on its way has nobody left who waits for it."""
+    with Service() as service, service.connect() as connection:
+        connection.sendall(head("POST /nowhere", CHUNKED) + BROKEN)
+        answer = read_to_end(connection)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.count(b"HTTP/1.1") == 1
+        assert service.http.get("/subjects").status_code == 200
 
 
 def _refuses(connection: socket.socket, data: bytes) -> Callable[[], bool]:
