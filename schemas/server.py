@@ -1,8 +1,11 @@
 """The registry as a server in a thread of this process."""
 
 import errno
+import logging
+import resource
 import socket
 import ssl
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +22,16 @@ from schemas.registry.earlier import take_over
 from schemas.registry.registry import Registry
 from schemas.rest.access import Access
 from schemas.rest.app import RegistryApp
-from schemas.rest.patience import patient
+from schemas.rest.patience import Patience
+from schemas.rest.room import Room, room_for
+from schemas.rest.serving import PatientServer
 
 READY_WITHIN_S = 10.0
 STOP_WITHIN_S = 5.0
 _POLL_S = 0.01
-_BACKLOG = 128
+_BACKLOG = 2_048
+_UNSENT_BYTES_MAX = 128 * 1024
+_LOG = logging.getLogger(__name__)
 _NOT_OURS = (errno.EADDRNOTAVAIL, errno.EINVAL, errno.EAFNOSUPPORT)
 """Of an address: another machine's, without the network that it needs, of a kind unknown here."""
 
@@ -44,13 +51,16 @@ class Guard:
     Args:
         access: who may do what; None: everybody may do everything.
         certificate: for TLS; None: without.
-        head_within_s: how long a client may take for the head of a request.
-        connections_max: requests on any more are answered with 503.
+        head_within_s: how long a client may take to agree on TLS, and for the head of a request.
+        taken_within_s: a client that takes nothing of its answers for so long is left.
+        connections_max: some more are answered with 503, all others closed at once; fewer where
+            the process may open fewer than twice as many files.
     """
 
     access: Access | None = None
     certificate: Certificate | None = None
     head_within_s: float = 10.0
+    taken_within_s: float = 30.0
     connections_max: int = 512
 
 
@@ -114,8 +124,8 @@ class RegistryServer:
             self._app = RegistryApp(self._registry, self._clock, self._guard.access)
             self._serve(listener, self._app)
         except BaseException:
-            listener.close()
             self.stop()
+            listener.close()
             raise
 
     def _serve(self, listener: socket.socket, app: RegistryApp) -> None:
@@ -125,16 +135,14 @@ class RegistryServer:
             access_log=False,
             lifespan="off",
             ws="none",
-            http=patient(self._guard.head_within_s, self._guard.connections_max),
+            http="h11",
             timeout_graceful_shutdown=int(STOP_WITHIN_S) - 1,
             **self._tls(),
         )
-        self._server = uvicorn.Server(config)
+        patience = Patience(self._guard.head_within_s, self._guard.taken_within_s)
+        self._server = PatientServer(config, listener, self._room(), patience)
         self._thread = threading.Thread(
-            target=self._server.run,
-            kwargs={"sockets": [listener]},
-            name="schema-registry",
-            daemon=True,
+            target=self._server.run, name="schema-registry", daemon=True
         )
         self._thread.start()
         deadline = Deadline.after(self._clock, READY_WITHIN_S, "starting the schema registry")
@@ -158,6 +166,23 @@ class RegistryServer:
             if part is not None:
                 part.close()
         self._app = self._registry = None
+
+    def _room(self) -> Room:
+        """Room for as many connections as are wanted, or as the process can hold."""
+        wanted = self._guard.connections_max
+        files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files_max == resource.RLIM_INFINITY:
+            files_max = sys.maxsize
+        room = room_for(wanted, files_max)
+        if room.served < wanted:
+            _LOG.warning(
+                "the schema registry takes %d connections at once, not %d: this process may have "
+                "%d files open; raise that limit, as with `ulimit -n`",
+                room.served,
+                wanted,
+                files_max,
+            )
+        return room
 
     def _tls(self) -> dict[str, Any]:
         """What uvicorn needs for TLS.
@@ -184,6 +209,10 @@ class RegistryServer:
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if sys.platform == "linux":
+                # Otherwise the kernel takes megabytes for a client that takes nothing.
+                option = socket.TCP_NOTSENT_LOWAT
+                listener.setsockopt(socket.IPPROTO_TCP, option, _UNSENT_BYTES_MAX)
             listener.bind((self._host, self._port))
             listener.listen(_BACKLOG)
         except OSError as error:

@@ -150,7 +150,6 @@ async def overloaded(scope: Scope, _: Receive, send: Send) -> None:
     given = headers_of(scope)
     media = media_of(given.get(b"accept", "")) or MEDIA_TYPE
     message = "the server has too many connections; try again later"
-    _LOG.warning("%s %r: too many connections", scope["method"], scope["path"])
     headers = [(b"connection", b"close"), (b"x-request-id", request_id(given))]
     await _respond(send, 503, told(HttpError(503, message=message)), media, headers)
 

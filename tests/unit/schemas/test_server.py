@@ -1,3 +1,5 @@
+import logging
+import resource
 import socket
 import time
 
@@ -30,6 +32,36 @@ def test_start_stop_and_start_again_on_the_same_port() -> None:
     finally:
         client.close()
         second.stop()
+
+
+def _warnings(files_max: int, patch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture) -> str:
+    """What a server warns of in a process that may have so many files open."""
+    patch.setattr(resource, "getrlimit", lambda _: (files_max, resource.RLIM_INFINITY))
+    server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
+    server.start()
+    try:
+        assert httpx.get(f"{server.url}/subjects", timeout=30, trust_env=False).json() == []
+    finally:
+        server.stop()
+    return "\n".join(one.getMessage() for one in log.records if one.levelno >= logging.WARNING)
+
+
+@pytest.mark.parametrize("files_max", [1_024, resource.RLIM_INFINITY])
+def test_the_usual_limit_of_files_leaves_room_for_all_connections(
+    files_max: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is told where nothing is less than was wanted."""
+    assert not _warnings(files_max, monkeypatch, caplog)
+
+
+def test_where_few_files_may_be_open_there_are_fewer_connections(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, with both numbers and with what to do."""
+    assert _warnings(64, monkeypatch, caplog) == (
+        "the schema registry takes 32 connections at once, not 512: this process may have 64 files "
+        "open; raise that limit, as with `ulimit -n`"
+    )
 
 
 def test_an_answer_is_not_held_back_by_the_network() -> None:

@@ -9,7 +9,7 @@ import httpx
 
 from brokers.memory_store import MemoryStore, MemoryTree
 from schemas.rest.access import Access
-from schemas.server import Guard, RegistryServer
+from schemas.server import Certificate, Guard, RegistryServer
 
 TIMEOUT_S = 30.0
 
@@ -20,11 +20,14 @@ class Service(AbstractContextManager["Service"]):
     def __init__(
         self,
         access: Access | None = None,
+        certificate: Certificate | None = None,
+        *,
         head_within_s: float = TIMEOUT_S,
+        taken_within_s: float = TIMEOUT_S,
         connections_max: int = 512,
     ) -> None:
         self.store = MemoryStore(MemoryTree())
-        guard = Guard(access, head_within_s=head_within_s, connections_max=connections_max)
+        guard = Guard(access, certificate, head_within_s, taken_within_s, connections_max)
         self.server = RegistryServer(self.store, "127.0.0.1", 0, guard=guard)
         self.server.start()
         self.http = httpx.Client(base_url=self.server.url, trust_env=False, timeout=TIMEOUT_S)
@@ -48,8 +51,8 @@ class Service(AbstractContextManager["Service"]):
 
     def connect(self) -> socket.socket:
         """A connection on which anything can be sent."""
-        host, _, port = self.server.url.removeprefix("http://").rpartition(":")
-        return socket.create_connection((host, int(port)), TIMEOUT_S)
+        url = httpx.URL(self.server.url)
+        return socket.create_connection((url.host, url.port or 0), TIMEOUT_S)
 
 
 def head(request: str, *lines: str) -> bytes:

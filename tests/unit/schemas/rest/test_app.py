@@ -31,7 +31,7 @@ def service(caplog: pytest.LogCaptureFixture) -> Iterator[Service]:
     with Service() as running:
         assert running.register("s", STRING).status_code == 200
         yield running
-    failed = [one for one in caplog.records if one.name == "schemas.rest.app"]
+    failed = [one for one in caplog.get_records("call") if one.name == "schemas.rest.app"]
     assert [one for one in failed if one.levelno >= logging.ERROR] == []
 
 

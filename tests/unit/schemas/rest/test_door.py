@@ -1,0 +1,200 @@
+"""Who comes in, and who does not; and what is told of it."""
+
+import asyncio
+import errno
+import logging
+import socket
+import ssl
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from schemas.rest import door
+from schemas.rest.app import overloaded
+from schemas.rest.door import Door, Inside, Seldom
+from schemas.rest.patience import Patience, Patient
+from schemas.rest.room import TOLD_MAX, Entry, Room
+from schemas.server import Certificate
+from tests.certificates import LOOPBACK, Authority
+from tests.conftest import WaitFor
+from tests.unit.schemas.rest.running import TIMEOUT_S, Service, head, read_to_end, status_of
+
+
+def test_what_happens_often_is_told_seldom() -> None:
+    """At once, and then with what was not told; nothing is lost."""
+    seldom = Seldom(every_s=10.0)
+    told = [seldom.one_more(now) for now in (0.0, 0.0, 9.9, 10.0, 10.1, 50.0)]
+    assert told == [1, 0, 0, 3, 0, 2]
+
+
+def test_those_who_are_inside_are_served_whoever_comes() -> None:
+    """Strangers that say nothing keep out others, and never those who were there before."""
+    with Service(connections_max=2) as service, ExitStack() as open_ones:
+        assert service.http.get("/subjects").status_code == 200
+        inside = open_ones.enter_context(service.connect())
+        strangers = [open_ones.enter_context(service.connect()) for _ in range(TOLD_MAX)]
+        for _ in range(3):
+            inside.sendall(head("GET /schemas/types"))
+            assert status_of(inside) == 200
+            assert service.http.get("/subjects").status_code == 200
+        strangers[-1].sendall(head("GET /subjects"))
+        assert status_of(strangers[-1]) == 503
+
+
+def test_beyond_those_who_are_told_connections_are_closed_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Without an answer, and without a line in the log for each."""
+    with Service(connections_max=1) as service, ExitStack() as open_ones:
+        for _ in range(1 + TOLD_MAX):
+            open_ones.enter_context(service.connect())
+        for _ in range(20):
+            with service.connect() as one:
+                assert read_to_end(one) == b""
+    lines = [one.getMessage() for one in caplog.records if one.name == door.__name__]
+    assert lines[0] == "connections refused: 1; there is room for 1"
+    assert len(lines) < 20
+
+
+def test_there_is_room_again_when_others_have_gone(wait_for: WaitFor) -> None:
+    """However they went."""
+    with Service(connections_max=1) as service:
+        with ExitStack() as open_ones:
+            for _ in range(3):
+                open_ones.enter_context(service.connect())
+
+        def served() -> bool:
+            with service.connect() as one:
+                one.sendall(head("GET /subjects", "Connection: close"))
+                return read_to_end(one).startswith(b"HTTP/1.1 200 ")
+
+        wait_for(served, "room for one")
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    """Vouches for the registry."""
+    return Authority(tmp_path / "authority", "authority")
+
+
+def _tls(authority: Authority) -> Certificate:
+    proof = authority.sign("registry")
+    return Certificate(proof.certificate, proof.key)
+
+
+def test_a_connection_counts_before_its_handshake(authority: Authority) -> None:
+    """One that never says which TLS it speaks takes the room of another."""
+    with ExitStack() as open_ones:
+        certificate = _tls(authority)
+        service = open_ones.enter_context(Service(certificate=certificate, connections_max=1))
+        for _ in range(1 + TOLD_MAX):
+            open_ones.enter_context(service.connect())
+        with service.connect() as one:
+            assert read_to_end(one) == b""
+
+
+def _served(service: Service, trust: ssl.SSLContext) -> bool:
+    url = f"{service.server.url}/subjects"
+    try:
+        answer = httpx.get(url, verify=trust, trust_env=False, timeout=TIMEOUT_S)
+    except httpx.TransportError:
+        return False
+    return answer.status_code == 200
+
+
+def test_a_handshake_has_a_deadline_and_leaves_nothing(
+    authority: Authority, wait_for: WaitFor
+) -> None:
+    """Neither one that does not come, nor one that is none."""
+    trust = ssl.create_default_context(cafile=str(authority.ca))
+    certificate = _tls(authority)
+    with Service(certificate=certificate, head_within_s=1.0, connections_max=1) as service:
+        for sent in (b"", b"\x16\x03\x01\x02\x00", head("GET /subjects")):
+            with service.connect() as one:
+                one.sendall(sent)
+                read_to_end(one)
+            wait_for(lambda: _served(service, trust), "room for one")
+
+
+def test_who_says_nothing_after_a_handshake_need_not_take_leave(
+    authority: Authority, wait_for: WaitFor
+) -> None:
+    """TLS would wait for that as long as for answers to be taken."""
+    trust = ssl.create_default_context(cafile=str(authority.ca))
+    certificate = _tls(authority)
+    with (
+        Service(
+            certificate=certificate, head_within_s=1.0, taken_within_s=600.0, connections_max=1
+        ) as service,
+        service.connect() as one,
+        trust.wrap_socket(one, server_hostname=LOOPBACK),
+    ):
+        wait_for(lambda: _served(service, trust), "room for one")
+
+
+class _Failing(socket.socket):
+    """A listener of a process that can open nothing more, for some attempts."""
+
+    fails = 5
+    accepted = 0
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Fail, and later do not."""
+        self.accepted += 1
+        if self.accepted <= self.fails:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return super().accept()
+
+
+def test_when_nothing_more_can_be_opened_it_is_tried_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not as often as the listener is ready, and with one line in the log."""
+    monkeypatch.setattr(door, "RETRY_S", 0.01)
+    caplog.set_level(logging.WARNING)
+
+    async def tried() -> tuple[int, int]:
+        loop = asyncio.get_running_loop()
+        met = asyncio.Event()
+
+        def meet(_: Entry, inside: Inside) -> Patient:
+            met.set()
+            config = uvicorn.Config(overloaded, http="h11", lifespan="off", log_config=None)
+            return Patient(
+                Patience(TIMEOUT_S, TIMEOUT_S),
+                inside,
+                config=config,
+                server_state=ServerState(),
+                app_state={},
+            )
+
+        retries = 0
+        later = loop.call_later
+
+        def call_later(delay: float, call: Any, *arguments: Any) -> asyncio.TimerHandle:
+            nonlocal retries
+            retries += delay == door.RETRY_S
+            return later(delay, call, *arguments)
+
+        monkeypatch.setattr(loop, "call_later", call_later)
+        with _Failing() as listener:
+            listener.bind((LOOPBACK, 0))
+            listener.listen()
+            opened = Door(listener, Room(1, 1), meet, {})
+            opened.open()
+            with socket.create_connection(listener.getsockname(), TIMEOUT_S):
+                await asyncio.wait_for(met.wait(), TIMEOUT_S)
+            opened.close()
+            return listener.accepted, retries
+
+    accepted, retries = asyncio.run(tried())
+    assert retries == _Failing.fails
+    assert accepted <= _Failing.fails + 2
+    lines = [one.getMessage() for one in caplog.records]
+    assert len(lines) == 1
+    assert "Too many open files" in lines[0]
