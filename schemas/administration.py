@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
+from pipeline.ids import SchemaId
 from schemas.compatibility import Level
 from schemas.entries import SchemaUse, StoredVersion, context_at, context_of
 from schemas.referring import alone
 from schemas.registry.config import Mode
 from schemas.transport import Answer, Transport
+from schemas.wire import may_exist
 
 PAGE = 1000
 """Items asked for at once; a registry may be set up to give fewer."""
@@ -92,6 +94,8 @@ class Administration:
 
         Subject and version are those of one of its uses, or the context and 0.
         """
+        if not may_exist(SchemaId(schema_id)):
+            return None
         query = {"subject": context} if context else {}
         answer = self._transport.ask("GET", _with(f"/schemas/ids/{schema_id}", query))
         if answer is None:
@@ -108,6 +112,8 @@ class Administration:
         self, schema_id: int, context: str = "", *, deleted: bool = False
     ) -> tuple[SchemaUse, ...]:
         """The versions that have an id in a context."""
+        if not may_exist(SchemaId(schema_id)):
+            return ()
         query = {**({"subject": context} if context else {}), **_flag("deleted", deleted)}
         found = self._pages(f"/schemas/ids/{schema_id}/versions", query, dict)
         return tuple(

@@ -78,6 +78,8 @@ class RegistryClient:
         Raises:
             SchemaError: it is not Avro, or what it refers to cannot be read.
         """
+        if not wire.may_exist(handle):
+            return None
         where = "ids" if isinstance(handle, int) else "guids"
         return self._schema(f"/schemas/{where}/{handle}", f"schema {wire.words(handle)}")
 

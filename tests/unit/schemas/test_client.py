@@ -8,8 +8,10 @@ import pytest
 
 from brokers.access import Login
 from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.records import KafkaRecord
+from pipeline.cli.decoding import decoded
 from pipeline.errors import InputError, RefusedError, SchemaError, UnavailableError
-from pipeline.ids import Millis, SchemaId, SchemaVersion
+from pipeline.ids import Millis, Offset, SchemaId, SchemaVersion, TopicName
 from pipeline.secrets import Secret
 from pipeline.settings import combine
 from schemas.avro import parse
@@ -102,6 +104,17 @@ def test_with_our_own_registry(client: RegistryClient) -> None:
     assert found is not None
     assert found.text == A
     assert client.schema_of(SchemaId(3)) is None
+
+
+def test_an_id_that_no_registry_can_have_is_no_wrong_address(client: RegistryClient) -> None:
+    """Any record may name it; registries answer to it as if there were no such place."""
+    for schema_id in (2**31 - 1, 2**31, 2**32 - 1):
+        assert client.schema_of(SchemaId(schema_id)) is None
+        assert client.admin.by_id(schema_id) is None
+        assert client.admin.uses(schema_id) == ()
+    at = (TopicName("cars"), 0, Offset(0), Millis(0))
+    found = decoded(KafkaRecord(*at, None, b"\0" + b"\xff" * 9, ()), client)
+    assert found.problem == "the registry has no schema with id 4294967295"
 
 
 def test_what_does_not_fit(client: RegistryClient) -> None:
