@@ -230,7 +230,10 @@ class Transport:
         try:
             with self._opened(method, path, body, deadline) as response:
                 content = self._content(response, deadline)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except httpx.InvalidURL as error:
+            message = f"the registry cannot be asked for it: {error}"
+            raise SchemaError(message, place=self.place) from error
+        except httpx.HTTPError as error:
             reason = _disbelief(error)
             if reason is not None:
                 raise RefusedError(
@@ -288,12 +291,16 @@ class Transport:
 
     def object_of(self, answer: Answer, **wanted: type) -> Mapping[str, Any]:
         """The answer, if it is an object that has these keys with values of these types."""
-        value = answer.value
+        value: Mapping[str, Any] = answer.value
+        self.require_parts(value, **wanted)
+        return value
+
+    def require_parts(self, value: object, **wanted: type) -> None:
+        """Raise unless a part of an answer is an object with such values."""
         if not isinstance(value, dict) or any(
             not of_type(value.get(key), kind) for key, kind in wanted.items()
         ):
             raise self.not_a_registry("does not answer as a schema registry does")
-        return value
 
     def list_of(self, answer: Answer, kind: type) -> list[Any]:
         """The answer, if it is a list of values of this type."""
