@@ -5,12 +5,16 @@ import re
 from typing import Any, Final, NoReturn
 
 DEPTH_MAX: Final = 64
-"""Lists and objects in each other; schemas are texts in it, so nothing sound comes near."""
+"""Schemas are texts in such a value, so nothing sound comes near."""
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_json(content: bytes | str) -> Any:
+def read_json(content: bytes | str, depth_max: int = DEPTH_MAX) -> Any:
     """A JSON value in which every text is one that can be written down again.
+
+    Args:
+        content: what was read.
+        depth_max: how many lists and objects may be in each other.
 
     Raises:
         ValueError: it is none; the words go behind "it is".
@@ -18,13 +22,13 @@ def read_json(content: bytes | str) -> Any:
     try:
         text = content.decode() if isinstance(content, bytes) else content
         value = json.loads(text, parse_constant=_no_number)
-        if _deeper(value, DEPTH_MAX):
-            raise ValueError(f"nested more than {DEPTH_MAX} deep")
+        if _deeper(value, depth_max):
+            raise ValueError(f"nested more than {depth_max} deep")
         text.encode()
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
-        raise ValueError(f"nested more than {DEPTH_MAX} deep") from error
+        raise ValueError(f"nested more than {depth_max} deep") from error
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8 text") from error
     except UnicodeEncodeError as error:
