@@ -10,11 +10,15 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
+from pipeline.errors import SchemaError
+from pipeline.ids import SchemaId
 from schemas.compatibility import Level
-from schemas.entries import SchemaUse, StoredVersion, context_at, context_of
+from schemas.entries import SchemaUse, StoredVersion, context_at, context_of, stored
+from schemas.outside import is_text
 from schemas.referring import alone
 from schemas.registry.config import Mode
 from schemas.transport import Answer, Transport
+from schemas.wire import may_exist
 
 PAGE = 1000
 """Items asked for at once; a registry may be set up to give fewer."""
@@ -85,19 +89,23 @@ class Administration:
         if answer is None:
             return None
         found = self._transport.object_of(answer, version=int, id=int, schema=str)
-        return stored(found, found.get("subject") or subject, found["version"], found["id"])
+        use = SchemaUse(subject, found["version"])
+        return stored(found, use, found["id"], f"{self._transport.place}, {use}")
 
     def by_id(self, schema_id: int, context: str = "") -> StoredVersion | None:
         """What an id stands for in a context; None if it has no such id.
 
         Subject and version are those of one of its uses, or the context and 0.
         """
+        if not may_exist(SchemaId(schema_id)):
+            return None
         query = {"subject": context} if context else {}
         answer = self._transport.ask("GET", _with(f"/schemas/ids/{schema_id}", query))
         if answer is None:
             return None
         found = self._transport.object_of(answer, schema=str)
-        return stored(found, found.get("subject") or context, found.get("version") or 0, schema_id)
+        place = f"{self._transport.place}, schema id {schema_id}"
+        return stored(found, SchemaUse(context, 0), schema_id, place)
 
     def referrers(self, subject: str, version: int, *, deleted: bool = False) -> tuple[int, ...]:
         """The ids of the schemas that refer to a version."""
@@ -108,11 +116,13 @@ class Administration:
         self, schema_id: int, context: str = "", *, deleted: bool = False
     ) -> tuple[SchemaUse, ...]:
         """The versions that have an id in a context."""
+        if not may_exist(SchemaId(schema_id)):
+            return ()
         query = {**({"subject": context} if context else {}), **_flag("deleted", deleted)}
         found = self._pages(f"/schemas/ids/{schema_id}/versions", query, dict)
-        return tuple(
-            SchemaUse(str(one.get("subject")), int(one.get("version", 0))) for one in found
-        )
+        for one in found:
+            self._transport.require_parts(one, subject=str, version=int)
+        return tuple(SchemaUse(one["subject"], one["version"]) for one in found)
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> None:
         """Delete one version, unless that was done; permanently: only what is deleted."""
@@ -246,7 +256,14 @@ class Administration:
 
 
 def quoted(subject: str) -> str:
-    """A subject as a part of a path; dots alone would mean another place."""
+    """A subject as a part of a path; dots alone would mean another place.
+
+    Raises:
+        SchemaError: it is no name of a subject.
+    """
+    if not subject:
+        raise SchemaError("a subject without a name cannot be asked for")
+    _require_text(subject)
     return quote(subject, safe="") if subject.strip(".") else "%2E" * len(subject)
 
 
@@ -259,20 +276,11 @@ def _flag(name: str, wanted: bool) -> dict[str, str]:  # noqa: FBT001 - the valu
 
 
 def _with(path: str, query: Mapping[str, str]) -> str:
+    for word in query.values():
+        _require_text(word)
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def stored(found: Mapping[str, Any], subject: str, version: int, schema_id: int) -> StoredVersion:
-    """A version as an answer of a registry describes it."""
-    return StoredVersion(
-        subject,
-        version,
-        schema_id,
-        found["schema"],
-        str(found.get("guid") or ""),
-        str(found.get("schemaType") or "AVRO"),
-        tuple(found.get("references") or ()),
-        found.get("metadata"),
-        found.get("ruleSet"),
-        bool(found.get("deleted")),
-    )
+def _require_text(word: str) -> None:
+    if not is_text(word):
+        raise SchemaError(f"{word!r} is no text that could be asked for")

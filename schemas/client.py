@@ -18,12 +18,12 @@ from pipeline.clock import Clock
 from pipeline.errors import SchemaError, UnavailableError
 from pipeline.ids import SchemaHandle, SchemaId, SchemaVersion, Subject
 from schemas import wire
-from schemas.administration import NAMED, Administration, quoted, stored
+from schemas.administration import NAMED, Administration, quoted
 from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
 from schemas.canonical import content_key
 from schemas.compatibility import check, looks_at_all
-from schemas.entries import SchemaUse, StoredVersion, proposed
+from schemas.entries import SchemaUse, StoredVersion, proposed, stored
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
 from schemas.referring import alone, read, written_out
 from schemas.registry.content import Reference
@@ -79,6 +79,8 @@ class RegistryClient:
         Raises:
             SchemaError: it is not Avro, or what it refers to cannot be read.
         """
+        if not wire.may_exist(handle):
+            return None
         by_id = isinstance(handle, int)
         path = f"/schemas/ids/{handle}?{_QUERY}" if by_id else f"/schemas/guids/{handle}?{_WHOLE}"
         cached = self._schemas.get(path)
@@ -89,15 +91,14 @@ class RegistryClient:
             return None
         found = self._transport.object_of(answer, schema=str)
         # Only the registry knows in which context the references of a GUID lie: it writes them out.
-        one = found if by_id else {**found, "references": ()}
+        one = found if by_id else {**found, "references": []}
         schema = parse(self._text(one, f"schema {wire.words(handle)}"))
         self._schemas.put(path, schema)
         return schema
 
     def _text(self, found: Mapping[str, Any], what: str) -> str:
         """The text of a schema, with what it refers to in its place."""
-        subject, version = str(found.get("subject") or ""), found.get("version") or 0
-        return alone(stored(found, subject, version, 0), self._referred, what).text
+        return alone(stored(found, SchemaUse("", 0), 0, what), self._referred, what).text
 
     def _referred(self, use: SchemaUse) -> StoredVersion | None:
         found = self._uses.get(use)

@@ -4,16 +4,20 @@ docs/reference/schemas.md describes it for other programs. Pure.
 """
 
 import json
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.errors import InputError, NewerFormatError
-from schemas.entries import SchemaUse, StoredVersion, context_of
+from schemas.entries import SchemaUse, StoredVersion, context_of, stored
+from schemas.outside import of_type, read_json
 from schemas.registry.config import Mode
+from schemas.wire import SCHEMA_ID_MAX
 
 FORMAT = "medusa-schemas"
 FORMAT_VERSION = 1
+V = TypeVar("V")
 
 Scope = str | None
 """A subject, a context as `:.name:`, or None for what holds where nothing else is said."""
@@ -93,7 +97,7 @@ def loads(text: str, place: str) -> Dump:
         if line.strip()
     ]
     head = rows[0][1] if rows else {}
-    if head.get("format") != FORMAT or not isinstance(head.get("version"), int):
+    if head.get("format") != FORMAT or not of_type(head.get("version"), int):
         hint = "`medusa schema export` writes such a file."
         raise InputError("this is no file of schemas", place=place, hint=hint)
     if head["version"] > FORMAT_VERSION:
@@ -102,7 +106,7 @@ def loads(text: str, place: str) -> Dump:
             place=place,
             hint="use a newer version of Medusa.",
         )
-    if head.get("lines") != len(rows) - 1:
+    if not of_type(head.get("lines"), int) or head["lines"] != len(rows) - 1:
         message = f"the file is not whole: {head.get('lines')} lines were written, "
         raise InputError(f"{message}{len(rows) - 1} are here", place=place, hint="export again.")
     reader = _Reader()
@@ -132,18 +136,18 @@ class _Reader:
         try:
             match row["kind"]:
                 case "version":
-                    self._version(_stored(row), place)
+                    self._version(_version(row, place), place)
                 case "config":
-                    self.configs[row["scope"]] = dict(row["config"])
+                    self.configs[_scope(row, place)] = _of(row, "config", dict, place)
                 case "mode":
-                    self.modes[row["scope"]] = Mode(row["mode"])
+                    self.modes[_scope(row, place)] = Mode(_of(row, "mode", str, place))
                 case other:
                     raise InputError(f"a line of the kind {other!r} is not known", place=place)
-        except (KeyError, TypeError, ValueError) as error:
-            words = f"{type(error).__name__}: {error}"
-            raise InputError(
-                f"the line does not have what it should: {words}", place=place
-            ) from error
+        except KeyError as error:
+            message = f"the line does not have what it should: {error}"
+            raise InputError(message, place=place) from error
+        except ValueError as error:
+            raise InputError(str(error), place=place) from error
 
     def _version(self, one: StoredVersion, place: str) -> None:
         if one.use in self.versions:
@@ -155,31 +159,46 @@ class _Reader:
         self.versions[one.use] = one
 
 
-def _stored(row: dict[str, Any]) -> StoredVersion:
-    version, schema_id, text = row["version"], row["id"], row["schema"]
-    if not isinstance(version, int) or not isinstance(schema_id, int) or not isinstance(text, str):
-        raise TypeError("version and id are numbers, schema is a text")
-    found = StoredVersion(
-        str(row["subject"]),
-        version,
-        schema_id,
-        text,
-        str(row.get("guid") or ""),
-        str(row.get("schemaType") or "AVRO"),
-        tuple(row.get("references") or ()),
-        row.get("metadata"),
-        row.get("ruleSet"),
-        bool(row.get("deleted")),
-    )
-    _ = found.referred  # a reference without its parts is found now, at its line
-    return found
+def _version(row: dict[str, Any], place: str) -> StoredVersion:
+    use = SchemaUse(_name(row["subject"], "subject", place), _number(row, "version", place))
+    _of(row, "schema", str, place)
+    return stored(row, use, _number(row, "id", place), place)
+
+
+def _scope(row: dict[str, Any], place: str) -> Scope:
+    return None if row["scope"] is None else _name(row["scope"], "scope", place)
+
+
+def _name(value: object, what: str, place: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise _wrong(what, value, "a name", place)
+    return value
+
+
+def _number(row: dict[str, Any], what: str, place: str) -> int:
+    """The least and the largest one are those of registries, for ids and for versions."""
+    value = row[what]
+    if not of_type(value, int) or not 1 <= value <= SCHEMA_ID_MAX:
+        raise _wrong(what, value, f"a number from 1 to {SCHEMA_ID_MAX}", place)
+    return int(value)
+
+
+def _of(row: dict[str, Any], what: str, kind: type[V], place: str) -> V:
+    value: V = row[what]
+    if not of_type(value, kind):
+        raise _wrong(what, value, "an object" if kind is dict else "a text", place)
+    return value
+
+
+def _wrong(what: str, value: object, wanted: str, place: str) -> InputError:
+    return InputError(f"{what} should be {wanted}, not {reprlib.repr(value)}", place=place)
 
 
 def _row(line: str, place: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        found = read_json(line)
     except ValueError as error:
-        raise InputError("the line is not JSON", place=place) from error
+        raise InputError(f"the line is {error}", place=place) from error
     if not isinstance(found, dict):
         raise InputError("the line is no JSON object", place=place)
     return found

@@ -7,13 +7,16 @@ registry, or carries what is in it to another one.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import content
+from schemas.outside import of_type
 from schemas.registry.content import Reference
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,56 @@ class StoredVersion:
         return f"subject {self.subject}, version {self.version}"
 
 
+def stored(
+    found: Mapping[str, Any], otherwise: SchemaUse, schema_id: int, place: str
+) -> StoredVersion:
+    """A version under the names that registries use.
+
+    Args:
+        found: an answer, or a line of a file; its `schema` is a text.
+        otherwise: subject and version, where it names none.
+        schema_id: its id.
+        place: where it was found, for errors.
+
+    Raises:
+        SchemaError: a part of it is not what it should be.
+    """
+    references = _part(found, "references", list, place) or []
+    if not all(_is_reference(one) for one in references):
+        message = "the schema has a reference without name, subject and version"
+        raise SchemaError(message, place=place)
+    return StoredVersion(
+        _part(found, "subject", str, place) or otherwise.subject,
+        _part(found, "version", int, place) or otherwise.version,
+        schema_id,
+        found["schema"],
+        _part(found, "guid", str, place) or "",
+        _part(found, "schemaType", str, place) or "AVRO",
+        tuple(references),
+        _part(found, "metadata", dict, place),
+        _part(found, "ruleSet", dict, place),
+        _part(found, "deleted", bool, place) or False,
+    )
+
+
+_WORDS = {str: "a text", int: "a number", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def _part(found: Mapping[str, Any], name: str, kind: type[V], place: str) -> V | None:
+    """What stands under a name; null stands for nothing."""
+    value: V | None = found.get(name)
+    if value is not None and not of_type(value, kind):
+        raise SchemaError(f"the schema has {name} that should be {_WORDS[kind]}", place=place)
+    return value
+
+
+def _is_reference(one: object) -> bool:
+    match one:
+        case {"name": str(), "subject": str(), "version": int() as version}:
+            return of_type(version, int)
+    return False
+
+
 def proposed(subject: str, text: str, references: Sequence[Reference]) -> StoredVersion:
     """A schema that may become a version of a subject, without a number and an id as yet."""
     return StoredVersion(subject, 0, 0, text, references=tuple(map(asdict, references)))
@@ -134,5 +187,5 @@ def _same_text(kind: str, one: str, other: str) -> bool:
     try:
         mine, theirs = json.loads(one), json.loads(other)
         return _alike(content(mine), content(theirs)) if kind == "AVRO" else _alike(mine, theirs)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False

@@ -6,10 +6,12 @@ look undecodable.
 """
 
 import ipaddress
+import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx
@@ -18,8 +20,12 @@ from brokers.access import Login, Tls, TlsFiles, read_login
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import InputError, MedusaError, RefusedError, SchemaError, UnavailableError
 from pipeline.settings import Settings
+from schemas.outside import of_type, read_json
 
 ATTEMPTS_MAX = 4
+ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Of the largest registries the longest list takes a small part of it."""
+_REDIRECTS_MAX: Final = 5
 _PAUSES_S = (0.1, 0.3, 0.9)
 _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _HEADERS = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
@@ -153,7 +159,6 @@ class Transport:
             auth=httpx.BasicAuth(login.user, login.password.reveal()) if login else None,
             verify=known.tls.context() if known.tls else True,
             trust_env=not _is_loopback(parts.hostname),  # no proxy reaches our own loopback
-            follow_redirects=True,
         )
 
     def close(self) -> None:
@@ -207,7 +212,9 @@ class Transport:
             if deadline.passed and problem is not None:
                 break
             try:
-                answer = self._send_once(method, path, body, deadline.remaining_s())
+                answer = self._send_once(method, path, body, deadline)
+            except NotARegistryError:
+                raise
             except UnavailableError as error:
                 problem = error
                 continue
@@ -218,11 +225,15 @@ class Transport:
         raise problem or UnavailableError("no answer", place=self.place, hint=_HINT)
 
     def _send_once(
-        self, method: str, path: str, body: Mapping[str, Any] | None, timeout_s: float
+        self, method: str, path: str, body: Mapping[str, Any] | None, deadline: Deadline
     ) -> Answer:
         try:
-            response = self._http.request(method, path, json=body, timeout=max(timeout_s, 0.05))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            with self._opened(method, path, body, deadline) as response:
+                content = self._content(response, deadline)
+        except httpx.InvalidURL as error:
+            message = f"the registry cannot be asked for it: {error}"
+            raise SchemaError(message, place=self.place) from error
+        except httpx.HTTPError as error:
             reason = _disbelief(error)
             if reason is not None:
                 raise RefusedError(
@@ -235,23 +246,66 @@ class Transport:
                 f"the registry does not answer: {words}", place=self.place, hint=_HINT
             ) from error
         try:
-            return Answer(response.status_code, response.json())
-        except (ValueError, RecursionError):
+            return Answer(response.status_code, read_json(content))
+        except ValueError:
             return Answer(response.status_code, None)
+
+    @contextmanager
+    def _opened(
+        self, method: str, path: str, body: Mapping[str, Any] | None, deadline: Deadline
+    ) -> Iterator[httpx.Response]:
+        """A response of which the body is still to come, behind what it is redirected by."""
+        content = None if body is None else json.dumps(body, allow_nan=False)
+        timeout_s = max(deadline.remaining_s(), 0.05)
+        request = self._http.build_request(method, path, content=content, timeout=timeout_s)
+        response = self._http.send(request, stream=True)
+        try:
+            for _ in range(_REDIRECTS_MAX):
+                if response.next_request is None or deadline.passed:
+                    break
+                response.close()
+                # The login stands in the request already, unless it goes to somebody else.
+                response = self._http.send(response.next_request, auth=None, stream=True)
+            yield response
+        finally:
+            response.close()
+
+    def _content(self, response: httpx.Response, deadline: Deadline) -> bytes:
+        """The body of a response, as long as there is time and room for it.
+
+        The timeout of a connection is for each piece of it; there may be many.
+        """
+        found = bytearray()
+        for piece in response.iter_bytes():
+            found += piece
+            if len(found) > ANSWER_BYTES_MAX:
+                what = f"answers with more than {ANSWER_BYTES_MAX} bytes"
+                raise self.not_a_registry(what)
+            if deadline.passed:
+                raise UnavailableError(
+                    f"the registry did not answer in full within {self._timeout_s:g} s",
+                    place=self.place,
+                    hint=_HINT,
+                )
+        return bytes(found)
 
     def object_of(self, answer: Answer, **wanted: type) -> Mapping[str, Any]:
         """The answer, if it is an object that has these keys with values of these types."""
-        value = answer.value
+        value: Mapping[str, Any] = answer.value
+        self.require_parts(value, **wanted)
+        return value
+
+    def require_parts(self, value: object, **wanted: type) -> None:
+        """Raise unless a part of an answer is an object with such values."""
         if not isinstance(value, dict) or any(
-            not isinstance(value.get(key), kind) for key, kind in wanted.items()
+            not of_type(value.get(key), kind) for key, kind in wanted.items()
         ):
             raise self.not_a_registry("does not answer as a schema registry does")
-        return value
 
     def list_of(self, answer: Answer, kind: type) -> list[Any]:
         """The answer, if it is a list of values of this type."""
         if not isinstance(answer.value, list) or not all(
-            isinstance(item, kind) for item in answer.value
+            of_type(item, kind) for item in answer.value
         ):
             raise self.not_a_registry("does not answer as a schema registry does")
         return answer.value

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 from uuid import UUID
 
 from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId
@@ -19,6 +20,8 @@ MAGIC = 0
 PREFIX_BYTES = 5
 GUID_MAGIC = 1
 GUID_PREFIX_BYTES = 17
+SCHEMA_ID_MAX: Final = 2**31 - 1
+"""Registries count in signed numbers of 32 bits; a prefix has room for twice as many."""
 _PREFIX = struct.Struct(">bI")
 
 
@@ -89,6 +92,15 @@ def prefix(schema: SchemaHandle) -> bytes:
 def join(schema: SchemaHandle, body: bytes) -> bytes:
     """A body with its prefix."""
     return prefix(schema) + body
+
+
+def may_exist(schema: SchemaHandle) -> bool:
+    """Whether any registry could have a schema.
+
+    Of an id that is too large for them registries do not say that they do not have it, but that
+    there is no such place.
+    """
+    return isinstance(schema, str) or schema <= SCHEMA_ID_MAX
 
 
 def words(schema: SchemaHandle) -> str:

@@ -16,10 +16,8 @@ from pipeline.spark.lower import Surroundings
 from pipeline.spark.lowered import Lowered, TopicRole, WriterSchema
 from pipeline.spark.topics import check_same, topics_of
 from schemas.client import RegistryClient
-from schemas.wire import prefix
+from schemas.wire import may_exist, prefix
 
-SCHEMA_ID_MAX: Final = 2**31 - 1
-"""Registries count in signed numbers of 32 bits."""
 MISSING_MAX: Final = 1_000
 """How many missing ids are recorded; each is a node in the catalog and a literal in a query."""
 ASKED_MAX: Final = 200
@@ -83,10 +81,10 @@ class Surveyor:
         found, known = [], self.missing()
         room = MISSING_MAX - len(known)
         unknown = [handle for handle in handles if handle not in known]
-        impossible = (handle for handle in unknown if not _possible(handle))
-        asked = (handle for handle in unknown if _possible(handle))
+        impossible = (handle for handle in unknown if not may_exist(handle))
+        asked = (handle for handle in unknown if may_exist(handle))
         for handle in chain(islice(asked, ASKED_MAX), islice(impossible, max(room, 0))):
-            if _possible(handle) and self._text(handle) is not None:
+            if self._text(handle) is not None:
                 found.append(handle)
             elif room > 0:
                 self.record_missing(handle)
@@ -182,8 +180,3 @@ class Surveyor:
                 )
         check_same(topics, topic_ids, found)
         return {topic: found[topic].partitions for topic in topics}
-
-
-def _possible(handle: SchemaHandle) -> bool:
-    """Whether a registry could have a schema."""
-    return isinstance(handle, str) or handle <= SCHEMA_ID_MAX

@@ -65,6 +65,10 @@ def test_schemas_of_every_sort_are_listed_and_shown(schema: Caller, fake: FakeRe
     shown = schema("show", "p").data
     assert (shown["schema"], shown["metadata"]) == ("message M {}", {"properties": {"a": "b"}})
     assert schema("show", "p", output="table").out == "message M {}\n"
+    odd = "[" * 300 + "]" * 300
+    fake.add("j", odd, schemaType="JSON")
+    assert schema("show", "j").data["schema"] == odd
+    assert schema("show", "j", output="table").out == f"{odd}\n"
 
 
 def test_an_address_that_is_none_is_a_usage_error(medusa: Caller) -> None:
@@ -145,6 +149,15 @@ def test_diff_reads_schemas_that_refer_to_others(schema: Caller, fake: FakeRegis
         (("export",), 64, "[PREFIX] FILE"),
         (("export", "missing/x.jsonl"), 69, "cannot be written"),
         (("import", "missing.jsonl"), 65, "cannot be read"),
+        (("show", ""), 64, "the name is empty"),
+        (("level", "", "FULL"), 64, "the name is empty"),
+        (("delete", "", "--yes"), 64, "the name is empty"),
+        (("show", "\udcff"), 64, "is not UTF-8 text"),
+        (("list", "\udcff"), 64, "is not UTF-8 text"),
+        (("export", "\udcff", "x.jsonl"), 64, "is not UTF-8 text"),
+        (("check", "new.avsc", "--reference", "\udcff:1"), 64, "is not UTF-8 text"),
+        (("show", "4294967295"), 65, "does not have 4294967295"),
+        (("show", "9" * 5000), 65, "does not have 999"),
     ],
 )
 def test_mistakes_are_told(

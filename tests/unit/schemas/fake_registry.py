@@ -94,7 +94,7 @@ class FakeRegistry:
                 return self._subject(request, subject)
             case ("compatibility", *_):
                 return 200, {"is_compatible": not self.refused, "messages": [*self.refused]}
-            case ("schemas", "ids", number, *rest):
+            case ("schemas", "ids", number, *rest) if int(number) < 2**31:
                 return self._by_id(request, int(number), versions=bool(rest))
             case ("config" | "mode" as what, *scopes):
                 return self._settings(request, what, scopes[0] if scopes else None)

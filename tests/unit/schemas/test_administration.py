@@ -1,14 +1,17 @@
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
 
-from pipeline.errors import RefusedError, UnavailableError
+from pipeline.errors import RefusedError, SchemaError, UnavailableError
+from pipeline.ids import SchemaId
 from schemas.administration import Administration, quoted
 from schemas.client import RegistryClient
 from schemas.compatibility import Level
 from schemas.entries import SchemaUse
 from schemas.registry.config import Mode
+from schemas.transport import NotARegistryError
 from tests.unit.schemas.fake_registry import FakeRegistry, error
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
@@ -170,6 +173,63 @@ def test_answers_that_mean_nothing_are_no_levels(answer: tuple[int, object]) -> 
         admin_of(fake).own_level("s")
     with pytest.raises(UnavailableError):
         admin_of(fake).own_mode("s")
+
+
+@pytest.mark.parametrize("subject", ["", "\ud800", "x" * 100_000])
+def test_what_is_no_name_of_a_subject_is_not_asked_for(subject: str) -> None:
+    """An empty one would be another place."""
+    fake = FakeRegistry()
+    with pytest.raises(SchemaError):
+        admin_of(fake).version(subject, 1)
+    with pytest.raises(SchemaError):
+        admin_of(fake).subjects(subject or "\udcff")
+    assert not fake.requests
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"references": 5}, "references that should be a list"),
+        ({"references": {"name": "x"}}, "references that should be a list"),
+        ({"references": [None]}, "without name, subject and version"),
+        ({"references": [{"name": "R", "subject": "r", "version": True}]}, "without name"),
+        ({"metadata": [1]}, "metadata that should be an object"),
+        ({"ruleSet": "x"}, "ruleSet that should be an object"),
+        ({"schemaType": ["AVRO"]}, "schemaType that should be a text"),
+        ({"subject": {"a": 1}}, "subject that should be a text"),
+        ({"deleted": "no"}, "deleted that should be true or false"),
+    ],
+)
+def test_a_version_of_which_a_part_is_none_is_a_schema_error(
+    more: dict[str, Any], message: str
+) -> None:
+    """Whoever asks for it, and however."""
+    fake = FakeRegistry(
+        broken=lambda _: (200, {"schema": A, "subject": "s", "version": 1, "id": 1, **more})
+    )
+    client = RegistryClient("http://localhost", transport=httpx.MockTransport(fake.handle))
+    asked: tuple[Callable[[], object], ...] = (
+        lambda: client.schema_of(SchemaId(1)),
+        lambda: client.latest("s"),
+        lambda: client.admin.version("s", 1),
+        lambda: client.admin.by_id(1),
+    )
+    for ask in asked:
+        with pytest.raises(SchemaError, match=message):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "one", [{"subject": "s", "version": True}, {"subject": "s", "version": "x"}, {"version": None}]
+)
+def test_uses_and_numbers_that_are_none_are_of_no_registry(one: dict[str, Any]) -> None:
+    """True is no number."""
+    fake = FakeRegistry(broken=lambda _: (200, [one]))
+    with pytest.raises(NotARegistryError):
+        admin_of(fake).uses(1)
+    fake.broken = lambda _: (200, [one["version"]])
+    with pytest.raises(NotARegistryError):
+        admin_of(fake).version_numbers("s")
 
 
 @pytest.mark.parametrize("subject", [".", "..", "..."])

@@ -1,7 +1,8 @@
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from itertools import count
 from typing import Any
 
 import httpx
@@ -9,17 +10,20 @@ import pytest
 
 from brokers.access import Login
 from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.records import KafkaRecord
+from pipeline.cli.decoding import decoded
 from pipeline.errors import InputError, RefusedError, SchemaError, UnavailableError
-from pipeline.ids import Millis, SchemaGuid, SchemaId, SchemaVersion
+from pipeline.ids import Millis, Offset, SchemaGuid, SchemaId, SchemaVersion, TopicName
 from pipeline.secrets import Secret
 from pipeline.settings import combine
+from schemas import transport
 from schemas.avro import parse
 from schemas.client import References, RegistryClient
 from schemas.entries import SchemaUse
 from schemas.records import IncompatibleSchemaError
 from schemas.registry.content import Reference
 from schemas.server import RegistryServer
-from schemas.transport import ATTEMPTS_MAX, RegistryAddress, registry_address
+from schemas.transport import ATTEMPTS_MAX, NotARegistryError, RegistryAddress, registry_address
 from tests.unit.schemas.fake_registry import FakeRegistry
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
@@ -103,6 +107,17 @@ def test_with_our_own_registry(client: RegistryClient) -> None:
     assert found is not None
     assert found.text == A
     assert client.schema_of(SchemaId(3)) is None
+
+
+def test_an_id_that_no_registry_can_have_is_no_wrong_address(client: RegistryClient) -> None:
+    """Any record may name it; registries answer to it as if there were no such place."""
+    for schema_id in (2**31 - 1, 2**31, 2**32 - 1):
+        assert client.schema_of(SchemaId(schema_id)) is None
+        assert client.admin.by_id(schema_id) is None
+        assert client.admin.uses(schema_id) == ()
+    at = (TopicName("cars"), 0, Offset(0), Millis(0))
+    found = decoded(KafkaRecord(*at, None, b"\0" + b"\xff" * 9, ()), client)
+    assert found.problem == "the registry has no schema with id 4294967295"
 
 
 def test_what_does_not_fit(client: RegistryClient) -> None:
@@ -206,6 +221,75 @@ def test_a_slow_registry_uses_up_the_time() -> None:
     with pytest.raises(UnavailableError, match="timed out"):
         other.client.subjects()
     assert len(other.requests) == 1
+
+
+class _Pieces(httpx.SyncByteStream):
+    """A body that comes piece by piece."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._pieces)
+
+
+def test_an_answer_that_trickles_in_uses_up_the_time() -> None:
+    """Each piece comes before the connection is given up; all of them would take hours."""
+    other: _Other
+
+    def trickle() -> Iterator[bytes]:
+        for _ in range(10_000):
+            other.clock.sleep(1)
+            yield b" "
+
+    other = _Other(lambda _: httpx.Response(200, stream=_Pieces(trickle())))
+    with pytest.raises(UnavailableError, match="did not answer in full within 2 s"):
+        other.client.subjects()
+    assert other.clock.now_s <= 3
+    assert len(other.requests) == 1
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor asked for again; a redirection with such a body is not read at all."""
+    monkeypatch.setattr(transport, "ANSWER_BYTES_MAX", 10_000)
+    endless = (b" " * 1000 for _ in count())
+    other = _Other(lambda _: httpx.Response(200, stream=_Pieces(endless)))
+    with pytest.raises(NotARegistryError, match="more than 10000 bytes"):
+        other.client.subjects()
+    assert len(other.requests) == 1
+    first = httpx.Response(302, headers={"Location": "/there"}, stream=_Pieces(endless))
+    answers = iter([first, httpx.Response(200, json=["s"])])
+    other = _Other(lambda _: next(answers))
+    assert other.client.subjects() == ("s",)
+    assert [one.url.path for one in other.requests] == ["/base/subjects", "/there"]
+    assert all("authorization" in one.headers for one in other.requests)
+
+
+def test_a_login_does_not_follow_to_another_server() -> None:
+    """And a server that redirects without end is none."""
+    other = _Other(lambda _: httpx.Response(302, headers={"Location": "http://elsewhere.example/x"}))
+    with pytest.raises(NotARegistryError, match="answers 302"):
+        other.client.subjects()
+    assert ["authorization" in one.headers for one in other.requests[:2]] == [True, False]
+    assert len(other.requests) < 10
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"schema":"\\"int\\"","x":' + b"[" * 100 + b"]" * 100 + b"}",
+        b'{"schema":"\\"int\\"","x":' + b"9" * 5000 + b"}",
+        b'{"schema":"\\"int\\"","x":NaN}',
+        b'{"schema":"\\"int\\"","subject":"\\ud800"}',
+        b'{"schema":"\xff"}',
+    ],
+)
+def test_json_that_no_registry_writes_is_none(content: bytes) -> None:
+    """It ends no lane by an error that nobody expects."""
+    other = _Other(lambda _: httpx.Response(200, content=content))
+    with pytest.raises(NotARegistryError, match="does not answer as a schema registry does"):
+        other.client.schema_of(SchemaId(1))
 
 
 @pytest.mark.parametrize(

@@ -221,8 +221,8 @@ VERSION = {"kind": "version", "subject": "s", "version": 1, "id": 1, "schema": A
         ([HEAD], "not whole: 1 lines were written, 0 are here"),
         ([HEAD, {"kind": "song"}], "kind 'song'"),
         ([HEAD, {"kind": "version"}], "does not have what it should"),
-        ([HEAD, {**VERSION, "id": "1"}], "numbers"),
-        ([HEAD, {**VERSION, "references": [{"name": "x"}]}], "does not have what it should"),
+        ([{**HEAD, "lines": True}, VERSION], "not whole"),
+        ([{**HEAD, "version": True}, VERSION], "no file of schemas"),
         ([HEAD, {"kind": "mode", "scope": None, "mode": "ODD"}], "ODD"),
         ([{**HEAD, "lines": 2}, VERSION, VERSION], "twice"),
         (
@@ -237,6 +237,38 @@ def test_files_that_are_none_are_told_with_their_line(rows: list[Any], message: 
     with pytest.raises(InputError, match=message) as caught:
         loads(text, "x.jsonl")
     assert caught.value.place.startswith("x.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        *(
+            ({**VERSION, name: number}, f"{name} should be a number from 1 to 2147483647")
+            for name in ("id", "version")
+            for number in ("1", True, None, 1.5, 0, -1, 2**31, 10**30)
+        ),
+        ({**VERSION, "subject": ""}, "subject should be a name, not ''"),
+        ({**VERSION, "subject": 5}, "subject should be a name, not 5"),
+        ({**VERSION, "schema": {}}, "schema should be a text"),
+        ({**VERSION, "references": 5}, "references that should be a list"),
+        ({**VERSION, "references": [{"name": "x"}]}, "a reference without name"),
+        ({**VERSION, "metadata": [1]}, "metadata that should be an object"),
+        ({**VERSION, "subject": "\ud800"}, "half of a surrogate pair"),
+        ({**VERSION, "schema": '"\ud800"'}, "half of a surrogate pair"),
+        ("[" * 5000 + "]" * 5000, "nested more than 64 deep"),
+        ("[" * 500_000, "nested more than 64 deep"),
+        ('{"kind":"version","id":NaN}', "NaN is no number"),
+        ({"kind": "config", "scope": "s", "config": [1]}, "config should be an object"),
+        ({"kind": "config", "scope": "", "config": {}}, "scope should be a name"),
+        ({"kind": "mode", "scope": ["s"], "mode": "IMPORT"}, "scope should be a name"),
+    ],
+)
+def test_a_line_that_says_what_cannot_be_is_told_by_its_number(line: Any, message: str) -> None:
+    """Before any registry is asked, which would say it in its own words or not at all."""
+    text = line if isinstance(line, str) else json.dumps(line)
+    with pytest.raises(InputError, match=message) as caught:
+        loads(f"{json.dumps(HEAD)}\n{text}\n", "x.jsonl")
+    assert caught.value.place == "x.jsonl:2"
 
 
 def test_a_newer_format_is_not_guessed_at() -> None:

@@ -7,6 +7,7 @@ import click
 
 from pipeline.cli.commands.schema.boxes import require_readers
 from pipeline.cli.commands.schema.files import ReadSchema, open_schema
+from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.references import Wanted, reference_option, told
 from pipeline.cli.commands.schema.register import require_fit
 from pipeline.cli.connections import Connections
@@ -17,7 +18,12 @@ from schemas.registry.content import Reference
 
 @click.command("check")
 @click.argument("file")
-@click.option("--subject", help="Check also whether it could be registered under this subject.")
+@click.option(
+    "--subject",
+    type=name_of_subject,
+    metavar="TEXT",
+    help="Check also whether it could be registered under this subject.",
+)
 @reference_option
 @with_registry
 def command(session: Session, file: str, subject: str | None, wanted: tuple[Wanted, ...]) -> None:

@@ -3,6 +3,7 @@
 import click
 
 from pipeline.cli.commands.schema.files import SchemaFile, open_schema
+from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.references import Wanted, reference_option
 from pipeline.cli.commands.schema.versions import as_version, before, fetch
 from pipeline.cli.options import with_registry
@@ -28,7 +29,7 @@ def _version(_ctx: click.Context, _of: click.Parameter, value: str | None) -> Ve
 
 
 @click.command("diff")
-@click.argument("subject")
+@click.argument("subject", type=name_of_subject)
 @click.argument("file", required=False)
 @click.option("--from", "old", type=click.IntRange(1), help="Which version is the old one.")
 @click.option("--to", "new", callback=_version, metavar="N|latest", help="Which is the new one.")

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.versions import fetch, require_versions
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
@@ -16,7 +17,7 @@ _SHOWN_MAX = 4
 
 
 @click.command("evolve")
-@click.argument("subject")
+@click.argument("subject", type=name_of_subject)
 @click.option(
     "--level",
     type=click.Choice([level.value for level in Level], case_sensitive=False),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.commands.schema.names import prefix_of_subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.cli.slowly import SlowProgress
@@ -33,7 +34,8 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if not 1 <= len(arguments) <= _ARGUMENTS_MAX:
         raise UsageError("write [PREFIX] FILE", hint="medusa schema export --help says more.")
-    prefix, file = ("", *arguments)[-2:]
+    typed, file = ("", *arguments)[-2:]
+    prefix = prefix_of_subjects(typed)
     if file != "-" and Path(file).exists():
         raise _exists(file)
     with session.connect() as connections:

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.scopes import apply, as_data, told, wish
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
@@ -9,7 +10,7 @@ from schemas.compatibility import Level
 
 
 @click.command("level")
-@click.argument("arguments", nargs=-1, metavar="[SUBJECT] [LEVEL]")
+@click.argument("arguments", type=name_of_subject, nargs=-1, metavar="[SUBJECT] [LEVEL]")
 @click.option("--general", is_flag=True, help="Where a subject has no level of its own.")
 @click.option("--reset", is_flag=True, help="Take back what the subject has of its own.")
 @with_registry

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.versions import as_version, fetch
 from pipeline.errors import SchemaError, UsageError
 from schemas.administration import Administration, Version
@@ -58,7 +59,7 @@ def wanted_by(word: str) -> Wanted | None:
 def _all_wanted(
     _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[Wanted, ...]:
-    return tuple(_wanted(value) for value in values)
+    return tuple(_wanted(name_of_subject(value)) for value in values)
 
 
 def _wanted(value: str) -> Wanted:

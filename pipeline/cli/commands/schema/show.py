@@ -4,13 +4,18 @@ import json
 
 import click
 
+from pipeline.cli.commands.schema.names import name_of_subject
+from pipeline.cli.commands.schema.versions import as_id
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.errors import SchemaError
+from schemas.avro import MAX_JSON_DEPTH
+from schemas.entries import StoredVersion
+from schemas.outside import read_json
 
 
 @click.command("show")
-@click.argument("subject")
+@click.argument("subject", type=name_of_subject)
 @click.option("--version", "number", type=click.IntRange(1), help="Which version; default: newest.")
 @with_registry
 def command(session: Session, subject: str, number: int | None) -> None:
@@ -24,19 +29,21 @@ def command(session: Session, subject: str, number: int | None) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         admin = connections.registry.admin
-        by_id = subject.isdecimal() and number is None
-        found = admin.by_id(int(subject)) if by_id else admin.version(subject, number or "latest")
+        schema_id = as_id(subject) if number is None else None
+        if schema_id is not None:
+            found = admin.by_id(schema_id)
+        else:
+            found = admin.version(subject, number or "latest")
     if found is None:
         what = f"version {number} of {subject}" if number else subject
         raise SchemaError(
             f"the registry does not have {what}", hint="`medusa schema list` shows what it has."
         )
-    is_json = found.kind != "PROTOBUF"
-    value = json.loads(found.text) if is_json else found.text
+    value = _value(found)
     data = {
         "subject": subject,
         "id": found.id,
-        **({} if by_id else {"version": found.version}),
+        **({} if schema_id is not None else {"version": found.version}),
         "guid": found.guid or None,
         "type": found.kind,
         "references": [dict(one) for one in found.references],
@@ -44,4 +51,15 @@ def command(session: Session, subject: str, number: int | None) -> None:
         "rule_set": found.rule_set,
         "schema": value,
     }
-    session.printer.show(data, json.dumps(value, indent=2) if is_json else found.text)
+    words = found.text if value is found.text else json.dumps(value, indent=2)
+    session.printer.show(data, words)
+
+
+def _value(found: StoredVersion) -> object:
+    """A schema as JSON; its text itself where it is none, or none that anybody would read."""
+    if found.kind == "PROTOBUF":
+        return found.text
+    try:
+        return read_json(found.text, MAX_JSON_DEPTH)
+    except ValueError:
+        return found.text

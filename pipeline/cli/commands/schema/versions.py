@@ -10,8 +10,11 @@ from schemas.entries import StoredVersion
 
 def as_version(word: str) -> Version | None:
     """A number from 1, or `latest`; None: it is neither."""
-    if word == "latest":
-        return "latest"
+    return "latest" if word == "latest" else as_id(word)
+
+
+def as_id(word: str) -> int | None:
+    """A number from 1; None: it is none, or longer than any that a registry gives."""
     number = int(word) if re.fullmatch(r"[0-9]{1,10}", word) else 0
     return number or None
 

@@ -1,0 +1,69 @@
+"""JSON that somebody else wrote: what a registry answers, a line of a file. Pure."""
+
+import json
+import re
+from typing import Any, Final, NoReturn
+
+DEPTH_MAX: Final = 64
+"""Schemas are texts in such a value, so nothing sound comes near."""
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def read_json(content: bytes | str, depth_max: int = DEPTH_MAX) -> Any:
+    """A JSON value in which every text is one that can be written down again.
+
+    Args:
+        content: what was read.
+        depth_max: how many lists and objects may be in each other.
+
+    Raises:
+        ValueError: it is none; the words go behind "it is".
+    """
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+        value = json.loads(text, parse_constant=_no_number)
+        if _deeper(value, depth_max):
+            raise ValueError(f"nested more than {depth_max} deep")
+        text.encode()
+        if _HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError(f"nested more than {depth_max} deep") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8 text") from error
+    except UnicodeEncodeError as error:
+        raise ValueError("no text: it has half of a surrogate pair") from error
+    except json.JSONDecodeError as error:
+        raise ValueError("not JSON") from error
+    return value
+
+
+def is_text(word: str) -> bool:
+    """Whether it can be written as UTF-8; what is typed or read with escapes may not."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def of_type(value: object, kind: type) -> bool:
+    """Whether a JSON value is of a type; true and false are no numbers."""
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"not JSON: {word} is no number")
+
+
+def _deeper(value: object, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth + 1):
+        level = [part for one in level for part in _parts(one)]
+    return bool(level)
+
+
+def _parts(value: object) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
