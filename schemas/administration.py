@@ -7,13 +7,21 @@ where nothing else is said.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 from pipeline.errors import SchemaError
 from pipeline.ids import SchemaId
 from schemas.compatibility import Level
-from schemas.entries import SchemaUse, StoredVersion, context_at, context_of, stored
+from schemas.entries import (
+    SchemaUse,
+    StoredVersion,
+    context_at,
+    context_of,
+    named_in,
+    qualified,
+    stored,
+)
 from schemas.outside import is_text
 from schemas.referring import alone
 from schemas.registry.config import Mode
@@ -26,8 +34,6 @@ _FEW = 100
 """No registry is set up to give fewer at once than this: with fewer, a list has ended."""
 
 Version = int | Literal["latest"]
-NAMED: Final = {"referenceFormat": "qualified"}
-"""Subjects that a schema refers to are to be told with their context; some registries do not."""
 
 
 class Administration:
@@ -40,6 +46,14 @@ class Administration:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._context = context_at(transport.url)
+
+    def full(self, subject: str) -> str:
+        """A subject with its context, of which the address may name one for all without."""
+        return qualified(subject, self._context)
+
+    def beside(self, subject: str, other: str) -> str:
+        """How another subject is named here that a schema of a subject refers to."""
+        return named_in(self._context, qualified(other, context_of(self.full(subject))))
 
     def subjects(self, prefix: str = "", *, deleted: bool = False) -> tuple[str, ...]:
         """The subjects that begin with a prefix, sorted; with those that are deleted, or without.
@@ -71,15 +85,17 @@ class Administration:
         """
         found = self._version(subject, version, _flag("deleted", deleted))
         # Some registries look for a subject in other contexts too; that is not the one meant.
-        context = context_of(subject) or self._context
-        if found is None or context_of(found.subject) != context:
+        if found is None or context_of(found.subject) != context_of(self.full(subject)):
             return None
-        found = replace(found, subject=subject)
-        return alone(found, self.referred) if resolved else found
+        return replace(alone(found, self.referred) if resolved else found, subject=subject)
 
     def referred(self, use: SchemaUse) -> StoredVersion | None:
-        """What a schema refers to, deleted or not; None if there is no such version."""
-        return self._version(use.subject, use.version, {**_flag("deleted", wanted=True), **NAMED})
+        """What a schema refers to, deleted or not; None if there is no such version.
+
+        The subject is named in full, whatever context the address names.
+        """
+        subject = named_in(self._context, use.subject)
+        return self._version(subject, use.version, _flag("deleted", wanted=True))
 
     def _version(
         self, subject: str, version: Version, query: Mapping[str, str]
@@ -89,7 +105,7 @@ class Administration:
         if answer is None:
             return None
         found = self._transport.object_of(answer, version=int, id=int, schema=str)
-        use = SchemaUse(subject, found["version"])
+        use = SchemaUse(self.full(subject), found["version"])
         return stored(found, use, found["id"], f"{self._transport.place}, {use}")
 
     def by_id(self, schema_id: int, context: str = "") -> StoredVersion | None:

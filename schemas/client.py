@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
-from urllib.parse import urlencode
 
 import httpx
 
@@ -18,7 +17,7 @@ from pipeline.clock import Clock
 from pipeline.errors import SchemaError, UnavailableError
 from pipeline.ids import SchemaHandle, SchemaId, SchemaVersion, Subject
 from schemas import wire
-from schemas.administration import NAMED, Administration, quoted
+from schemas.administration import Administration, quoted
 from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
 from schemas.canonical import content_key
@@ -30,8 +29,7 @@ from schemas.registry.content import Reference
 from schemas.transport import Address, ConflictError, NotARegistryError, Transport
 
 _CACHE_ENTRIES_MAX = 2048
-_QUERY = urlencode(NAMED)
-_WHOLE = urlencode({"format": "resolved"})
+_WHOLE = "format=resolved"
 References = tuple[Reference, ...]
 _Key = tuple[str, str, References]
 """A subject, the key of a text's content, and what the text refers to."""
@@ -82,7 +80,7 @@ class RegistryClient:
         if not wire.may_exist(handle):
             return None
         by_id = isinstance(handle, int)
-        path = f"/schemas/ids/{handle}?{_QUERY}" if by_id else f"/schemas/guids/{handle}?{_WHOLE}"
+        path = f"/schemas/ids/{handle}" if by_id else f"/schemas/guids/{handle}?{_WHOLE}"
         cached = self._schemas.get(path)
         if cached is not None:
             return cached
@@ -98,7 +96,9 @@ class RegistryClient:
 
     def _text(self, found: Mapping[str, Any], what: str) -> str:
         """The text of a schema, with what it refers to in its place."""
-        return alone(stored(found, SchemaUse("", 0), 0, what), self._referred, what).text
+        # Not every registry says of an id in which context it found it.
+        one = stored(found, SchemaUse(self.admin.full(""), 0), 0, what)
+        return alone(one, self._referred, what).text
 
     def _referred(self, use: SchemaUse) -> StoredVersion | None:
         found = self._uses.get(use)
@@ -122,7 +122,7 @@ class RegistryClient:
         Raises:
             SchemaError: the text is no schema, or what it refers to cannot be read.
         """
-        one = proposed(subject, schema_text, references)
+        one = proposed(self.admin.full(subject), schema_text, references)
         return read(one, self._referred, place or _place(subject))
 
     def lookup(
@@ -229,7 +229,7 @@ class RegistryClient:
         return schema_id
 
     def _version(self, subject: str, version: str) -> RegisteredSchema | None:
-        path = f"/subjects/{quoted(subject)}/versions/{version}?{_QUERY}"
+        path = f"/subjects/{quoted(subject)}/versions/{version}"
         answer = self._transport.ask("GET", path)
         if answer is None:
             return None

@@ -169,8 +169,13 @@ def context_at(address: str) -> str:
 
 
 def qualified(subject: str, context: str) -> str:
-    """A subject that a schema of a context names; one of the default context without it."""
+    """In full a subject that a schema of a context names; one of the default context without it."""
     return subject.removeprefix(":.:") if subject.startswith(":.") else f"{context}{subject}"
+
+
+def named_in(context: str, subject: str) -> str:
+    """How a subject that is known in full is named where those without a context lie in one."""
+    return f":.:{subject}" if context and not subject.startswith(":.") else subject
 
 
 def _alike(one: object, other: object) -> bool:

@@ -163,8 +163,9 @@ def _conflicts(
         if same_id is not None and parts:
             of = f" (of {same_id.use})" if same_id.version else ""
             yield f"id {one.id} of {one.use} is another schema there{of}: {parts}"
-        for use in one.referred:
-            if use not in known and admin.version(use.subject, use.version, deleted=True) is None:
+        for use, reference in zip(one.referred, one.references, strict=True):
+            named = admin.beside(one.subject, reference["subject"])
+            if use not in known and admin.version(named, use.version, deleted=True) is None:
                 yield f"{one.use} refers to {use}, which is neither in the file nor there"
 
 

@@ -169,3 +169,28 @@ def test_the_command_line_registers_with_references(
     ):
         assert run(["schema", *call, "--registry", sides.ours.url], None) == 0
     assert "nothing changed" in capsys.readouterr().out
+
+
+def test_a_schema_refers_to_the_default_context(
+    sides: Sides, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By `:.:`, also below the address of another context, which has a subject of that name."""
+    root, _, context = sides.ours.url.partition("/contexts/")
+    sides.theirs.register_schema(":.:sizes", Schema(SIZE, "AVRO"))
+    if context:
+        fewer = SIZE.replace(',"LARGE"', "")
+        sides.theirs.register_schema("sizes", Schema(fewer, "AVRO"))
+    file = tmp_path / "wheel.avsc"
+    file.write_text(WHEEL, encoding="utf-8")
+    verb = ("schema", "register", "wheels", str(file), "--reference", ":.:sizes:1")
+    assert run([*verb, "--registry", sides.ours.url], None) == 0, capsys.readouterr().err
+    made = sides.ours.register("carts-value", CART, (Reference("parts.Wheel", "wheels", 1),))
+    subject = f":{context}:carts-value" if context else "carts-value"
+    for url, name in ((sides.ours.url, "carts-value"), (root, subject)):
+        fresh = RegistryClient(url)
+        version = fresh.admin.version(name, "latest", resolved=True)
+        by_id = fresh.schema_of(SchemaId(made)) if url == sides.ours.url else version
+        for found in (version, fresh.latest(name), by_id):
+            assert found is not None
+            assert '"symbols":["SMALL","LARGE"]' in found.text
+        fresh.close()

@@ -267,7 +267,9 @@ def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.Monkey
 
 def test_a_login_does_not_follow_to_another_server() -> None:
     """And a server that redirects without end is none."""
-    other = _Other(lambda _: httpx.Response(302, headers={"Location": "http://elsewhere.example/x"}))
+    other = _Other(
+        lambda _: httpx.Response(302, headers={"Location": "http://elsewhere.example/x"})
+    )
     with pytest.raises(NotARegistryError, match="answers 302"):
         other.client.subjects()
     assert ["authorization" in one.headers for one in other.requests[:2]] == [True, False]

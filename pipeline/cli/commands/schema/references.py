@@ -12,7 +12,6 @@ from pipeline.errors import SchemaError, UsageError
 from schemas.administration import Administration, Version
 from schemas.avro import AvroSchema
 from schemas.client import RegistryClient
-from schemas.entries import context_of, qualified
 from schemas.registry.content import Reference
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,7 +90,7 @@ def references_of(
 
 
 def _reference(admin: Administration, subject: str, one: Wanted) -> Reference:
-    version = fetch(admin, qualified(one.subject, context_of(subject)), one.version)
+    version = fetch(admin, admin.beside(subject, one.subject), one.version)
     name = type_name(one.name, version.schema(), str(version))
     return Reference(name, one.subject, version.version)
 
