@@ -57,7 +57,7 @@ def written_out(schema: AvroSchema, place: str) -> AvroSchema:
     """
     if not schema.used:
         return schema
-    return _parsed(canonical_text(inlined(schema.value, schema.used)), (), place)
+    return _parsed(canonical_text(inlined(schema)), (), place)
 
 
 @dataclass(slots=True)

@@ -190,16 +190,16 @@ def whole_text(one: Prepared) -> str:
     key = (one.schema, one.used)
     found = _WHOLE.get(key)
     if found is None:
-        found = normal_text(inlined(one.schema.value, one.used))
+        found = normal_text(inlined(one.schema))
         _WHOLE.put(key, found, len(found))
     return found
 
 
 def whole_schema(one: Prepared) -> str:
     """A schema with everything that it refers to, as Java Avro prints it."""
-    return canonical_text(inlined(one.schema.value, one.used))
+    return canonical_text(inlined(one.schema))
 
 
 def tags_of(one: Prepared) -> Tags:
     """The tags in a schema and in everything that it refers to."""
-    return tags_in(inlined(one.schema.value, one.used))
+    return tags_in(inlined(one.schema))
