@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from pipeline.errors import SchemaError
 from schemas.defaults import default_problem
 from schemas.naming import NAMED, Names, qualified, spelled
-from schemas.nesting import nested_deeper, types_deeper
+from schemas.nesting import MAX_DEPTH, MAX_JSON_DEPTH, nested_deeper, types_deeper
 from schemas.redefining import definitions, meaning_of
 from schemas.types import (
     INT_MAX,
@@ -41,11 +41,6 @@ from schemas.types import (
     shown,
 )
 
-MAX_DEPTH = 64
-"""Types inside types, also of schemas that are used, and values inside an attribute or default:
-deeper texts are attacks or accidents, and would exhaust the stack."""
-MAX_JSON_DEPTH = 4 * MAX_DEPTH + 4
-"""Of the text, whatever it means: records in records are three deep each, attributes come last."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TYPE_PARTS = {"type", "fields", "items", "values"}
 """Attributes that hold types."""

@@ -69,11 +69,12 @@ class Names:
             SchemaError: it could mean two types.
         """
         full = qualified(name, space)
-        if full in self._finished or (full == name and full in self.unfinished):
+        if full in self._finished:
             return full
         if full in self.unfinished:
-            if name in self._finished:
-                _unclear(full, name, place)
+            short = spelled(full, space)
+            if short != full and short in self._finished:
+                _unclear(full, short, place)
             return full
         if name in self.unfinished and name not in self._finished:
             self._expected[full] = name

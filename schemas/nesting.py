@@ -1,9 +1,15 @@
 """How deep things lie in each other: bounds that are checked before anything recurses. Pure."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from schemas.types import ArrayType, AvroType, MapType, NamedType, RecordType, Reference, UnionType
+
+MAX_DEPTH: Final = 64
+"""Types inside types, also of schemas that are used, and values inside an attribute or default:
+deeper texts are attacks or accidents, and would exhaust the stack."""
+MAX_JSON_DEPTH: Final = 4 * MAX_DEPTH + 4
+"""Of the text, whatever it means: records in records are three deep each, attributes come last."""
 
 
 def nested_deeper(value: Any, bound: int) -> bool:
