@@ -17,6 +17,9 @@ from typing import Any, NoReturn
 
 from pipeline.errors import SchemaError
 from schemas.defaults import default_problem
+from schemas.naming import NAMED, Names, qualified, spelled
+from schemas.nesting import MAX_DEPTH, MAX_JSON_DEPTH, nested_deeper, types_deeper
+from schemas.redefining import definitions, meaning_of
 from schemas.types import (
     INT_MAX,
     MISSING,
@@ -38,12 +41,9 @@ from schemas.types import (
     shown,
 )
 
-MAX_DEPTH = 64
-MAX_JSON_DEPTH = 256
-"""Of the text, whatever it means: all that walks through a schema has to come to its end."""
-"""Types inside types; deeper texts are attacks or accidents, and would exhaust the stack."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_NAMED_KINDS = {"record", "error", "enum", "fixed"}
+_TYPE_PARTS = {"type", "fields", "items", "values"}
+"""Attributes that hold types."""
 _ORDERS = ("ascending", "descending", "ignore")
 _LOGICAL_BASE: Mapping[Logical, Kind] = {
     Logical.UUID: Kind.STRING,
@@ -62,7 +62,8 @@ class AvroSchema:
     """A schema that parsed. Equal and hashed by its text, and the schemas that it uses (`key`).
 
     Args:
-        text: the schema as compact JSON, keys in the author's order.
+        text: the schema as compact JSON, keys in the author's order; a type that is defined a
+            second time only by its name.
         root: its type tree.
         names: every named type that it defines or may use, by full name.
         used: the schemas whose types it may use, dependencies first.
@@ -115,17 +116,34 @@ def parse(text: str, used: tuple[AvroSchema, ...] = ()) -> AvroSchema:
             schema, such as `/fields/speed/type`.
     """
     value = _load(text)
-    compact = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    parser = _Parser(_defined_by(used), used)
+    root = parser.type_at(value, "", "", 0)
+    if isinstance(root, Reference):
+        root = parser.names[root.name]
+    if used and types_deeper(root, parser.names, MAX_DEPTH):
+        _fail("/", f"types are nested more than {MAX_DEPTH} deep, with those of the schemas used")
+    parser.check_defaults()
+    return AvroSchema(_compact(value, parser.repeated), root, MappingProxyType(parser.names), used)
+
+
+def _compact(value: Any, repeated: Mapping[int, str]) -> str:
+    compact = json.dumps(
+        _without(value, repeated) if repeated else value, separators=(",", ":"), ensure_ascii=False
+    )
     try:
         compact.encode()
     except UnicodeEncodeError:
         _fail("/", "the text has half of a surrogate pair (\\ud800 to \\udfff)")
-    parser = _Parser(_defined_by(used))
-    root = parser.type_at(value, "", "", 0)
-    if isinstance(root, Reference):
-        root = parser.names[root.name]
-    parser.check_defaults()
-    return AvroSchema(compact, root, MappingProxyType(parser.names), used)
+    return compact
+
+
+def _without(value: Any, repeated: Mapping[int, str]) -> Any:
+    """A schema with names for definitions that are repeated."""
+    if id(value) in repeated:
+        return repeated[id(value)]
+    if isinstance(value, dict):
+        return {key: _without(one, repeated) for key, one in value.items()}
+    return [_without(one, repeated) for one in value] if isinstance(value, list) else value
 
 
 def _defined_by(used: tuple[AvroSchema, ...]) -> dict[str, NamedType]:
@@ -170,27 +188,26 @@ def _load(text: str) -> Any:
         ) from error
     except (RecursionError, ValueError) as error:
         raise SchemaError("not a JSON text of reasonable size", place="/") from error
-    if _too_deep(value):
+    if nested_deeper(value, MAX_JSON_DEPTH):
         _fail("/", f"the text is nested more than {MAX_JSON_DEPTH} deep")
     return value
 
 
-def _too_deep(value: Any) -> bool:
-    level: list[Any] = [[value]]
-    for _ in range(MAX_JSON_DEPTH + 1):
-        inside = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [part for one in inside for part in one if isinstance(part, dict | list)]
-        if not level:
-            return False
-    return True
-
-
 class _Parser:
-    """One walk over one schema text. Defaults are checked last, when all names are known."""
+    """One walk over one schema text. Defaults are checked last, when all names are known.
 
-    def __init__(self, names: dict[str, NamedType]) -> None:
+    Args:
+        names: the types of the schemas that are used, by full name; the text's own are added.
+        used: those schemas.
+    """
+
+    def __init__(self, names: dict[str, NamedType], used: tuple[AvroSchema, ...]) -> None:
         self.names = names
-        self._open: set[str] = set()
+        self._scope = Names(names)
+        self._used = used
+        self._defined: dict[str, dict[str, Any]] = {}
+        self.repeated: dict[int, str] = {}
+        """Definitions of what is defined already, by identity, and the names that they repeat."""
         self._defaults: list[tuple[str, AvroType, object]] = []
 
     def type_at(self, value: object, path: str, namespace: str, depth: int) -> AvroType:
@@ -208,13 +225,12 @@ class _Parser:
     def _by_name(self, name: str, path: str, namespace: str) -> AvroType:
         if name in PRIMITIVES:
             return Primitive(PRIMITIVES[name])
-        qualified = name if "." in name or not namespace else f"{namespace}.{name}"
-        for candidate in (qualified, name):
-            if candidate in self.names or candidate in self._open:
-                return Reference(candidate)
-        if name in _NAMED_KINDS | {"array", "map"}:
+        full = self._scope.meant(name, namespace, path)
+        if full is not None:
+            return Reference(full)
+        if name in NAMED | {"array", "map"}:
             _fail(path, f"{name} needs an object", f'write {{"type": "{name}", ...}}.')
-        defined = ", ".join(sorted({*self.names, *self._open})) or "none"
+        defined = ", ".join(sorted({*self.names, *self._scope.unfinished})) or "none"
         raise UnknownTypeError(
             f"unknown type {name!r} (types defined before this: {defined})", place=path or "/"
         )
@@ -245,7 +261,8 @@ class _Parser:
                 "the type of an object must be a word",
                 "leave out the outer object, or one pair of braces.",
             )
-        if word in _NAMED_KINDS:
+        self._require_shallow(value, path)
+        if word in NAMED:
             return self._named(word, value, path, namespace, depth)
         if word == "array":
             self._need(value, "items", path, word)
@@ -258,6 +275,13 @@ class _Parser:
         return self._by_name(word, f"{path}/type", namespace)
 
     @staticmethod
+    def _require_shallow(value: dict[str, object], path: str) -> None:
+        """Bound what is in the attributes of a type or a field."""
+        for name, one in value.items():
+            if name not in _TYPE_PARTS and nested_deeper(one, MAX_DEPTH):
+                _fail(f"{path}/{name}", f"the value is nested more than {MAX_DEPTH} deep")
+
+    @staticmethod
     def _need(value: dict[str, object], key: str, path: str, what: str) -> object:
         if key not in value:
             _fail(path, f'{what} without "{key}"')
@@ -265,25 +289,43 @@ class _Parser:
 
     def _named(
         self, word: str, value: dict[str, object], path: str, namespace: str, depth: int
-    ) -> NamedType:
+    ) -> NamedType | Reference:
         name, own = self._full_name(value, path, namespace, word)
-        if name in self.names or name in self._open:
-            _fail(f"{path}/name", f"{name} is defined twice")
-        aliases = tuple(
-            alias if "." in alias or not own else f"{own}.{alias}"
-            for alias in _aliases(value, path, dotted=True)
-        )
-        self._open.add(name)
-        made: NamedType
-        if word == "enum":
-            made = self._enum(name, aliases, value, path)
-        elif word == "fixed":
-            made = self._fixed(name, aliases, value, path)
-        else:
-            made = self._record(name, aliases, value, path, own, depth)
-        self._open.discard(name)
+        if name in self._scope.unfinished:
+            _fail(f"{path}/name", f"{name} is defined inside itself")
+        if name in self.names:
+            made = self._made(word, name, own, value, path, depth)
+            self._require_same(made, value, path)
+            self._scope.require_spelling(name, namespace, f"{path}/name")
+            self.repeated[id(value)] = spelled(name, namespace)
+            return Reference(name)
+        self._scope.begin(name, f"{path}/name")
+        made = self._made(word, name, own, value, path, depth)
+        self._scope.end(name)
         self.names[name] = made
+        self._defined[name] = value
         return made
+
+    def _require_same(self, made: NamedType, value: dict[str, Any], path: str) -> None:
+        """A type may be defined again, as long as that says the same."""
+        before = self._defined.get(made.name) or next(
+            value
+            for one in self._used
+            for value, named in definitions(one.value, one.root)
+            if named.name == made.name
+        )
+        if meaning_of(before, self.names[made.name]) != meaning_of(value, made):
+            _fail(f"{path}/name", f"{made.name} is defined twice, in different ways")
+
+    def _made(
+        self, word: str, name: str, own: str, value: dict[str, object], path: str, depth: int
+    ) -> NamedType:
+        aliases = tuple(qualified(one, own) for one in _aliases(value, path, dotted=True))
+        if word == "enum":
+            return self._enum(name, aliases, value, path)
+        if word == "fixed":
+            return self._fixed(name, aliases, value, path)
+        return self._record(name, aliases, value, path, own, depth)
 
     def _full_name(
         self, value: dict[str, object], path: str, namespace: str, word: str
@@ -359,6 +401,7 @@ class _Parser:
         name = self._need(item, "name", f"{path}/{index}", "a field")
         _check_name(name, f"{path}/{index}/name")
         at = f"{path}/{name}"
+        self._require_shallow(item, at)
         self._need(item, "type", at, "a field")
         avro_type = self.type_at(item["type"], f"{at}/type", own, depth + 1)
         order = item.get("order", "ascending")

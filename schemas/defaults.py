@@ -4,12 +4,13 @@ A schema text writes a default as the type below a logical type: a timestamp as 
 a string of the characters 0 to 255.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pipeline.errors import BrokenInvariantError, SchemaError
 from schemas.logical import decimal_from_bytes, from_avro_number
+from schemas.nesting import MAX_DEPTH
 from schemas.types import (
     INT_MAX,
     INT_MIN,
@@ -32,62 +33,84 @@ from schemas.types import (
     shown,
 )
 
+_Problem: TypeAlias = tuple[str, str]
+"""Where in a value, and what is wrong there."""
+VALUES_MAX: Final = 1_000_000
+"""In one default: defaults of missing fields, which have missing fields, grow without bounds."""
 
-def default_problem(  # noqa: PLR0911 - one return for each kind
+
+def default_problem(
     avro_type: AvroType, value: object, names: Mapping[str, NamedType]
-) -> tuple[str, str] | None:
-    """Why a JSON value is no default of a type: (path below it, message); None if it is one."""
-    resolved = names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
-    match resolved:
-        case Primitive(kind):
-            return None if _fits_primitive(kind, value) else _not_a(value, kind.value)
-        case FixedType(name, size=size):
-            fits = isinstance(value, str) and _latin(value) and len(value) == size
-            return None if fits else _not_a(value, f"{name} of {size} bytes")
-        case EnumType(name, symbols=symbols):
-            return None if value in symbols else _not_a(value, f"symbol of {name}")
-        case ArrayType(items):
-            if not isinstance(value, list):
-                return _not_a(value, "array")
-            parts = [(f"/{index}", items, item) for index, item in enumerate(value)]
-            return _first_problem(parts, names)
-        case MapType(values):
-            if not isinstance(value, dict):
-                return _not_a(value, "map")
-            return _first_problem([(f"/{k}", values, item) for k, item in value.items()], names)
-        case UnionType(branches):
-            fits = any(default_problem(branch, value, names) is None for branch in branches)
-            return None if fits else _not_a(value, "value of any branch of the union")
-        case RecordType():
-            return _record_problem(resolved, value, names)
+) -> _Problem | None:
+    """Why a JSON value is no default of a type: (path below it, message); None if it is one.
+
+    The value must not be nested more than `nesting.MAX_DEPTH` deep.
+    """
+    return _Check(names).problem(avro_type, value)
 
 
-def _first_problem(
-    parts: list[tuple[str, AvroType, object]], names: Mapping[str, NamedType]
-) -> tuple[str, str] | None:
-    for path, avro_type, value in parts:
-        problem = default_problem(avro_type, value, names)
-        if problem:
-            return f"{path}{problem[0]}", problem[1]
-    return None
+class _Check:
+    """Checks one value.
 
+    What was found is remembered: in unions of recursive types there are more ways into a value than
+    anybody could wait for.
+    """
 
-def _record_problem(
-    record: RecordType, value: object, names: Mapping[str, NamedType]
-) -> tuple[str, str] | None:
-    if not isinstance(value, dict):
-        return _not_a(value, f"record {record.name}")
-    for part in record.fields:
-        if part.name not in value and part.default is MISSING:
-            return "", f"the field {part.name} of {record.name} is missing and has no default"
-        if part.name in value:
-            problem = default_problem(part.type, value[part.name], names)
+    def __init__(self, names: Mapping[str, NamedType]) -> None:
+        self._names = names
+        self._found: dict[tuple[str, int], _Problem | None] = {}
+
+    def problem(  # noqa: C901, PLR0911 - one return for each kind
+        self, avro_type: AvroType, value: object
+    ) -> _Problem | None:
+        """What is wrong with a part of the value."""
+        resolved = self._names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
+        match resolved:
+            case Primitive(kind):
+                return None if _fits_primitive(kind, value) else _not_a(value, kind.value)
+            case FixedType(name, size=size):
+                fits = isinstance(value, str) and _latin(value) and len(value) == size
+                return None if fits else _not_a(value, f"{name} of {size} bytes")
+            case EnumType(name, symbols=symbols):
+                return None if value in symbols else _not_a(value, f"symbol of {name}")
+            case ArrayType(items):
+                if not isinstance(value, list):
+                    return _not_a(value, "array")
+                return self._first((f"/{index}", items, one) for index, one in enumerate(value))
+            case MapType(values):
+                if not isinstance(value, dict):
+                    return _not_a(value, "map")
+                return self._first((f"/{key}", values, one) for key, one in value.items())
+            case UnionType(branches):
+                fits = any(self.problem(branch, value) is None for branch in branches)
+                return None if fits else _not_a(value, "value of any branch of the union")
+            case RecordType(name):
+                key = name, id(value)
+                if key not in self._found:
+                    self._found[key] = self._in_record(resolved, value)
+                return self._found[key]
+
+    def _first(self, parts: Iterable[tuple[str, AvroType, object]]) -> _Problem | None:
+        for path, avro_type, value in parts:
+            problem = self.problem(avro_type, value)
             if problem:
-                return f"/{part.name}{problem[0]}", problem[1]
-    return None
+                return f"{path}{problem[0]}", problem[1]
+        return None
+
+    def _in_record(self, record: RecordType, value: object) -> _Problem | None:
+        if not isinstance(value, dict):
+            return _not_a(value, f"record {record.name}")
+        for part in record.fields:
+            if part.name not in value and part.default is MISSING:
+                return "", f"the field {part.name} of {record.name} is missing and has no default"
+            if part.name in value:
+                problem = self.problem(part.type, value[part.name])
+                if problem:
+                    return f"/{part.name}{problem[0]}", problem[1]
+        return None
 
 
-def _not_a(value: object, what: str) -> tuple[str, str]:
+def _not_a(value: object, what: str) -> _Problem:
     return "", f"{shown(value)} is not a default for {what}"
 
 
@@ -118,38 +141,57 @@ def native_default(field: Field, names: Mapping[str, NamedType]) -> Any:
     """The Python value of a field's default, made fresh on every call.
 
     Raises:
-        SchemaError: the number is no value of its logical type, such as a date in the year 20000.
+        SchemaError: the number is no value of its logical type, such as a date in the year 20000;
+            or the defaults of missing fields lead too far.
     """
     try:
-        return _native(field.type, field.default, names)
+        return _Native(names).value(field.type, field.default, 0)
     except ValueError as error:
         raise SchemaError(f"not a default: {error}", place=f"/fields/{field.name}") from error
 
 
-def _native(  # noqa: C901, PLR0911 - one return for each kind
-    avro_type: AvroType, value: Any, names: Mapping[str, NamedType]
-) -> Any:
-    resolved = names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
-    match resolved:
-        case Primitive():
-            return _native_primitive(resolved, value)
-        case FixedType(logical=Logical.DECIMAL, scale=scale):
-            return decimal_from_bytes(value.encode("latin-1"), scale)
-        case FixedType():
-            return value.encode("latin-1")
-        case EnumType():
-            return value
-        case ArrayType(items):
-            return [_native(items, part, names) for part in value]
-        case MapType(values):
-            return {key: _native(values, part, names) for key, part in value.items()}
-        case RecordType(fields=fields):
-            return {f.name: _native(f.type, value.get(f.name, f.default), names) for f in fields}
-        case UnionType(branches):
-            for branch in branches:
-                if default_problem(branch, value, names) is None:
-                    return _native(branch, value, names)
-            raise BrokenInvariantError("a default that was checked fits no branch of its union")
+class _Native:
+    """Makes one default."""
+
+    def __init__(self, names: Mapping[str, NamedType]) -> None:
+        self._names = names
+        self._made = 0
+
+    def value(self, avro_type: AvroType, value: Any, depth: int) -> Any:  # noqa: C901, PLR0911 - one return for each kind
+        """The Python value of a part of the default."""
+        self._require_bounds(depth)
+        resolved = self._names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
+        match resolved:
+            case Primitive():
+                return _native_primitive(resolved, value)
+            case FixedType(logical=Logical.DECIMAL, scale=scale):
+                return decimal_from_bytes(value.encode("latin-1"), scale)
+            case FixedType():
+                return value.encode("latin-1")
+            case EnumType():
+                return value
+            case ArrayType(items):
+                return [self.value(items, part, depth + 1) for part in value]
+            case MapType(values):
+                return {key: self.value(values, part, depth + 1) for key, part in value.items()}
+            case RecordType(fields=fields):
+                return {
+                    f.name: self.value(f.type, value.get(f.name, f.default), depth + 1)
+                    for f in fields
+                }
+            case UnionType(branches):
+                for branch in branches:
+                    if default_problem(branch, value, self._names) is None:
+                        return self.value(branch, value, depth)
+                raise BrokenInvariantError("a default that was checked fits no branch of its union")
+
+    def _require_bounds(self, depth: int) -> None:
+        self._made += 1
+        if depth > MAX_DEPTH or self._made > VALUES_MAX:
+            raise ValueError(
+                f"with the defaults of missing fields it is more than {MAX_DEPTH} deep, "
+                f"or more than {VALUES_MAX:,} values"
+            )
 
 
 def _native_primitive(primitive: Primitive, value: Any) -> Any:

@@ -5,18 +5,16 @@ reference counts, and a schema may use whatever types its references define, and
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from pipeline.errors import SchemaError
-from schemas.avro import MAX_DEPTH, AvroSchema, parse
+from schemas.avro import AvroSchema, parse
 from schemas.entries import SchemaUse, StoredVersion
 from schemas.inlining import inlined
 from schemas.registry.java_text import canonical_text
 from schemas.registry.limits import REFERENCES_MAX
 
-DEPTH_MAX: Final = MAX_DEPTH
-"""Schemas that refer to each other, one through the other."""
 Find = Callable[[SchemaUse], StoredVersion | None]
 """A version as a registry keeps it, deleted or not; None: it has none."""
 
@@ -46,18 +44,20 @@ def read(one: StoredVersion, find: Find, place: str = "") -> AvroSchema:
     _require_avro(one, at)
     gathered = _Gathered(find, at)
     gathered.add(one, (one.use,))
-    return _parsed(one.text, tuple(gathered.schemas), at)
+    with _placed(at):
+        return parse(one.text, tuple(gathered.schemas))
 
 
 def written_out(schema: AvroSchema, place: str) -> AvroSchema:
     """A schema with the types that it uses of others in their places.
 
     Raises:
-        SchemaError: that is too much.
+        SchemaError: Avro has no name for one of the types where it would stand.
     """
     if not schema.used:
         return schema
-    return _parsed(canonical_text(inlined(schema.value, schema.used)), (), place)
+    with _placed(place):
+        return parse(canonical_text(inlined(schema)))
 
 
 @dataclass(slots=True)
@@ -85,11 +85,12 @@ class _Gathered:
             if name in self.names:
                 continue
             self.names.add(name)
-            self._require_bounds(use, path)
+            self._require_bound(use)
             other, at = self._found(use, path), f"{self.place}, through {use}"
             _require_avro(other, at)
             self.add(other, (*path, use))
-            self.schemas.append(_parsed(other.text, tuple(self.schemas), at))
+            with _placed(at):
+                self.schemas.append(parse(other.text, tuple(self.schemas)))
 
     def _references(
         self, one: StoredVersion, path: tuple[SchemaUse, ...]
@@ -104,20 +105,12 @@ class _Gathered:
         names = (str(reference["name"]) for reference in one.references)
         yield from zip(names, one.referred, strict=True)
 
-    def _require_bounds(self, use: SchemaUse, path: tuple[SchemaUse, ...]) -> None:
-        hint = "put types that are used together under one subject."
+    def _require_bound(self, use: SchemaUse) -> None:
         if len(self.names) > REFERENCES_MAX:
             raise SchemaError(
                 f"the schema refers to more than {REFERENCES_MAX} others, the last one is {use}",
                 place=self.place,
-                hint=hint,
-            )
-        if len(path) > DEPTH_MAX:
-            raise SchemaError(
-                f"the schema refers to {use} through {len(path) - 1} others, "
-                f"of which {DEPTH_MAX - 1} are followed",
-                place=self.place,
-                hint=hint,
+                hint="put types that are used together under one subject.",
             )
 
     def _found(self, use: SchemaUse, path: tuple[SchemaUse, ...]) -> StoredVersion:
@@ -144,9 +137,11 @@ def _require_avro(one: StoredVersion, place: str) -> None:
         raise SchemaError(f"the schema is {one.kind}, only Avro can be read", place=place)
 
 
-def _parsed(text: str, used: tuple[AvroSchema, ...], place: str) -> AvroSchema:
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Add to an error where the schema was found."""
     try:
-        return parse(text, used)
+        yield
     except SchemaError as error:
         raise SchemaError(
             error.message, place=f"{place}, {error.place}", hint=error.hint

@@ -113,10 +113,13 @@ def _made_to_keep(
         made = normal_text(sent.value) if normal else canonical_text(sent.value)
         return made, anew(made, used)
     except SchemaError as error:
-        where = f" at {error.place}" if error.place else ""
-        raise BadSchemaError(
-            f"Invalid schema of type AVRO, details: {error.message}{where}"
-        ) from error
+        raise not_avro(error) from error
+
+
+def not_avro(error: SchemaError) -> BadSchemaError:
+    """The refusal of a schema for a mistake in it."""
+    where = f" at {error.place}" if error.place else ""
+    return BadSchemaError(f"Invalid schema of type AVRO, details: {error.message}{where}")
 
 
 def normal_references(references: Sequence[Reference]) -> tuple[Reference, ...]:

@@ -8,14 +8,14 @@ Both functions take a JSON value that `schemas.avro` has found to be a schema.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from schemas.avro import order_word
-from schemas.types import PRIMITIVES, Kind
+from schemas.naming import NAMED, qualified, spelled
+from schemas.types import PRIMITIVES
 
-NAMED = {"record", "error", "enum", "fixed"}
 _TYPE_KEYS = {
     "type",
     "name",
@@ -29,8 +29,6 @@ _TYPE_KEYS = {
     "aliases",
 }
 _FIELD_KEYS = {"name", "type", "doc", "default", "order", "aliases"}
-_WORDS = {kind.value for kind in Kind}
-"""A type of such a name is always named in full."""
 _PLAIN_FROM, _PLAIN_BELOW = -3, 7
 """Powers of ten that Java writes without an exponent."""
 _ESCAPES = {
@@ -84,7 +82,7 @@ class _Printer:
 
     def _reference(self, name: str, space: str | None) -> str:
         full = qualified(name, space)
-        return _short(full if full in self._known or "." in name else name, space)
+        return spelled(full if full in self._known or "." in name else name, space)
 
     def _named(self, word: str, value: Mapping[str, Any], space: str | None) -> dict[str, Any]:
         full = qualified(value["name"], value.get("namespace", space))
@@ -106,7 +104,7 @@ class _Printer:
         made |= _others(value, {"default"} if word == "enum" else set())
         if value.get("aliases"):
             aliases = dict.fromkeys(qualified(alias, own or None) for alias in value["aliases"])
-            made["aliases"] = [_short(alias, own or None) for alias in aliases]
+            made["aliases"] = [spelled(alias, own or None) for alias in aliases]
         return made
 
     def _field(self, field: Mapping[str, Any], space: str | None) -> dict[str, Any]:
@@ -123,17 +121,6 @@ class _Printer:
         return made | {name: one for name, one in field.items() if name not in _FIELD_KEYS}
 
 
-def qualified(name: str, space: str | None) -> str:
-    """A name in full."""
-    return name if "." in name or not space else f"{space}.{name}"
-
-
-def _short(full: str, space: str | None) -> str:
-    """A full name as it is written inside a namespace."""
-    own, _, short = full.rpartition(".")
-    return short if own == (space or "") and short not in _WORDS else full
-
-
 def _others(value: Mapping[str, Any], known: set[str] = set()) -> dict[str, Any]:  # noqa: B006 - it is only read
     """Attributes that Avro has no meaning for, and those of logical types, in their order."""
     return {name: one for name, one in value.items() if name not in _TYPE_KEYS | known}
@@ -141,16 +128,27 @@ def _others(value: Mapping[str, Any], known: set[str] = set()) -> dict[str, Any]
 
 def _dumped(value: Any) -> str:
     """Compact JSON with numbers as Java writes them."""
+    pieces: list[str] = []
+    _dump(value, pieces.append)
+    return "".join(pieces)
+
+
+def _dump(value: Any, write: Callable[[str], None]) -> None:
+    """One call for each level of nesting, as the stack allows it."""
     if isinstance(value, dict):
-        pairs = (f"{_dumped(k)}:{_dumped(v)}" for k, v in value.items())
-        return "{" + ",".join(pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_dumped, value)) + "]"
-    if isinstance(value, float):
-        return java_double(value)
-    if isinstance(value, str):
-        return f'"{value.translate(_ESCAPES)}"'
-    return json.dumps(value)
+        for index, (key, one) in enumerate(value.items()):
+            write(f'{"," if index else "{"}"{key.translate(_ESCAPES)}":')
+            _dump(one, write)
+        write("}" if value else "{}")
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            write("," if index else "[")
+            _dump(one, write)
+        write("]" if value else "[]")
+    elif isinstance(value, float):
+        write(java_double(value))
+    else:
+        write(f'"{value.translate(_ESCAPES)}"' if isinstance(value, str) else json.dumps(value))
 
 
 def java_double(value: float) -> str:

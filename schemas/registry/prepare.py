@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema
 from schemas.inlining import inlined
 from schemas.registry.config import Config
@@ -12,6 +14,7 @@ from schemas.registry.content import (
     guid_of,
     kept,
     normal_references,
+    not_avro,
 )
 from schemas.registry.java_text import canonical_text, normal_text
 from schemas.registry.limits import PARSED_CHARS_MAX, REFERENCES_MAX
@@ -29,7 +32,7 @@ from schemas.registry.state import State, Version
 from schemas.registry.tags import NO_CHANGE, TagChange, Tags, tags_in
 
 LATEST = -1
-_WHOLE: Remembered[tuple[AvroSchema, tuple[AvroSchema, ...]], str] = Remembered(PARSED_CHARS_MAX)
+_WHOLE: Remembered[AvroSchema, str] = Remembered(PARSED_CHARS_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,8 @@ def prepared(
         new: whether deleted schemas may not be referred to.
 
     Raises:
-        BadSchemaError: it is no schema, or refers to what is not there.
+        BadSchemaError: it is no schema, refers to what is not there, or cannot be written out with
+            that.
         TooLargeError: it refers to too many others.
     """
     references = tuple(_resolved(state, name, r, new=new) for r in sent.references)
@@ -82,7 +86,10 @@ def prepared(
     content = Content(text, references, sent.metadata, sent.rules)
     if normal:
         content = replace(content, references=normal_references(references))
-    return Prepared(content, schema, used)
+    made = Prepared(content, schema, used)
+    if used:
+        whole_text(made)  # what cannot be written out, nobody could read alone
+    return made
 
 
 def completed(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent:
@@ -205,20 +212,30 @@ def _untold(metadata: Metadata | None) -> Metadata | None:
 
 
 def whole_text(one: Prepared) -> str:
-    """A schema with everything that it refers to, normalised."""
-    key = (one.schema, one.used)
-    found = _WHOLE.get(key)
+    """A schema with everything that it refers to, normalised.
+
+    Raises:
+        BadSchemaError: Avro has no name for one of the types where it would stand.
+    """
+    found = _WHOLE.get(one.schema)
     if found is None:
-        found = normal_text(inlined(one.schema.value, one.used))
-        _WHOLE.put(key, found, len(found))
+        found = normal_text(_whole(one))
+        _WHOLE.put(one.schema, found, len(found))
     return found
 
 
 def whole_schema(one: Prepared) -> str:
-    """A schema with everything that it refers to, as Java Avro prints it."""
-    return canonical_text(inlined(one.schema.value, one.used))
+    """The same, as Java Avro prints it and not normalised."""
+    return canonical_text(_whole(one))
 
 
 def tags_of(one: Prepared) -> Tags:
-    """The tags in a schema and in everything that it refers to."""
-    return tags_in(inlined(one.schema.value, one.used))
+    """The tags in a schema and in everything that it refers to; it raises as `whole_text`."""
+    return tags_in(_whole(one))
+
+
+def _whole(one: Prepared) -> Any:
+    try:
+        return inlined(one.schema)
+    except SchemaError as error:
+        raise not_avro(error) from error

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from schemas.registry.java_text import canonical_text, qualified
+from schemas.naming import qualified
+from schemas.registry.java_text import canonical_text
 from schemas.registry.refused import BadSchemaError
 
 ATTRIBUTE: Final = "confluent:tags"

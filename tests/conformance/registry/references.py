@@ -54,7 +54,75 @@ def bad(reference: Any, code: int, message: Any) -> Step:
     return unregistrable("whole", WHOLE, code, message, references=[reference])
 
 
+ORDER = '{"type":"enum","name":"Order","symbols":["ASC","DESC"]}'
+ITEM = record(field_of("sort", "Order"), name="Item", namespace="shop")
+ORDERS = record(field_of("first", "Item"), name="Order", namespace="shop")
+ORDERS_ALONE = (
+    '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"first","type":'
+    '{"type":"record","name":"Item","fields":[{"name":"sort","type":'
+    '{"type":"enum","name":"Order","namespace":"","symbols":["ASC","DESC"]}}]}}]}'
+)
+ORDERS_RECURSIVE = (
+    '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"first","type":'
+    '{"type":"record","name":"Item","fields":[{"name":"sort","type":"Order"}]}}]}'
+)
+
+
+def deep(name: str, inner: str) -> str:
+    """A record that holds a type in many arrays."""
+    kind: Any = inner
+    for _ in range(60):
+        kind = {"type": "array", "items": kind}
+    return record(field_of("a", kind), name=name)
+
+
 SCENARIOS = [
+    scenario(
+        "a name with a namespace and without one is two types",
+        register("order", ORDER, (1, 1)),
+        register("item", ITEM, (2, 1), references=[to("order", name="Order")]),
+        register("orders", ORDERS, (3, 1), references=[to("item", name="Item")]),
+        ok("GET /subjects/orders/versions/1?format=resolved", {"schema": ORDERS_ALONE}),
+        ok("PUT /config/orders", body={"compatibility": "NONE"}),
+        register("orders", ORDERS_ALONE, (3, 1)),
+        register("orders", ORDERS_RECURSIVE, (4, 2)),
+    ),
+    scenario(
+        "a name that would mean two types is refused",
+        register("order", ORDER, (1, 1)),
+        register("item", ITEM, (2, 1), references=[to("order", name="Order")]),
+        unregistrable(
+            "tree",
+            ORDERS_RECURSIVE,
+            42201,
+            "Invalid schema of type AVRO, details: a name would mean both shop.Order and Order, "
+            "which Avro cannot tell apart here at /fields/first/type/fields/sort/type",
+            references=[to("order", name="Order")],
+        ),
+    ),
+    scenario(
+        "one version under two names",
+        *FILLED,
+        register(
+            "both",
+            WHOLE.replace("Whole", "Both"),
+            (3, 1),
+            references=[to("part", name="a"), to("part", name="b")],
+        ),
+        register("again", WHOLE, (2, 1), references=[to("part")]),
+    ),
+    scenario(
+        "types of all schemas together lie so deep",
+        register("d0", deep("D0", "int"), (1, 1)),
+        unregistrable(
+            "d1",
+            deep("D1", "D0"),
+            42201,
+            "Invalid schema of type AVRO, details: types are nested more than 64 deep, "
+            "with those of the schemas used at /",
+            references=[to("d0", name="D0")],
+        ),
+    ),
     scenario(
         "a schema with the one it uses",
         *FILLED,

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 
 from pipeline.errors import SchemaError
-from schemas.avro import MAX_DEPTH, parse
+from schemas.avro import AvroSchema, parse
+from schemas.inlining import inlined
+from schemas.nesting import MAX_DEPTH
+from schemas.registry.java_text import canonical_text
 from schemas.types import Kind, Logical, Primitive, RecordType, Reference, UnionType
 from tests.unit.schemas.strategies import calm, schema_values
 
@@ -94,10 +97,130 @@ def test_a_field_twice_is_named() -> None:
         parse(text)
 
 
-def test_a_name_defined_twice_is_a_mistake() -> None:
-    """A full name stands for one type."""
-    with pytest.raises(SchemaError, match="R is defined twice"):
-        parse(json.dumps([RECORD, {"type": "array", "items": RECORD}]))
+INNER: dict[str, object] = {
+    "type": "record",
+    "name": "n.I",
+    "fields": [{"name": "a", "type": {"type": "array", "items": "double"}, "default": [1]}],
+}
+FIELD: dict[str, object] = INNER["fields"][0]  # type: ignore[index]
+ENUM: dict[str, object] = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+FIXED: dict[str, object] = {"type": "fixed", "name": "F", "size": 4}
+TWICE: list[tuple[dict[str, object], dict[str, object], bool]] = [
+    (INNER, {**INNER, "name": "I", "namespace": "n"}, True),
+    (INNER, {**INNER, "doc": "d", "aliases": ["J"]}, True),
+    (INNER, {**INNER, "type": "error"}, True),
+    (INNER, {**INNER, "fields": [{**FIELD, "doc": "d", "order": "Ascending"}]}, True),
+    (INNER, {**INNER, "fields": [{**FIELD, "aliases": ["b"]}]}, True),
+    (INNER, {**INNER, "fields": [{**FIELD, "order": "ignore"}]}, False),
+    (INNER, {**INNER, "fields": [{**FIELD, "default": [1.0]}]}, False),
+    (INNER, {**INNER, "fields": [{**FIELD, "p": 1}]}, False),
+    (INNER, {**INNER, "fields": [{**FIELD, "type": {**FIELD["type"], "p": 1}}]}, False),  # type: ignore[dict-item]
+    (INNER, {**INNER, "p": 1}, False),
+    ({**INNER, "p": 1, "q": 2}, {"q": 2, "p": 1, **INNER}, True),
+    (INNER, {**INNER, "fields": []}, False),
+    (INNER, {**FIXED, "name": "n.I"}, False),
+    (ENUM, {**ENUM, "doc": "d", "default": "A"}, True),
+    (ENUM, {**ENUM, "symbols": ["B", "A"]}, False),
+    (FIXED, FIXED, True),
+    (FIXED, {**FIXED, "logicalType": "decimal", "precision": 4}, False),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "same"), TWICE)
+def test_a_type_may_be_defined_twice_if_that_says_the_same(
+    first: dict[str, object],
+    second: dict[str, object],
+    same: bool,  # noqa: FBT001 - of the table
+) -> None:
+    """As Java takes it: the second stands for the name."""
+    fields = [{"name": "x", "type": first}, {"name": "y", "type": ["null", second]}]
+    text = json.dumps({"type": "record", "name": "T", "fields": fields})
+    alone = json.dumps({"type": "record", "name": "T", "fields": fields[1:]})
+    if not same:
+        for again, used in ((text, ()), (alone, (parse(json.dumps(first)),))):
+            with pytest.raises(SchemaError, match="is defined twice, in different ways"):
+                parse(again, used)
+        return
+    schema = parse(text)
+    assert schema.value["fields"] == [fields[0], {"name": "y", "type": ["null", first["name"]]}]
+    assert schema == parse(schema.text)
+    behind = parse(alone, (parse(json.dumps(first)),))
+    assert behind.value["fields"] == [{"name": "y", "type": ["null", first["name"]]}]
+
+
+def test_a_type_is_not_defined_inside_itself() -> None:
+    """And not twice in a union."""
+    inside = {**RECORD, "fields": [{"name": "r", "type": RECORD}]}
+    with pytest.raises(SchemaError, match="R is defined inside itself"):
+        parse(json.dumps(inside))
+    with pytest.raises(SchemaError, match="R stands twice in the union"):
+        parse(json.dumps([RECORD, RECORD]))
+
+
+def _holding(name: str, *types: object) -> dict[str, object]:
+    fields = [{"name": f"f{number}", "type": one} for number, one in enumerate(types)]
+    return {"type": "record", "name": name, "fields": fields}
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        [_holding("a.X", ["null", "X"])],
+        [_holding("a.X", ["null", "a.X"])],
+    ],
+)
+def test_a_name_that_implementations_read_differently_is_refused(types: list[object]) -> None:
+    """Inside the record a.X the name X is a.X for some, and for Java a finished X."""
+    outer = _holding("X", "int")
+    with pytest.raises(SchemaError, match=r"mean both a\.X and X"):
+        parse(json.dumps(_holding("T", outer, *types)))
+    assert parse(json.dumps(_holding("T", *types))).names.keys() == {"a.X", "T"}
+
+
+def test_a_name_that_java_expects_to_be_defined_yet_is_refused() -> None:
+    """Inside a namespace the name of an unfinished record without one, that is defined later."""
+    inner = _holding("a.I", "X")
+    assert parse(json.dumps(_holding("X", inner))).names.keys() == {"a.I", "X"}
+    with pytest.raises(SchemaError, match=r"mean both a\.X and X"):
+        parse(json.dumps(_holding("X", inner, _holding("a.X", "int"))))
+
+
+@pytest.mark.parametrize("count", [31, 32])
+def test_types_are_counted_with_those_of_the_schemas_used(count: int) -> None:
+    """Written out they would lie as deep."""
+    used: list[AvroSchema] = []
+    for number in range(count):
+        inner = ["null", f"R{number - 1}"] if number else "int"
+        used.append(parse(json.dumps(_holding(f"R{number}", inner)), tuple(used)))
+    text = json.dumps(_holding("T", ["null", f"R{count - 1}"]))
+    if count == 31:
+        assert parse(canonical_text(inlined(parse(text, tuple(used))))).full_name == "T"
+        return
+    with pytest.raises(SchemaError, match="more than 64 deep, with those of the schemas used"):
+        parse(text, tuple(used))
+
+
+def test_values_in_attributes_and_defaults_are_bounded() -> None:
+    """Whatever walks through them comes to its end."""
+
+    def nested(depth: int) -> str:
+        return '{"n":' * depth + "null" + "}" * depth
+
+    def texts(depth: int) -> tuple[str, ...]:
+        inner = '{"type":"record","name":"L","fields":[{"name":"n","type":["null","L"]}]}'
+        start = '{"type":"record","name":"W","fields":'
+        return (
+            f'{start}[{{"name":"v","type":{inner},"default":{nested(depth)}}}]}}',
+            f'{start}[],"p":{nested(depth)}}}',
+            f'{start}[{{"name":"v","type":"int","p":{nested(depth)}}}]}}',
+        )
+
+    for text in texts(MAX_DEPTH):
+        assert parse(text).full_name == "W"
+    for depth in (MAX_DEPTH + 1, 240):
+        for text in texts(depth):
+            with pytest.raises(SchemaError, match="the value is nested more than 64 deep"):
+                parse(text)
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 100_000])

@@ -432,7 +432,7 @@ def test_why_a_schema_with_references_does_not_fit() -> None:
         (TOP, (), "unknown type 'R'", "subject top, /fields/r/type"),
         (TOP, (Reference("R", "r", 9),), "refers to r version 9, which the", "subject top"),
         (NEEDS, (Reference("R", "p", 1),), "PROTOBUF", "subject top, through p version 1"),
-        (A, TO_R, "R is defined twice", "subject top, /name"),
+        (A.replace("int", "long"), TO_R, "R is defined twice, in different", "subject top, /name"),
     ],
 )
 def test_a_schema_that_cannot_be_read_with_its_references_is_not_sent(

@@ -189,3 +189,12 @@ def test_files_of_other_tools_bring_schema_and_values() -> None:
     for broken in (b"", b"Obj", out.getvalue()[:-3]):
         with pytest.raises(SchemaError, match="no Avro file"):
             read_container(broken)
+
+
+def test_a_type_that_is_defined_twice_can_be_used() -> None:
+    """The driver sees its name the second time."""
+    inner = '{"type":"record","name":"n.I","fields":[{"name":"a","type":"int"}]}'
+    fields = f'[{{"name":"x","type":{inner}}},{{"name":"y","type":["null",{inner}]}}]'
+    schema = parse(f'{{"type":"record","name":"T","fields":{fields}}}')
+    value = {"x": {"a": 1}, "y": {"a": 2}}
+    assert decode(schema, schema, encode(schema, value)) == value

@@ -1,10 +1,22 @@
 import json
+from typing import Any
 
+import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.inlining import inlined
-from schemas.registry.java_text import canonical_text
+from schemas.registry.java_text import canonical_text, normal_text
+from schemas.types import (
+    ArrayType,
+    AvroType,
+    EnumType,
+    MapType,
+    RecordType,
+    UnionType,
+)
 from tests.unit.schemas.strategies import calm, schemas
 
 
@@ -16,7 +28,7 @@ def record(name: str, **fields: object) -> str:
 
 def whole(text: str, *used: AvroSchema) -> AvroSchema:
     """A schema written out, as it is read alone."""
-    return parse(canonical_text(inlined(parse(text, used).value, used)))
+    return parse(canonical_text(inlined(parse(text, used))))
 
 
 def test_a_schema_is_written_out_with_what_it_uses() -> None:
@@ -31,7 +43,7 @@ def test_a_schema_is_written_out_with_what_it_uses() -> None:
         '{"name":"n","type":{"type":"map","values":{"type":"x.M"}}},{"name":"i","type":{"type":"int"}}]}',
         (low, mid),
     )
-    assert json.loads(canonical_text(inlined(top.value, (low, mid)))) == {
+    assert json.loads(canonical_text(inlined(top))) == {
         "type": "record",
         "name": "T",
         "namespace": "y",
@@ -64,7 +76,7 @@ def test_a_type_without_a_namespace_stays_without_one() -> None:
         '{"type":"record","name":"y.T","fields":[{"name":"l","type":"L"},{"name":"m","type":"L"}]}',
         (low,),
     )
-    whole = canonical_text(inlined(top.value, (low,)))
+    whole = canonical_text(inlined(top))
     assert parse(whole).names.keys() == {"L", "y.T"}
 
 
@@ -121,3 +133,109 @@ def test_whatever_is_written_out_means_the_same(schema: AvroSchema) -> None:
     for name in schema.names:
         found = whole(f'{{"type":"array","items":"{name}"}}', schema)
         assert {one: schema.names[one] for one in found.names} == dict(found.names)
+
+
+ORDER = '{"type":"enum","name":"Order","symbols":["ASC","DESC"]}'
+
+
+def test_a_name_means_what_it_meant_where_it_stood() -> None:
+    """Not the type of that name around the place to which it comes."""
+    order = parse(ORDER)
+    item = parse(record("shop.Item", sort="Order"), (order,))
+    found = whole(record("shop.Order", first="Item"), order, item)
+    assert found.value["fields"][0]["type"]["fields"][0]["type"] == {
+        **json.loads(ORDER),
+        "namespace": "",
+    }
+    assert isinstance(found.names["Order"], EnumType)
+    assert isinstance(found.names["shop.Order"], RecordType)
+
+
+def test_what_avro_has_no_name_for_is_refused() -> None:
+    """Inside a namespace that has a type of the name, another one without a namespace."""
+    order = parse(ORDER)
+    item = parse(record("shop.Item", sort="Order"), (order,))
+    own = parse(record("shop.Order", n="int"))
+    both = parse(record("shop.T", own="Order", item="Item"), (order, item, own))
+    assert whole(both.text, order, item, own).names.keys() == both.names.keys()
+    top = record("T", order="Order", own="shop.Order", item="shop.Item")
+    with pytest.raises(SchemaError, match=r"mean both shop\.Order and Order"):
+        inlined(parse(top, (order, item, own)))
+
+
+@st.composite
+def families(draw: st.DrawFn) -> list[str]:
+    """Texts that use those before them, with few names in many namespaces."""
+    known: list[str] = []
+
+    def any_type(space: str, depth: int) -> Any:
+        kinds = ["scalar", "name", "name", *(["array", "union", "named", "named"] * min(depth, 1))]
+        kind = draw(st.sampled_from(kinds))
+        if kind == "name" and known:
+            full = draw(st.sampled_from(known))
+            return draw(st.sampled_from([full, full.rpartition(".")[2], {"type": full}]))
+        if kind == "array":
+            return {"type": "array", "items": any_type(space, depth - 1)}
+        if kind == "union":
+            return ["null", any_type(space, depth - 1)]
+        return named(space, depth - 1) if kind == "named" else "int"
+
+    def named(space: str, depth: int) -> Any:
+        own = draw(st.sampled_from([space, "", "a", "b"]))
+        short = draw(st.sampled_from("XYZ"))
+        made: dict[str, Any] = {"name": short, "namespace": own}
+        known.append(f"{own}.{short}" if own else short)
+        if draw(st.booleans()):
+            symbols = draw(st.sampled_from([["A"], ["B"]]))
+            return {**made, "type": "enum", "symbols": symbols}
+        count = draw(st.integers(1, 3))
+        fields = [{"name": f"f{n}", "type": any_type(own, depth)} for n in range(count)]
+        return {**made, "type": "record", "fields": fields}
+
+    return [json.dumps(named("", 2)) for _ in range(draw(st.integers(2, 4)))]
+
+
+def shape(schema: AvroSchema, avro_type: AvroType, around: tuple[str, ...] = ()) -> Any:
+    """A type with all that is in it; a record inside of itself by its name."""
+    match schema.resolve(avro_type):
+        case RecordType(name, fields=fields):
+            if name in around:
+                return name
+            inner = (*around, name)
+            return name, [(field.name, shape(schema, field.type, inner)) for field in fields]
+        case ArrayType(items):
+            return "array", shape(schema, items, around)
+        case MapType(values):
+            return "map", shape(schema, values, around)
+        case UnionType(branches):
+            return [shape(schema, branch, around) for branch in branches]
+        case other:
+            return other
+
+
+def written(schema: AvroSchema) -> list[AvroSchema]:
+    """A schema written out in all ways; none where Avro has no name for a type."""
+    try:
+        value = inlined(schema)
+    except SchemaError:
+        return []
+    return [parse(write(value)) for write in (json.dumps, canonical_text, normal_text)]
+
+
+@calm
+@given(families())
+def test_one_name_in_many_namespaces_means_the_same_type(texts: list[str]) -> None:
+    """Written out and as a registry keeps it, or it is refused."""
+    used: list[AvroSchema] = []
+    for text in texts:
+        try:
+            schema = parse(text, tuple(used))
+        except SchemaError:
+            continue
+        expected = shape(schema, schema.root)
+        for kept in (canonical_text(schema.value), normal_text(schema.value)):
+            again = parse(kept, tuple(used))
+            assert shape(again, again.root) == expected
+        used.append(schema)
+        for alone in written(schema):
+            assert shape(alone, alone.root) == expected

@@ -7,7 +7,7 @@ import pytest
 from pipeline.errors import SchemaError
 from schemas.avro import parse
 from schemas.entries import SchemaUse, StoredVersion
-from schemas.referring import DEPTH_MAX, alone
+from schemas.referring import alone
 from schemas.registry.limits import REFERENCES_MAX
 
 
@@ -149,16 +149,43 @@ def _deep(count: int) -> tuple[StoredVersion, Kept]:
     ("made", "bound", "message"),
     [
         (_many, REFERENCES_MAX, "refers to more than 100 others, the last one is s100 version 1"),
-        (_deep, DEPTH_MAX, "refers to s65 version 1 through 64 others, of which 63"),
+        (_deep, REFERENCES_MAX, "refers to more than 100 others, the last one is s101 version 1"),
     ],
 )
 def test_how_much_is_followed_is_bounded(
     made: Callable[[int], tuple[StoredVersion, Kept]], bound: int, message: str
 ) -> None:
-    """In number and in depth; as much as that is."""
+    """Side by side, and one through the other."""
     one, kept = made(bound)
     assert alone(one, kept.find).text
     one, kept = made(bound + 1)
     with pytest.raises(SchemaError, match=message):
         alone(one, kept.find)
     assert len(kept.asked) == bound
+
+
+def test_types_that_would_lie_too_deep_in_each_other_are_refused() -> None:
+    """Each schema is shallow; the one in which it becomes too much is named."""
+    links = [
+        version(f"s{n}", record(f"R{n}", f"R{n + 1}"), to(f"R{n + 1}", f"s{n + 1}"))
+        for n in range(70)
+    ]
+    kept = Kept(*links, version("s70", record("R70", "int")))
+    assert alone(links[7], kept.find).text
+    with pytest.raises(SchemaError, match="nested more than 64 deep, with those of the") as caught:
+        alone(links[0], kept.find, "here")
+    assert caught.value.place == "here, through s6 version 1, /"
+
+
+def test_what_avro_has_no_name_for_is_told_with_its_place() -> None:
+    """A type without a namespace, inside a namespace that has one of its name."""
+    kept = Kept(
+        version("order", record("Order", "int")),
+        version("item", record("shop.Item", "Order"), to("Order", "order")),
+        version("own", record("shop.Order", "int")),
+    )
+    references = (to("shop.Item", "item"), to("shop.Order", "own"))
+    top = version("top", record("T", "Order", "shop.Order", "shop.Item"), *references)
+    with pytest.raises(SchemaError, match=r"mean both shop\.Order and Order") as caught:
+        alone(top, kept.find, "here")
+    assert caught.value.place == "here, /"

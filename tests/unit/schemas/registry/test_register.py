@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from schemas.registry.config import Mode
@@ -225,7 +227,7 @@ def test_a_reference_that_leads_nowhere_is_refused(reference: object) -> None:
 
 
 def test_of_one_name_the_first_reference_counts() -> None:
-    """And two definitions of one type are refused."""
+    """And two different definitions of one type are refused."""
     held = Held()
     held.register("f", record("F"))
     held.register("g", record("F", "a"))
@@ -233,6 +235,50 @@ def test_of_one_name_the_first_reference_counts() -> None:
     assert made.content.references == (to("f"), to("g"))
     with pytest.raises(BadSchemaError, match="F is defined twice"):
         held.register("t", Sent(record("R", "a:F"), (to("f"), to("g", name="other"))))
+
+
+def test_one_version_may_have_two_names() -> None:
+    """Directly and through others; that defines its types twice, in the same way."""
+    held = Held()
+    held.register("f", record("F"))
+    held.register("m", Sent(record("M", "a:F"), (to("f", name="own"),)))
+    text = record("R", "a:F", "b:M")
+    made = held.register("s", Sent(text, (to("f", name="x"), to("f", name="y"), to("m", name="M"))))
+    assert json.loads(made.content.text) == json.loads(text)
+    again = held.register("s", Sent(text.replace('"F"', record("F"), 1), made.content.references))
+    assert again.version == made.version
+
+
+def test_what_nobody_could_read_is_refused() -> None:
+    """Written out it would be too deep, or name a type that Avro has no name for."""
+    held = Held()
+    held.register("n0", record("N0"))
+    for n in range(1, 65):
+        sent = Sent(record(f"N{n}", f"a:N{n - 1}"), (to(f"n{n - 1}", name=f"N{n - 1}"),))
+        held.register(f"n{n}", sent)
+    with pytest.raises(BadSchemaError, match="nested more than 64 deep, with those of the"):
+        held.register("n65", Sent(record("N65", "a:N64"), (to("n64", name="N64"),)))
+    held.register("order", record("Order"))
+    held.register("item", Sent(record("shop.Item", "a:Order"), (to("order"),)))
+    held.register("own", record("shop.Order"))
+    sent = Sent(
+        record("T", "a:Order", "b:shop.Order", "c:shop.Item"),
+        (to("item", name="i"), to("own", name="o")),
+    )
+    with pytest.raises(BadSchemaError, match=r"mean both shop\.Order and Order"):
+        held.register("t", sent)
+
+
+def test_two_schemas_have_two_ids_though_their_names_read_the_same() -> None:
+    """What is written out has the type that was meant, with a namespace or without."""
+    held = Held()
+    held.register("order", record("Order"))
+    held.register("item", Sent(record("shop.Item", "a:Order"), (to("order", name="Order"),)))
+    made = held.register("s", Sent(record("shop.Order", "a:Item"), (to("item"),)))
+    item = {**json.loads(record("Item", "a:Order")), "namespace": "shop"}
+    other = record("shop.Order", "a:Item").replace('"Item"', json.dumps(item))
+    held.configure("s", compatibility="NONE")
+    assert held.register("s", other).version.id != made.version.id
 
 
 def test_a_schema_refers_to_so_many_others() -> None:

@@ -1,0 +1,55 @@
+"""How deep things lie in each other: bounds that are checked before anything recurses. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from schemas.types import ArrayType, AvroType, MapType, NamedType, RecordType, Reference, UnionType
+
+MAX_DEPTH: Final = 64
+"""Types inside types, also of schemas that are used, and values inside an attribute or default:
+deeper texts are attacks or accidents, and would exhaust the stack."""
+MAX_JSON_DEPTH: Final = 4 * MAX_DEPTH + 4
+"""Of the text, whatever it means: records in records are three deep each, attributes come last."""
+
+
+def nested_deeper(value: Any, bound: int) -> bool:
+    """Whether lists and objects lie more than so many deep in a JSON value."""
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    for _ in range(bound + 1):
+        if not level:
+            return False
+        inside = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [part for one in inside for part in one if isinstance(part, dict | list)]
+    return True
+
+
+def types_deeper(root: AvroType, names: Mapping[str, NamedType], bound: int) -> bool:
+    """Whether types lie more than so many deep in each other when a schema stands alone.
+
+    Then every named type is written out where it first stands.
+    """
+    written: set[str] = set()
+
+    def deeper(avro_type: AvroType, depth: int) -> bool:
+        if depth > bound:
+            return True
+        resolved = avro_type
+        if isinstance(avro_type, Reference | RecordType):
+            if avro_type.name in written:
+                return False
+            written.add(avro_type.name)
+            resolved = names[avro_type.name]
+        return any(deeper(inner, depth + 1) for inner in _inside(resolved))
+
+    return deeper(root, 0)
+
+
+def _inside(avro_type: AvroType) -> Iterator[AvroType]:
+    """The types directly inside a type."""
+    match avro_type:
+        case UnionType(branches):
+            yield from branches
+        case ArrayType(inner) | MapType(inner):
+            yield inner
+        case RecordType(fields=fields):
+            yield from (field.type for field in fields)

@@ -1,0 +1,93 @@
+"""The definitions of named types in a schema, and whether two of one name say the same. Pure.
+
+As in Java Avro: documentation, aliases, the default of an enum, whether a record is an error and
+the order of attributes make no difference; every other attribute does.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from schemas.naming import NAMED
+from schemas.types import (
+    ArrayType,
+    AvroType,
+    EnumType,
+    FixedType,
+    MapType,
+    NamedType,
+    RecordType,
+    Reference,
+    UnionType,
+)
+
+_UNSAID = {"type", "name", "namespace", "doc", "aliases"}
+"""Of a definition: what makes no difference, or is compared otherwise."""
+
+
+Definition: TypeAlias = tuple[dict[str, Any], NamedType]
+"""A named type as its text has it, and what that means."""
+
+
+def definitions(part: Any, avro_type: AvroType) -> Iterator[Definition]:
+    """Every named type that a type defines."""
+    match avro_type:
+        case UnionType(branches):
+            for inner, branch in zip(part, branches, strict=True):
+                yield from definitions(inner, branch)
+        case ArrayType(items):
+            yield from definitions(part["items"], items)
+        case MapType(values):
+            yield from definitions(part["values"], values)
+        case RecordType(fields=fields) if _defines(part):
+            yield part, avro_type
+            for inner, field in zip(part["fields"], fields, strict=True):
+                yield from definitions(inner["type"], field.type)
+        case EnumType() | FixedType() if _defines(part):
+            yield part, avro_type
+
+
+def _defines(part: Any) -> bool:
+    """Whether a named type is defined at its place, and not only named."""
+    return isinstance(part, dict) and part["type"] in NAMED
+
+
+def meaning_of(definition: dict[str, Any], named: NamedType) -> str:
+    """A definition in a form that is the same for all that say the same.
+
+    Args:
+        definition: as the text has it.
+        named: what it means; both definitions have its full name.
+    """
+    match named:
+        case RecordType(fields=fields):
+            pairs = zip(definition["fields"], fields, strict=True)
+            said: Any = [_field(value, field.type) for value, field in pairs]
+        case EnumType(symbols=symbols):
+            said = list(symbols)
+        case FixedType(size=size):
+            said = size
+    unsaid = _UNSAID | ({"default"} if isinstance(named, EnumType) else set())
+    others = {key: one for key, one in definition.items() if key not in unsaid | {"fields"}}
+    return json.dumps([named.kind.value, said, others], sort_keys=True)
+
+
+def _field(value: dict[str, Any], avro_type: AvroType) -> dict[str, Any]:
+    made = {key: one for key, one in value.items() if key not in {"doc", "aliases"}}
+    order = str(made.pop("order", "ascending")).lower()
+    return {**made, "type": _type(value["type"], avro_type), "order": order}
+
+
+def _type(value: Any, avro_type: AvroType) -> Any:
+    """A type; a named one by its full name, for its own definition is compared by itself."""
+    match avro_type:
+        case RecordType() | EnumType() | FixedType() | Reference():
+            return {"named": avro_type.name}
+        case UnionType(branches):
+            pairs = zip(value, branches, strict=True)
+            return [_type(inner, branch) for inner, branch in pairs]
+        case ArrayType(items):
+            return {**value, "items": _type(value["items"], items)}
+        case MapType(values):
+            return {**value, "values": _type(value["values"], values)}
+    return {"type": value} if isinstance(value, str) else value
