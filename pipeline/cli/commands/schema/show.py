@@ -9,8 +9,8 @@ from pipeline.cli.commands.schema.versions import as_id
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.errors import SchemaError
-from schemas.avro import MAX_JSON_DEPTH
 from schemas.entries import StoredVersion
+from schemas.nesting import MAX_JSON_DEPTH
 from schemas.outside import read_json
 
 
