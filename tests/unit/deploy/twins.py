@@ -24,7 +24,7 @@ from schemas.administration import Version
 from schemas.avro import AvroSchema, parse
 from schemas.client import References
 from schemas.compatibility import Level, check
-from schemas.entries import SchemaUse, StoredVersion, proposed
+from schemas.entries import SchemaUse, StoredVersion, context_of, proposed, qualified
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
 from schemas.referring import alone, read, written_out
 from schemas.registry.content import Guid
@@ -257,6 +257,10 @@ class TwinAdmin:
         number = LATEST if version == "latest" else version
         found = self.registry.find(SchemaUse(subject, number))
         return alone(found, self.registry.find) if found and resolved else found
+
+    def beside(self, subject: str, other: str) -> str:
+        """How a subject that another one refers to is named."""
+        return qualified(other, context_of(subject))
 
     def by_id(self, schema_id: int) -> StoredVersion | None:
         """What an id stands for."""
