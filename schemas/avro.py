@@ -9,14 +9,15 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from pipeline.errors import SchemaError
-from schemas.defaults import default_problem
+from schemas.defaults import Defaults
 from schemas.naming import NAMED, Names, qualified, spelled
 from schemas.nesting import MAX_DEPTH, MAX_JSON_DEPTH, nested_deeper, types_deeper
 from schemas.redefining import definitions, meaning_of
@@ -164,8 +165,8 @@ def _load(text: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
+            counts = Counter(name for name, _ in pairs)
+            twice = next(name for name, count in counts.items() if count > 1)
             _fail("/", f"the key {twice!r} stands twice in one object")
         return found
 
@@ -308,14 +309,18 @@ class _Parser:
 
     def _require_same(self, made: NamedType, value: dict[str, Any], path: str) -> None:
         """A type may be defined again, as long as that says the same."""
-        before = self._defined.get(made.name) or next(
-            value
-            for one in self._used
-            for value, named in definitions(one.value, one.root)
-            if named.name == made.name
-        )
+        before = self._defined.get(made.name) or self._defined_in_used[made.name]
         if meaning_of(before, self.names[made.name]) != meaning_of(value, made):
             _fail(f"{path}/name", f"{made.name} is defined twice, in different ways")
+
+    @cached_property
+    def _defined_in_used(self) -> Mapping[str, dict[str, Any]]:
+        """The definitions in the schemas that are used, by full name; of each the first."""
+        found: dict[str, dict[str, Any]] = {}
+        for one in self._used:
+            for value, named in definitions(one.value, one.root):
+                found.setdefault(named.name, value)
+        return found
 
     def _made(
         self, word: str, name: str, own: str, value: dict[str, object], path: str, depth: int
@@ -416,8 +421,9 @@ class _Parser:
 
     def check_defaults(self) -> None:
         """Make sure that every default is a value of its field's type."""
+        defaults = Defaults(self.names)
         for path, avro_type, default in self._defaults:
-            problem = default_problem(avro_type, default, self.names)
+            problem = defaults.problem(avro_type, default)
             if problem:
                 _fail(f"{path}{problem[0]}", problem[1])
 
@@ -452,9 +458,9 @@ def decimal_parameters(
     whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (precision, scale))
     if not whole or not isinstance(precision, int) or not isinstance(scale, int):
         return None, 0, 0
-    if precision <= 0 or not 0 <= scale <= precision:
+    if not 0 < precision <= INT_MAX or not 0 <= scale <= precision:
         return None, 0, 0
-    if size is not None and 10**precision > 2 ** (8 * size - 1):
+    if size is not None and precision > math.floor((8 * size - 1) * math.log10(2)):
         return None, 0, 0
     return Logical.DECIMAL, precision, scale
 

@@ -113,8 +113,8 @@ def _without_invalid_decimals(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     made = {k: v if k == "default" else _without_invalid_decimals(v) for k, v in value.items()}
-    size = value.get("size")
-    valid = decimal_parameters(value, size if isinstance(size, int) else None)[0]
+    size = value.get("size") if value.get("type") == "fixed" else None
+    valid = decimal_parameters(value, size)[0]
     if valid is None and made.get("logicalType") == Logical.DECIMAL.value:
         del made["logicalType"]
     return made

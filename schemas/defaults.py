@@ -37,33 +37,40 @@ _Problem: TypeAlias = tuple[str, str]
 """Where in a value, and what is wrong there."""
 VALUES_MAX: Final = 1_000_000
 """In one default: defaults of missing fields, which have missing fields, grow without bounds."""
+COMPARED_MAX: Final = 1_000_000
+"""Values with types, for all defaults of a schema: a long list is compared with every branch of a
+union, of which there may be thousands."""
 
 
-def default_problem(
-    avro_type: AvroType, value: object, names: Mapping[str, NamedType]
-) -> _Problem | None:
-    """Why a JSON value is no default of a type: (path below it, message); None if it is one.
-
-    The value must not be nested more than `nesting.MAX_DEPTH` deep.
-    """
-    return _Check(names).problem(avro_type, value)
-
-
-class _Check:
-    """Checks one value.
+class Defaults:
+    """Checks the defaults of one schema, which must live as long.
 
     What was found is remembered: in unions of recursive types there are more ways into a value than
     anybody could wait for.
+
+    Args:
+        names: every named type of the schema.
     """
 
     def __init__(self, names: Mapping[str, NamedType]) -> None:
         self._names = names
         self._found: dict[tuple[str, int], _Problem | None] = {}
+        self._symbols: dict[str, frozenset[str]] = {}
+        self._left = COMPARED_MAX
 
     def problem(  # noqa: C901, PLR0911 - one return for each kind
         self, avro_type: AvroType, value: object
     ) -> _Problem | None:
-        """What is wrong with a part of the value."""
+        """Why a JSON value is no default of a type: (path below it, message); None if it is one.
+
+        The value must not be nested more than `nesting.MAX_DEPTH` deep.
+
+        Raises:
+            SchemaError: values and types are too many to be compared.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise SchemaError(f"more than {COMPARED_MAX} values and types to be compared")
         resolved = self._names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
         match resolved:
             case Primitive(kind):
@@ -71,8 +78,9 @@ class _Check:
             case FixedType(name, size=size):
                 fits = isinstance(value, str) and _latin(value) and len(value) == size
                 return None if fits else _not_a(value, f"{name} of {size} bytes")
-            case EnumType(name, symbols=symbols):
-                return None if value in symbols else _not_a(value, f"symbol of {name}")
+            case EnumType(name):
+                fits = isinstance(value, str) and value in self._symbols_of(resolved)
+                return None if fits else _not_a(value, f"symbol of {name}")
             case ArrayType(items):
                 if not isinstance(value, list):
                     return _not_a(value, "array")
@@ -89,6 +97,11 @@ class _Check:
                 if key not in self._found:
                     self._found[key] = self._in_record(resolved, value)
                 return self._found[key]
+
+    def _symbols_of(self, enum: EnumType) -> frozenset[str]:
+        if enum.name not in self._symbols:
+            self._symbols[enum.name] = frozenset(enum.symbols)
+        return self._symbols[enum.name]
 
     def _first(self, parts: Iterable[tuple[str, AvroType, object]]) -> _Problem | None:
         for path, avro_type, value in parts:
@@ -146,7 +159,7 @@ def native_default(field: Field, names: Mapping[str, NamedType]) -> Any:
     """
     try:
         return _Native(names).value(field.type, field.default, 0)
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:
         raise SchemaError(f"not a default: {error}", place=f"/fields/{field.name}") from error
 
 
@@ -155,6 +168,7 @@ class _Native:
 
     def __init__(self, names: Mapping[str, NamedType]) -> None:
         self._names = names
+        self._defaults = Defaults(names)
         self._made = 0
 
     def value(self, avro_type: AvroType, value: Any, depth: int) -> Any:  # noqa: C901, PLR0911 - one return for each kind
@@ -181,7 +195,7 @@ class _Native:
                 }
             case UnionType(branches):
                 for branch in branches:
-                    if default_problem(branch, value, self._names) is None:
+                    if self._defaults.problem(branch, value) is None:
                         return self.value(branch, value, depth)
                 raise BrokenInvariantError("a default that was checked fits no branch of its union")
 

@@ -31,12 +31,11 @@ class Entity:
     kind: str
     path: str
 
-    def means(self, other: "Entity") -> bool:
-        """Whether another one is meant by this, in which the namespace may be left out."""
+    @property
+    def short(self) -> "Entity":
+        """The same without the namespace, which may be left out."""
         steps = self.path.split(".")
-        short = len(steps) == (1 if self.kind == RECORD else 2)
-        theirs = other.path.split(".")[-len(steps) :] if short else other.path.split(".")
-        return (self.kind, steps) == (other.kind, theirs)
+        return Entity(self.kind, ".".join(steps[-1 if self.kind == RECORD else -2 :]))
 
 
 Tags: TypeAlias = tuple[tuple[Entity, tuple[str, ...]], ...]
@@ -72,16 +71,27 @@ def with_tags(text: str, add: Tags, remove: Tags = ()) -> str:
         BadSchemaError: nothing in it has such a path.
     """
     value = json.loads(text)
-    everything = list(_entities(value, ""))
+    everything: dict[Entity, dict[str, Any]] = {}
+    for entity, node in _entities(value, ""):
+        everything.setdefault(entity, node)
+        everything.setdefault(entity.short, node)
     for changes, adding in ((add, True), (remove, False)):
-        for wanted, tags in changes:
-            node = next((node for entity, node in everything if wanted.means(entity)), None)
+        for wanted, tags in _together(changes).items():
+            node = everything.get(wanted)
             if node is None:
                 raise BadSchemaError(f"No matching path '{wanted.path}' found in the schema")
             before = _tags(node)
             left = [*before, *tags] if adding else [one for one in before if one not in tags]
             _put(node, tuple(dict.fromkeys(left)))
     return canonical_text(value)
+
+
+def _together(changes: Tags) -> dict[Entity, dict[str, None]]:
+    """Each place once, with all tags that are told for it, in their order."""
+    found: dict[Entity, dict[str, None]] = {}
+    for wanted, tags in changes:
+        found.setdefault(wanted, {}).update(dict.fromkeys(tags))
+    return found
 
 
 def with_tags_of(text: str, before: Tags) -> str:

@@ -8,7 +8,7 @@ from schemas.avro import AvroSchema, parse
 from schemas.inlining import inlined
 from schemas.nesting import MAX_DEPTH
 from schemas.registry.java_text import canonical_text
-from schemas.types import Kind, Logical, Primitive, RecordType, Reference, UnionType
+from schemas.types import INT_MAX, Kind, Logical, Primitive, RecordType, Reference, UnionType
 from tests.unit.schemas.strategies import calm, schema_values
 
 RECORD = {"type": "record", "name": "R", "fields": []}
@@ -272,6 +272,7 @@ def test_text_is_compact_and_keeps_the_order_of_keys() -> None:
         {"type": "bytes", "logicalType": "decimal", "precision": 2, "scale": 3},
         {"type": "bytes", "logicalType": "decimal", "precision": 0},
         {"type": "fixed", "name": "F", "size": 1, "logicalType": "decimal", "precision": 3},
+        {"type": "bytes", "logicalType": "decimal", "precision": INT_MAX + 1},
     ],
 )
 def test_logical_types_that_do_not_fit_are_ignored(value: dict[str, object]) -> None:

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.codec import decode, encode, read_container
+from schemas.defaults import native_default
 from schemas.types import (
+    INT_MAX,
     ArrayType,
     AvroType,
     EnumType,
@@ -170,6 +172,24 @@ def test_compatible_readers_do_read() -> None:
             continue
         decode(writer, reader, encode(writer, value))
     assert endless < len(COMPATIBLE) / 10
+
+
+def test_a_size_of_what_has_none_does_not_count() -> None:
+    """Bytes are as many as there are, whatever attributes stand beside."""
+    text = '{"type":"bytes","logicalType":"decimal","precision":4,"size":%d}'
+    for size in (0, 10**4000):
+        schema = parse(text % size)
+        assert decode(schema, schema, encode(schema, Decimal(12))) == Decimal(12)
+
+
+def test_a_default_that_no_number_can_hold_is_told() -> None:
+    """Of a decimal with more digits than one may have."""
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": INT_MAX, "scale": INT_MAX}
+    field = {"name": "d", "type": kind, "default": "\u0001"}
+    schema = parse(json.dumps({"type": "record", "name": "R", "fields": [field]}))
+    assert isinstance(schema.root, RecordType)
+    with pytest.raises(SchemaError, match="/fields/d: not a default"):
+        native_default(schema.root.fields[0], schema.names)
 
 
 def test_invalid_decimals_are_plain_bytes() -> None:
