@@ -22,7 +22,7 @@ from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
 from schemas.canonical import content_key
 from schemas.compatibility import check, looks_at_all
-from schemas.entries import SchemaUse, StoredVersion, proposed, stored
+from schemas.entries import SchemaUse, StoredVersion, context_of, proposed, stored
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
 from schemas.referring import alone, read, written_out
 from schemas.registry.content import Reference
@@ -224,9 +224,21 @@ class RegistryClient:
             raise IncompatibleSchemaError(subject, reasons) from error
         if answer is None:
             return None
-        schema_id = SchemaId(self._transport.object_of(answer, id=int)["id"])
+        found = self._transport.object_of(answer, id=int)
+        if self._is_elsewhere(subject, found):
+            return None
+        schema_id = SchemaId(found["id"])
         self._ids.put(key, schema_id)
         return schema_id
+
+    def _is_elsewhere(self, subject: str, found: Mapping[str, Any]) -> bool:
+        """Whether an answer is about a subject of another context, in which ids mean others.
+
+        Some registries look for a subject of the default context in all the others, too.
+        """
+        named = found.get("subject")
+        wanted = context_of(self.admin.full(subject))
+        return isinstance(named, str) and context_of(named) != wanted
 
     def _version(self, subject: str, version: str) -> RegisteredSchema | None:
         path = f"/subjects/{quoted(subject)}/versions/{version}"
@@ -234,6 +246,8 @@ class RegistryClient:
         if answer is None:
             return None
         found = self._transport.object_of(answer, version=int, id=int, schema=str)
+        if self._is_elsewhere(subject, found):
+            return None
         number, schema_id = SchemaVersion(found["version"]), SchemaId(found["id"])
         text = self._text(found, f"subject {subject}, version {number}")
         return RegisteredSchema(Subject(subject), number, schema_id, text)

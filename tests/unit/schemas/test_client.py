@@ -324,6 +324,20 @@ def test_schemas_that_cannot_be_read_are_told_apart(more: dict[str, Any], messag
         other.client.schema_of(SchemaId(1))
 
 
+def test_a_schema_of_another_context_is_not_the_one_meant(client: RegistryClient) -> None:
+    """Registries find the name there, too; the id means another schema here."""
+    client.register("other", A)
+    there = client.register(":.c:s", AB)
+    assert client.lookup("s", AB) is None
+    assert client.latest("s") is None
+    assert client.get("s", SchemaVersion(1)) is None
+    assert client.lookup(":.c:s", AB) == there
+    with closing(RegistryClient(f"{client.url}/contexts/.c")) as in_context:
+        assert in_context.lookup("s", AB) == there
+        assert in_context.latest("s") is not None
+    assert client.register("s", AB) != there
+
+
 def test_what_a_guid_refers_to_lies_where_the_guid_does(client: RegistryClient) -> None:
     """In its context, though the default one has another schema of the name."""
     client.register("r", A)
