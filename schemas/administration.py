@@ -58,11 +58,11 @@ class Administration:
     def subjects(self, prefix: str = "", *, deleted: bool = False) -> tuple[str, ...]:
         """The subjects that begin with a prefix, sorted; with those that are deleted, or without.
 
-        Without a prefix they are those of all contexts.
+        Without a prefix they are those of all contexts, or of the one that the address names.
         """
         query = {**({"subjectPrefix": prefix} if prefix else {}), **_flag("deleted", deleted)}
-        found = self._pages("/subjects", query, str)
-        return tuple(sorted(one for one in found if one.startswith(prefix)))
+        found, begin = self._pages("/subjects", query, str), self.full(prefix)
+        return tuple(sorted(one for one in found if self.full(one).startswith(begin)))
 
     def version_numbers(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
         """The versions of a subject, ascending; empty if there is no such subject."""

@@ -26,11 +26,13 @@ def read(
 ) -> tuple[tuple[StoredVersion, ...], Mapping[Scope, Mapping[str, Any]], Mapping[Scope, Mode]]:
     """All versions of the subjects that begin with a prefix, deleted ones too, and their settings.
 
-    Without a prefix also what holds for all subjects.
+    Without a prefix also what holds for all subjects; where the address names a context, for those
+    of that one.
     """
     subjects = admin.subjects(prefix, deleted=True)
     contexts = sorted({context for one in subjects if (context := context_of(one))})
-    scopes: list[Scope] = [*([] if prefix else [None, *contexts]), *subjects]
+    wider: list[Scope] = [] if prefix else [admin.full("") or None, *contexts]
+    scopes = dict.fromkeys((*wider, *subjects))
     configs = {scope: config for scope in scopes if (config := admin.config(scope))}
     modes = {scope: mode for scope in scopes if (mode := admin.own_mode(scope)) is not None}
     versions: list[StoredVersion] = []

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from schemas.entries import SchemaUse
 from schemas.registry.config import Mode
 from schemas.transport import NotARegistryError
 from tests.unit.schemas.fake_registry import FakeRegistry, error
+from tests.unit.schemas.rest.running import Service
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 B = A.replace("int", "long")
@@ -92,6 +94,17 @@ def test_a_subject_of_another_context_is_another_subject() -> None:
     fake.broken = lambda _: (200, answer)
     assert admin_of(fake).version("s", 1) is None
     assert admin_of(fake).version(":.c:s", 1) is not None
+
+
+@pytest.mark.parametrize("prefix", ["", "car", ":.c:car"])
+def test_subjects_of_the_context_that_an_address_names(prefix: str) -> None:
+    """Registries name them with it, also where a prefix without it was asked for."""
+    with Service() as service:
+        for subject in ("cars", ":.c:cars", ":.c:buses"):
+            assert service.register(subject, A).status_code == 200
+        with closing(RegistryClient(f"{service.server.url}/contexts/.c")) as client:
+            found = client.admin.subjects(prefix)
+    assert found == ((":.c:cars",) if prefix else (":.c:buses", ":.c:cars"))
 
 
 def test_levels_and_modes_are_those_in_force() -> None:

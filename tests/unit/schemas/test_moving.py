@@ -1,5 +1,6 @@
 import copy
 import json
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -8,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError, NewerFormatError, RefusedError, UnavailableError
+from schemas.client import RegistryClient
 from schemas.dump import Dump, lines, loads
 from schemas.entries import SchemaUse, StoredVersion
 from schemas.moving import ConflictsError, Plan, bring_in, in_order, plan, read
 from schemas.registry.config import Mode
 from tests.unit.schemas.fake_registry import Answer, FakeRegistry, Request, error
+from tests.unit.schemas.rest.running import Service
 from tests.unit.schemas.strategies import calm
 from tests.unit.schemas.test_administration import admin_of
 
@@ -98,6 +101,18 @@ def test_a_prefix_takes_only_its_subjects() -> None:
     assert there.versions.keys() == {
         v.use for v in (*dump.versions, *dump_of(source(), "record").versions)
     }
+
+
+def test_what_holds_for_a_context_is_said_of_it_alone() -> None:
+    """Read at an address that names it, too: elsewhere it would hold for everything."""
+    with Service() as service:
+        service.register(":.c:s", A)
+        service.http.put("/config/:.c:", json={"compatibility": "NONE"})
+        for address in ("", "/contexts/.c"):
+            with closing(RegistryClient(f"{service.server.url}{address}")) as client:
+                _, configs, _ = read(client.admin, "", quiet)
+            assert configs[":.c:"] == {"compatibilityLevel": "NONE"}
+            assert configs.get(None, {}) != configs[":.c:"]
 
 
 def test_what_is_there_already_stays() -> None:
