@@ -201,11 +201,9 @@ def _after_last(state: State, name: SubjectName) -> int:
 def _added(
     state: State, name: SubjectName, one: Prepared, sent: Sent, *, mode: Mode, now_ms: int
 ) -> Registered:
-    number = _next(state, name)
-    if sent.version > 0:
-        if sent.version != number and not mode.takes_ids:
-            raise BadSchemaError("Version is not one more than previous version")
-        number = sent.version
+    number = sent.version if sent.version > 0 and mode.takes_ids else _next(state, name)
+    if sent.version > 0 and sent.version != number:
+        raise BadSchemaError("Version is not one more than previous version")
     guid = guid_of(one.content)
     _check_replaced(state, name, number, one.content)
     puts = _with_id(state, name, guid, one.content, sent.id)

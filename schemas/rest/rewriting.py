@@ -22,10 +22,12 @@ def rewritten(path: Sequence[str], query: Query) -> tuple[tuple[str, ...], Query
     prefix, rest = _prefix(path[1]), tuple(path[2:])
     if not rest:
         return (_CONTEXTS, prefix or path[1]), query
-    named = list(rest)
-    for index, part in enumerate(rest[:-1]):
-        if part in _BEFORE_NAMES or (part in _FIRST_BEFORE_NAMES and index == 0):
-            named[index + 1] = _named(prefix, rest[index + 1])
+    named: list[str] = []
+    before = ""
+    for index, part in enumerate(rest):
+        is_name = before in _BEFORE_NAMES or (before in _FIRST_BEFORE_NAMES and index == 1)
+        named.append(_named(prefix, part) if is_name else part)
+        before = "" if is_name else part  # a subject may be called as what stands before it
     if len(rest) == 1 and rest[0] in _FIRST_BEFORE_NAMES and prefix:
         named.append(prefix)
     return tuple(named), _query(rest, query, prefix)

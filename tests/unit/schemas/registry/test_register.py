@@ -379,6 +379,16 @@ def test_versions_end_where_clients_can_count_no_further() -> None:
     assert held.at("t", INT) == (1, 1)
 
 
+def test_versions_may_be_imported_below_the_last_one() -> None:
+    """They come with their numbers: none has to be left."""
+    held = Held()
+    held.mode("s", Mode.IMPORT)
+    held.register("s", Sent(INT, id=1, version=INT_MAX))
+    assert held.at("s", Sent(LONG, id=2, version=3)) == (2, 3)
+    with pytest.raises(NotPermittedError, match="left for another"):
+        held.register("s", Sent(STRING, id=3))
+
+
 def test_an_id_at_the_end_does_not_end_the_counting() -> None:
     """It goes on where it was; what is near the end is used up first. No id is given twice."""
     held = Held()
