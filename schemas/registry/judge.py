@@ -7,7 +7,7 @@ are compared.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from schemas.avro import AvroSchema
 from schemas.compatibility import Difference, Level, Reason, directions, looks_at_all
@@ -16,6 +16,7 @@ from schemas.registry.config import Config
 from schemas.registry.content import Content
 from schemas.types import RecordType
 
+T = TypeVar("T")
 SHOWN_MAX: Final = 10_240
 _DESCRIPTIONS: Final[Mapping[Reason, str]] = {
     Reason.FIXED_SIZE_MISMATCH: "The size of FIXED type field at path '{path}' in the {reader} "
@@ -39,6 +40,16 @@ class Candidate:
     content: Content
     schema: AvroSchema
     number: int = 0
+
+
+def relevant(config: Config, versions: Sequence[T]) -> Sequence[T]:
+    """Of the versions that exist, oldest first, those of which `problems` may look at any.
+
+    >>> relevant(Config(level=Level.FULL), (1, 2, 3))
+    (3,)
+    """
+    every = config.group or (config.level is not None and looks_at_all(config.level))
+    return versions if every else versions[-1:]
 
 
 def problems(config: Config, new: Candidate, previous: Sequence[Candidate]) -> tuple[str, ...]:

@@ -142,9 +142,10 @@ def with_metadata(
     Raises:
         NoSubjectError, NoSchemaError: there is none.
     """
+    wanted = set(pairs)
     for one in reversed(visible(state, name, deleted=deleted)):
         metadata = state.content(one.guid).metadata
-        if metadata is not None and all(metadata.get(key) == value for key, value in pairs):
+        if metadata is not None and wanted.issubset(metadata.properties):
             return found(state, name, one)
     raise NoSchemaError
 

@@ -1,7 +1,8 @@
 """From what was sent to a content that can be compared and kept. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 from pipeline.errors import SchemaError
@@ -10,6 +11,7 @@ from schemas.inlining import inlined
 from schemas.registry.config import Config
 from schemas.registry.content import (
     Content,
+    Guid,
     Reference,
     guid_of,
     kept,
@@ -17,7 +19,7 @@ from schemas.registry.content import (
     not_avro,
 )
 from schemas.registry.java_text import canonical_text, normal_text
-from schemas.registry.limits import PARSED_CHARS_MAX, REFERENCES_MAX
+from schemas.registry.limits import DIGESTS_MAX, PARSED_CHARS_MAX, REFERENCES_MAX
 from schemas.registry.metadata import (
     VERSION_PROPERTY,
     Metadata,
@@ -33,6 +35,7 @@ from schemas.registry.tags import NO_CHANGE, TagChange, Tags, tags_in
 
 LATEST = -1
 _WHOLE: Remembered[AvroSchema, str] = Remembered(PARSED_CHARS_MAX)
+_DIGESTS: Remembered[Guid, bytes] = Remembered(DIGESTS_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,10 @@ class Prepared:
     content: Content
     schema: AvroSchema
     used: tuple[AvroSchema, ...]
+    guid: Guid = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "guid", guid_of(self.content))
 
 
 def prepared(
@@ -190,12 +197,32 @@ def same(state: State, name: SubjectName, one: Prepared, version: Version) -> bo
     References may be written out, and which version the version property tells counts only where
     it is told.
     """
-    content = state.content(version.guid)
-    if version.guid == guid_of(one.content):
+    if version.guid == one.guid:
         return True
+    content = state.content(version.guid)
     if content.rules != one.content.rules or not _alike(one.content, content, version.number):
         return False
-    return whole_text(one) == whole_text(stored(state, name, content))
+    return _digest(whole_text(one)) == _whole_digest(state, name, version.guid)
+
+
+def _whole_digest(state: State, name: SubjectName, guid: Guid) -> bytes:
+    """A digest of the whole text of what is kept.
+
+    It is remembered for far more schemas than can be kept parsed: of a subject whose versions
+    are many and large, none is read again for each that comes.
+    """
+    content = state.content(guid)
+    if content.references:  # they may be other schemas in another context
+        return _digest(whole_text(stored(state, name, content)))
+    found = _DIGESTS.get(guid)
+    if found is None:
+        found = _digest(whole_text(stored(state, name, content)))
+        _DIGESTS.put(guid, found, 1)
+    return found
+
+
+def _digest(text: str) -> bytes:
+    return sha256(text.encode()).digest()
 
 
 def _alike(sent: Content, there: Content, number: int) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from schemas.registry.config import Config, Mode
 from schemas.registry.content import Content, Guid, guid_of
-from schemas.registry.judge import Candidate, problems
+from schemas.registry.judge import Candidate, problems, relevant
 from schemas.registry.lookup import numbered, referrers
 from schemas.registry.metadata import (
     VERSION_PROPERTY,
@@ -103,7 +103,8 @@ def _tagged(state: State, name: SubjectName, sent: Sent) -> Sent:
 def reasons(state: State, name: SubjectName, one: Prepared) -> tuple[str, ...]:
     """Why a schema does not fit the versions of a subject; empty: it fits."""
     config = config_in_force(state, name)
-    return problems(config, candidate(one), candidates(state, name, state.versions(name)))
+    versions = relevant(config, state.versions(name))
+    return problems(config, candidate(one), candidates(state, name, versions))
 
 
 def candidates(state: State, name: SubjectName, versions: Versions) -> Sequence[Candidate]:

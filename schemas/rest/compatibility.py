@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.registry.judge import problems
+from schemas.registry.judge import problems, relevant
 from schemas.registry.lookup import numbered
 from schemas.registry.prepare import LATEST, prepared
 from schemas.registry.refused import BadSchemaError, NoVersionError
@@ -47,4 +47,4 @@ def _problems(state: State, call: Call, versions: Versions) -> tuple[str, ...]:
     config = config_in_force(state, name)
     normal = call.flag("normalize") or config.normalize is True
     one = prepared(state, name, given, normal=normal, new=config.validate_new is not False)
-    return problems(config, candidate(one), candidates(state, name, versions))
+    return problems(config, candidate(one), candidates(state, name, relevant(config, versions)))

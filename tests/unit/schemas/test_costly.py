@@ -10,8 +10,12 @@ import pytest
 from pipeline.errors import SchemaError
 from schemas.avro import parse
 from schemas.registry.limits import BODY_BYTES_MAX
+from schemas.registry.lookup import with_metadata
+from schemas.registry.metadata import Metadata
+from schemas.registry.prepare import Sent
 from schemas.registry.tags import FIELD, Entity, tags_in, with_tags
 from schemas.types import INT_MAX, FixedType
+from tests.unit.schemas.registry.making import INT, NAME, Held
 
 WITHIN_S = 20.0
 """Of this thread alone; a tenth of it is enough, and without bounds each takes several times it."""
@@ -98,3 +102,12 @@ def test_many_tags_of_one_field() -> None:
     made = with_tags(record({"name": "f", "type": "int"}), change)
     assert tags_in(json.loads(made)) == ((Entity(FIELD, "R.f"), tuple(words)),)
     assert not tags_in(json.loads(with_tags(made, (), change)))
+
+
+def test_many_properties_that_are_asked_for_again_and_again() -> None:
+    """A version that has all of them is found as soon as one that has one."""
+    held = Held()
+    metadata = Metadata((), tuple((f"p{number:05}", "") for number in range(30_000)))
+    held.register("s", Sent(INT, metadata=metadata))
+    pairs = [("p00000", "")] * 20_000
+    assert with_metadata(held.state, NAME("s"), pairs, deleted=False).version.number == 1

@@ -1,7 +1,13 @@
+import json
+from typing import Any
+
 import pytest
 
-from schemas.avro import parse
+from schemas.avro import AvroSchema, parse
+from schemas.registry import content
+from schemas.registry.java_text import canonical_text
 from schemas.registry.prepare import Sent, prepared, used_by, whole_text
+from schemas.registry.remembered import Remembered
 from schemas.registry.state import State
 from tests.unit.schemas.registry.making import NAME, Held, record, to
 
@@ -46,3 +52,27 @@ def test_a_schema_is_compared_as_a_whole(normal: bool) -> None:  # noqa: FBT001 
     other = prepared(State(), NAME("s"), Sent(inside), normal=normal)
     assert one.content.text != other.content.text
     assert whole_text(one) == whole_text(other)
+
+
+def test_versions_that_are_many_and_large_are_not_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All that could be kept parsed is forgotten: for another schema only the latest is read."""
+    held = Held()
+    held.configure("", compatibility="NONE")
+    for n in range(20):
+        held.register("s", record("R", f"a{n}"))
+    held.configure("", compatibility="FULL")
+    read: list[str] = []
+
+    def counted(text: str, used: tuple[AvroSchema, ...], *, normal: bool) -> Any:
+        read.append(text)
+        return made_to_keep(text, used, normal=normal)
+
+    made_to_keep = content._made_to_keep
+    monkeypatch.setattr(content, "_made_to_keep", counted)
+    monkeypatch.setattr(content, "_KEPT", Remembered(0))
+    new = record("R", "a19", "b=")
+    assert held.at("s", new) == (21, 21)
+    assert set(read) == {new, canonical_text(json.loads(record("R", "a19")))}
+    assert held.at("s", record("R", "a3", namespace="")) == (4, 4)
