@@ -42,7 +42,7 @@ class Candidate:
     number: int = 0
 
 
-def relevant(config: Config, versions: Sequence[T]) -> Sequence[T]:
+def relevant(config: Config, versions: tuple[T, ...]) -> tuple[T, ...]:
     """Of the versions that exist, oldest first, those of which `problems` may look at any.
 
     >>> relevant(Config(level=Level.FULL), (1, 2, 3))

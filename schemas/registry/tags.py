@@ -77,9 +77,9 @@ def with_tags(text: str, add: Tags, remove: Tags = ()) -> str:
         everything.setdefault(entity.short, node)
     for changes, adding in ((add, True), (remove, False)):
         for wanted, tags in _together(changes).items():
-            node = everything.get(wanted)
-            if node is None:
+            if wanted not in everything:
                 raise BadSchemaError(f"No matching path '{wanted.path}' found in the schema")
+            node = everything[wanted]
             before = _tags(node)
             left = [*before, *tags] if adding else [one for one in before if one not in tags]
             _put(node, tuple(dict.fromkeys(left)))
