@@ -33,6 +33,9 @@ PAGE = 1000
 _FEW = 100
 """No registry is set up to give fewer at once than this: with fewer, a list has ended."""
 
+_LEVEL = "compatibilityLevel"
+"""Under this name answers tell the level."""
+
 Version = int | Literal["latest"]
 
 
@@ -171,29 +174,40 @@ class Administration:
     def config(self, scope: str | None) -> Mapping[str, Any] | None:
         """What a scope says itself, as the registry writes it; None if it says nothing."""
         answer = self._transport.ask("GET", _scoped("config", scope))
+        if answer is None:
+            return None
+        found = self._transport.object_of(answer)
+        # Of a scope that says other things alone, registries tell the usual level as its own.
+        in_force = None if scope is None else self._config_in_force(scope)
+        if in_force is None or found.get(_LEVEL) == in_force.get(_LEVEL):
+            return found
+        return {key: value for key, value in found.items() if key != _LEVEL}
+
+    def _config_in_force(self, scope: str) -> Mapping[str, Any] | None:
+        path = _with(_scoped("config", scope), _flag("defaultToGlobal", wanted=True))
+        answer = self._transport.ask("GET", path)
         return None if answer is None else self._transport.object_of(answer)
 
     def set_config(self, scope: str | None, config: Mapping[str, Any]) -> None:
         """Say what a scope is to say; a value of None takes back what it said."""
         # The name of the level is another one in a request than in an answer.
-        names = {"compatibilityLevel": "compatibility"}
+        names = {_LEVEL: "compatibility"}
         body = {names.get(key, key): value for key, value in config.items()}
         self._must(self._transport.ask("PUT", _scoped("config", scope), body))
 
     def own_level(self, scope: str | None) -> Level | None:
         """The level that a scope has itself; None if it has none."""
-        return self._level(self._transport.ask("GET", _scoped("config", scope)))
+        return self._level(self.config(scope))
 
     def level_in_force(self, subject: str) -> Level:
         """The level that a new version of a subject has to keep."""
-        path = _with(_scoped("config", subject), _flag("defaultToGlobal", wanted=True))
-        found = self._level(self._transport.ask("GET", path))
+        found = self._level(self._config_in_force(subject))
         # Registries that know of no such question say that there is none.
         return found or self.own_level(None) or Level.BACKWARD
 
     def set_level(self, scope: str | None, level: Level) -> None:
         """Set the level of a scope."""
-        self.set_config(scope, {"compatibilityLevel": level.value})
+        self.set_config(scope, {_LEVEL: level.value})
 
     def forget_config(self, scope: str | None) -> None:
         """Take back all that a scope says, its level too."""
@@ -239,11 +253,10 @@ class Administration:
             if len(new) < _FEW or len(items) > PAGE:
                 return
 
-    def _level(self, answer: Answer | None) -> Level | None:
-        if answer is None:
+    def _level(self, found: Mapping[str, Any] | None) -> Level | None:
+        if found is None:
             return None
-        found = self._transport.object_of(answer)
-        word = found.get("compatibilityLevel")
+        word = found.get(_LEVEL)
         if word is None and found.keys() & {"error_code", "mode", "id"}:
             raise self._transport.not_a_registry("says no compatibility level")
         if word is None:

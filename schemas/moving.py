@@ -126,7 +126,7 @@ def plan(admin: Administration, dump: Dump, place: str, progress: Progress, *, m
     delete: list[SchemaUse] = []
     conflicts: list[str] = []
     ordered = in_order(dump.versions)
-    known = {one.use for one in ordered}
+    known = {SchemaUse(admin.full(one.subject), one.version) for one in ordered}
     for done, one in enumerate(ordered):
         progress("comparing versions", done, len(ordered))
         there = admin.version(one.subject, one.version, deleted=True)
@@ -167,7 +167,8 @@ def _conflicts(
             yield f"id {one.id} of {one.use} is another schema there{of}: {parts}"
         for use, reference in zip(one.referred, one.references, strict=True):
             named = admin.beside(one.subject, reference["subject"])
-            if use not in known and admin.version(named, use.version, deleted=True) is None:
+            coming = SchemaUse(admin.full(named), use.version) in known
+            if not coming and admin.version(named, use.version, deleted=True) is None:
                 yield f"{one.use} refers to {use}, which is neither in the file nor there"
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError, NewerFormatError, RefusedError, UnavailableError
 from schemas.client import RegistryClient
+from schemas.compatibility import Level
 from schemas.dump import Dump, lines, loads
 from schemas.entries import SchemaUse, StoredVersion
 from schemas.moving import ConflictsError, Plan, bring_in, in_order, plan, read
@@ -113,6 +114,43 @@ def test_what_holds_for_a_context_is_said_of_it_alone() -> None:
                 _, configs, _ = read(client.admin, "", quiet)
             assert configs[":.c:"] == {"compatibilityLevel": "NONE"}
             assert configs.get(None, {}) != configs[":.c:"]
+
+
+def test_what_the_file_has_for_another_context_is_missing_in_this_one() -> None:
+    """Names without a context mean the one of the address; those of references do not."""
+    fake = FakeRegistry()
+    fake.add("r", A)
+    reference = {"name": "R", "subject": ":.:r", "version": 1}
+    fake.add(":.c:list", LIST, references=[reference])
+    dump = dump_of(fake)
+    with Service() as service:
+        with (
+            closing(RegistryClient(f"{service.server.url}/contexts/.d")) as client,
+            pytest.raises(ConflictsError, match="neither in the file nor there"),
+        ):
+            plan(client.admin, dump, "f", quiet, modes=False)
+        with closing(RegistryClient(service.server.url)) as client:
+            assert len(plan(client.admin, dump, "f", quiet, modes=False).register) == 2
+
+
+def test_a_subject_that_has_no_level_gets_none() -> None:
+    """Though registries tell the usual one as its own, if it has anything else."""
+    with Service() as old, Service() as new:
+        for service in (old, new):
+            service.http.put("/config", json={"compatibility": "FULL"})
+        old.register("s", A)
+        old.http.put("/config/s", json={"normalize": True})
+        with closing(RegistryClient(old.server.url)) as client:
+            assert client.admin.own_level("s") is None
+            versions, configs, modes = read(client.admin, "", quiet)
+        assert configs["s"] == {"normalize": True}
+        dump = Dump("", "", "", versions, configs, modes)
+        with closing(RegistryClient(new.server.url)) as client:
+            bring_in(
+                client.admin, plan(client.admin, dump, "f", quiet, modes=False), quiet, whole=False
+            )
+            assert client.admin.level_in_force("s") is Level.FULL
+            assert not plan(client.admin, dump, "f", quiet, modes=False).configs
 
 
 def test_what_is_there_already_stays() -> None:
