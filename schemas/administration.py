@@ -25,7 +25,7 @@ from schemas.entries import (
 from schemas.outside import is_text
 from schemas.referring import alone
 from schemas.registry.config import Mode
-from schemas.transport import Answer, Transport
+from schemas.transport import Answer, NotARegistryError, Transport
 from schemas.wire import may_exist
 
 PAGE = 1000
@@ -66,6 +66,18 @@ class Administration:
         query = {**({"subjectPrefix": prefix} if prefix else {}), **_flag("deleted", deleted)}
         found, begin = self._pages("/subjects", query, str), self.full(prefix)
         return tuple(sorted(one for one in found if self.full(one).startswith(begin)))
+
+    def contexts(self) -> tuple[str, ...]:
+        """The contexts that hold schemas, as what names of theirs begin with here.
+
+        A registry that knows none has the default one.
+        """
+        try:
+            found = self._pages("/contexts", {}, str)
+        except NotARegistryError:
+            found = []
+        named = (context_of(f":{one}:") for one in found)
+        return tuple(named_in(self._context, one) for one in dict.fromkeys(("", *named)))
 
     def version_numbers(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
         """The versions of a subject, ascending; empty if there is no such subject."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import RefusedError, SchemaError
 from schemas.administration import Administration
-from schemas.entries import SchemaUse, context_of
+from schemas.entries import SchemaUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,19 @@ def delete(
 
 
 def _referrers(admin: Administration, use: SchemaUse, *, permanent: bool) -> tuple[SchemaUse, ...]:
-    context = context_of(use.subject)
+    """The versions that refer to one; a registry tells their ids, not in which contexts."""
+    ids = admin.referrers(use.subject, use.version, deleted=permanent)
+    contexts = (admin.beside(use.subject, ""), *admin.contexts()) if ids else ()
     return tuple(
         referrer
-        for schema_id in admin.referrers(use.subject, use.version, deleted=permanent)
+        for schema_id in ids
+        for context in dict.fromkeys(contexts)
         for referrer in admin.uses(schema_id, context, deleted=permanent)
+        if _refers(admin, referrer, use)
     )
+
+
+def _refers(admin: Administration, one: SchemaUse, to: SchemaUse) -> bool:
+    """Whether a version refers to another one: in its context the id may be of another schema."""
+    found = admin.referred(one)
+    return found is not None and SchemaUse(admin.full(to.subject), to.version) in found.referred
