@@ -6,6 +6,8 @@ BODY_BYTES_MAX: Final = 1_000_000
 """More than the store takes in one step; larger bodies are refused before they are read."""
 REFERENCES_MAX: Final = 100
 """Schemas that one schema leads to, directly and through others."""
+USED_CHARS_MAX: Final = 1_000_000
+"""Of all these together: each is read with the types of those before it."""
 PARSED_CHARS_MAX: Final = 16_000_000
 """Of all schemas that are kept parsed: however many large ones come, memory stays bounded."""
 DIGESTS_MAX: Final = 100_000

@@ -19,7 +19,7 @@ from schemas.registry.content import (
     not_avro,
 )
 from schemas.registry.java_text import canonical_text, normal_text
-from schemas.registry.limits import DIGESTS_MAX, PARSED_CHARS_MAX, REFERENCES_MAX
+from schemas.registry.limits import DIGESTS_MAX, PARSED_CHARS_MAX, REFERENCES_MAX, USED_CHARS_MAX
 from schemas.registry.metadata import (
     VERSION_PROPERTY,
     Metadata,
@@ -126,7 +126,8 @@ def used_by(
 
     Raises:
         BadSchemaError: a reference leads nowhere.
-        TooLargeError: there are more than `REFERENCES_MAX`.
+        TooLargeError: there are more than `REFERENCES_MAX`, or they have more characters than
+            `USED_CHARS_MAX`.
     """
     found: dict[str, AvroSchema] = {}
     _collect(state, name, references, found, deleted=deleted, open_names=())
@@ -152,6 +153,10 @@ def _collect(
         content = state.content(version.guid)
         inner = (*open_names, reference.name)
         _collect(state, target, content.references, found, deleted=deleted, open_names=inner)
+        if sum(len(one.text) for one in found.values()) + len(content.text) > USED_CHARS_MAX:
+            raise TooLargeError(
+                f"schemas that one refers to have at most {USED_CHARS_MAX} characters"
+            )
         _, found[reference.name] = kept(content.text, tuple(found.values()), normal=False)
 
 

@@ -13,9 +13,10 @@ from schemas.registry.limits import BODY_BYTES_MAX
 from schemas.registry.lookup import with_metadata
 from schemas.registry.metadata import Metadata
 from schemas.registry.prepare import Sent
+from schemas.registry.refused import TooLargeError
 from schemas.registry.tags import FIELD, Entity, tags_in, with_tags
 from schemas.types import INT_MAX, FixedType
-from tests.unit.schemas.registry.making import INT, NAME, Held
+from tests.unit.schemas.registry.making import INT, NAME, Held, to
 
 WITHIN_S = 20.0
 """Of this thread alone; a tenth of it is enough, and without bounds each takes several times it."""
@@ -62,6 +63,19 @@ def test_many_types_that_another_schema_defines_too() -> None:
     text = record(*({"name": f"f{number}", "type": one} for number, one in enumerate(types)))
     assert len(text) < BODY_BYTES_MAX
     assert '"type":"F8999"' in parse(text, (other,)).text
+
+
+def test_many_large_schemas_that_one_refers_to() -> None:
+    """Each would be read with all types of those before it."""
+    held = Held()
+    references = []
+    for number in range(30):
+        types = [{**fixed(one), "namespace": f"n{number}"} for one in range(1_000)]
+        held.register(f"s{number}", json.dumps(types))
+        references.append(to(f"s{number}", name=f"r{number}"))
+    held.register("few", Sent('["null","n0.F1"]', tuple(references[:15])))
+    with pytest.raises(TooLargeError, match="refers to have at most 1000000 characters"):
+        held.register("many", Sent('["null","n0.F1"]', tuple(references)))
 
 
 def test_a_long_default_of_a_long_union() -> None:
