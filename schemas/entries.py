@@ -163,9 +163,13 @@ def context_of(subject: str) -> str:
 
 
 def context_at(address: str) -> str:
-    """The context, as `:.name:`, of subjects without one at an address: `…/contexts/.name`."""
+    """The context, as `:.name:`, of subjects without one at an address: `…/contexts/.name`.
+
+    Registries take the name without its dot, and with colons around it, too.
+    """
     *_, before, last = ("", *urlsplit(address).path.rstrip("/").split("/"))
-    return context_of(f":{unquote(last)}:") if before == "contexts" else ""
+    name = unquote(last).removeprefix(":").removesuffix(":").removeprefix(".")
+    return context_of(f":.{name}:") if before == "contexts" else ""
 
 
 def qualified(subject: str, context: str) -> str:

@@ -26,6 +26,8 @@ ATTEMPTS_MAX = 4
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Of the largest registries the longest list takes a small part of it."""
 _REDIRECTS_MAX: Final = 5
+_DEFAULT_CONTEXT: Final = "/contexts/."
+"""Of an address it changes nothing; a dot alone means another place to HTTP."""
 _PAUSES_S = (0.1, 0.3, 0.9)
 _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _HEADERS = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
@@ -152,7 +154,7 @@ class Transport:
         self._timeout_s = timeout_s
         self._clock = clock or SystemClock()
         self._http = httpx.Client(
-            base_url=url.rstrip("/"),
+            base_url=url.rstrip("/").removesuffix(_DEFAULT_CONTEXT),
             headers=_HEADERS,
             timeout=timeout_s,
             transport=transport,

@@ -51,6 +51,9 @@ def test_lists_are_read_to_their_end() -> None:
         ("/contexts/.c", "s", ":.c:", True),
         ("/contexts/.c/", "s", "", False),
         ("/base/contexts/%2Ec", "s", ":.c:", True),
+        ("/contexts/c", "s", ":.c:", True),
+        ("/contexts/:.c:", "s", ":.c:", True),
+        ("/contexts/:.c:", "s", ":.d:", False),
         ("/contexts/.", "s", "", True),
         ("/contexts", "s", "", True),
     ],
@@ -94,6 +97,17 @@ def test_a_subject_of_another_context_is_another_subject() -> None:
     fake.broken = lambda _: (200, answer)
     assert admin_of(fake).version("s", 1) is None
     assert admin_of(fake).version(":.c:s", 1) is not None
+
+
+@pytest.mark.parametrize("address", ["", "/contexts/.", "/contexts/./", "/contexts/c"])
+def test_a_context_that_an_address_names_in_another_way(address: str) -> None:
+    """The default one, too, whose name is a dot alone."""
+    subject = ":.c:s" if address.endswith("c") else "s"
+    with Service() as service:
+        service.register(subject, A)
+        with closing(RegistryClient(f"{service.server.url}{address}")) as client:
+            assert client.latest("s") is not None
+            assert client.admin.subjects("s") == (subject,)
 
 
 @pytest.mark.parametrize("prefix", ["", "car", ":.c:car"])
