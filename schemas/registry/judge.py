@@ -11,13 +11,20 @@ from typing import Final, TypeVar
 
 from schemas.avro import AvroSchema
 from schemas.compatibility import Difference, Level, Reason, directions, looks_at_all
-from schemas.compatibility import differences as compared
+from schemas.compatibility import differences as found_anew
 from schemas.registry.config import Config
 from schemas.registry.content import Content
+from schemas.registry.limits import PARSED_CHARS_MAX
+from schemas.registry.remembered import Remembered
 from schemas.types import RecordType
 
 T = TypeVar("T")
 SHOWN_MAX: Final = 10_240
+_PAIR_CHARS: Final = 400
+"""What a pair weighs that fits."""
+_COMPARED: Final[Remembered[tuple[bytes, bytes], tuple[Difference, ...]]] = Remembered(
+    PARSED_CHARS_MAX
+)
 _DESCRIPTIONS: Final[Mapping[Reason, str]] = {
     Reason.FIXED_SIZE_MISMATCH: "The size of FIXED type field at path '{path}' in the {reader} "
     "schema does not match with the {writer} schema",
@@ -89,12 +96,23 @@ def _incompatible(level: Level, new: Candidate, previous: Sequence[Candidate]) -
         found: list[str] = []
         reads_old, read_by_old = directions(level)
         if read_by_old:
-            found += _told(compared(old.schema, new.schema), "old", "new")
+            found += _told(_compared(old.schema, new.schema), "old", "new")
         if reads_old:
-            found += _told(compared(new.schema, old.schema), "new", "old")
+            found += _told(_compared(new.schema, old.schema), "new", "old")
         if found:
             return [*found, f"{{oldSchemaVersion: {old.number}}}", _old_text(old.content.text)]
     return []
+
+
+def _compared(reader: AvroSchema, writer: AvroSchema) -> tuple[Difference, ...]:
+    """What differs, remembered without the schemas: however large they are, they can go."""
+    pair = reader.key, writer.key
+    found = _COMPARED.get(pair)
+    if found is None:
+        found = found_anew.__wrapped__(reader, writer)
+        told = sum(len(one.path) + len(one.message) + len(one.detail) for one in found)
+        _COMPARED.put(pair, found, _PAIR_CHARS + told)
+    return found
 
 
 def _old_text(text: str) -> str:

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from schemas.avro import parse
-from schemas.compatibility import Level
+from schemas.compatibility import Level, differences
+from schemas.registry import judge
 from schemas.registry.config import Config
 from schemas.registry.content import Content
 from schemas.registry.judge import SHOWN_MAX, Candidate, problems
@@ -28,6 +29,18 @@ TYPE = (
     "does not match with the {1} schema', additionalInfo:'reader type: {2} not compatible with "
     "writer type: {3}"
 )
+
+
+def test_what_was_compared_is_remembered_without_the_schemas() -> None:
+    """Far more pairs than schemas could be kept: those would fill the memory."""
+    before = differences.cache_info()
+    texts = [record("R", f"a{number}=") for number in range(400)]
+    assert not _told(Level.FULL_TRANSITIVE, record("R"), *texts)
+    assert differences.cache_info() == before
+    reader, writer = parse(record("R", "needed")), parse(record("R"))
+    found = judge._compared(reader, writer)
+    assert len(found) == 1
+    assert judge._compared(reader, writer) is found
 
 
 def test_backward_reads_what_was_written() -> None:
