@@ -106,6 +106,8 @@ def _comparison_hint(left: DataType, right: DataType) -> str:
         return "quote both or neither, or CAST one side"
     if Scalar.TIMESTAMP in kinds and (is_numeric(left) or is_numeric(right)):
         return "unix_millis(…) makes a number of a time, timestamp_millis(…) a time of a number"
+    if not all(is_orderable(side) for side in (left, right)):
+        return "compare a part of it, such as m['key'], which a map box can select"
     return "CAST one side to the type of the other"
 
 
