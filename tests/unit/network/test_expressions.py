@@ -314,7 +314,8 @@ def test_what_is_not_repeatable_is_refused_with_the_reason(
         ("spark_partition_id()", "use hash(…) of a column"),
         ("transform(xs, x -> x)", "a flat_map box"),
         ("m.k", "a map is asked by m['k']"),
-        ("m = d", "compare a part of it, such as m['key']"),
+        ("m = d", "a map box can select a part of it, such as m['key']"),
+        ("day = i", "CAST both to STRING"),
     ],
 )
 def test_what_is_refused_names_what_there_is_instead(text: str, hint: str, scope: Scope) -> None:
