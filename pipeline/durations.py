@@ -39,3 +39,17 @@ def format(ms: int) -> str:  # noqa: A001 - read as durations.format
         return "0s"
     unit = next(u for u in reversed(UNITS_MS) if ms % UNITS_MS[u] == 0)
     return f"{ms // UNITS_MS[unit]}{unit}"
+
+
+def spell(ms: int) -> str:
+    """A length of time in every unit that it needs, for people; `parse` reads only some of these.
+
+    >>> spell(2_592_060_000), spell(1_500), spell(0)
+    ('30d 1m', '1s 500ms', '0s')
+    """
+    found = []
+    for unit, size in reversed(UNITS_MS.items()):
+        count, ms = divmod(ms, size)
+        if count:
+            found.append(f"{count}{unit}")
+    return " ".join(found) or "0s"

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pipeline import durations
 from pipeline.builder.options import Limit, Part
 from pipeline.errors import DocumentError, Problem
+from pipeline.nearest import nearest_first
 from pipeline.network.written import Place
 from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 
@@ -34,6 +35,26 @@ class External(Stream):
 @dataclass(frozen=True, slots=True, eq=False)
 class Box(Stream):
     """A box; it is also the stream that it writes."""
+
+
+class Branches(dict[str, Box]):
+    """The streams that a route makes, by their names.
+
+    Args:
+        route: the route's name.
+        sheet: where they are written down.
+        names: of the branches.
+    """
+
+    def __init__(self, route: str, sheet: "Sheet", names: Sequence[str]) -> None:
+        super().__init__((name, Box(name, sheet)) for name in names)
+        self.route = route
+        self.sheet = sheet
+
+    def __missing__(self, name: str) -> Box:
+        choices = nearest_first(str(name), tuple(self))
+        message = f"route {self.route} has no branch {name}"
+        raise self.sheet.mistake(self.sheet.call(), message, box=self.route, choices=choices)
 
 
 class Sheet:
@@ -70,7 +91,7 @@ class Sheet:
         """
         call = self.call()
         if not isinstance(name, str):
-            raise self.mistake(call, f"the name of a {what} must be a text, not {_type(name)}")
+            raise self.mistake(call, f"the name of a {what} must be a text, not {typed(name)}")
         first = self._first.setdefault((section, name), call)
         if first != call:
             message = f"{what} {name} is there already: {self.places[first - 1]}"
@@ -106,12 +127,21 @@ class Sheet:
                 return value.isoformat()
             case Stream():
                 return value.name
-        raise self.mistake(call, f"{what} cannot be {_type(value)}")
+        raise self.mistake(call, f"{what} cannot be {typed(value)}")
 
-    def mistake(self, call: int, message: str, *, box: str = "", hint: str = "") -> DocumentError:
+    def mistake(
+        self,
+        call: int,
+        message: str,
+        *,
+        box: str = "",
+        choices: tuple[str, ...] = (),
+        hint: str = "",
+    ) -> DocumentError:
         """What to raise for a mistake in a call that ends the description."""
         place = self.places[call - 1]
-        return DocumentError((Problem(message, place.file, place.line, box, hint=hint),))
+        problem = Problem(message, place.file, place.line, box, choices=choices, hint=hint)
+        return DocumentError((problem,))
 
     def _duration(self, value: timedelta, call: int, what: str) -> str:
         ms, rest = divmod(value, timedelta(milliseconds=1))
@@ -148,14 +178,13 @@ def add_box(
     """
     for parameter, stream in inputs.items():
         if not isinstance(stream, Stream):
-            place = _caller()
-            message = f"{parameter} of box {name} must be a stream or a box, not {_type(stream)}"
+            message = f"{parameter} of box {name} must be a stream or a box, not {typed(stream)}"
             hint = "hand over what network.stream(…) or boxes.…(…) returned, not its name"
-            raise DocumentError((Problem(message, place.file, place.line, name, hint=hint),))
+            if isinstance(stream, Branches):
+                hint = f"hand over one of its branches: {stream.route}['{next(iter(stream), '')}']"
+            raise mistaken(name, message, hint)
     if not inputs:
-        place = _caller()
-        message = f"box {name} reads no stream"
-        raise DocumentError((Problem(message, place.file, place.line, name),))
+        raise mistaken(name, f"box {name} reads no stream")
     sheet, *others = (stream.sheet for stream in inputs.values())
     for other in others:
         if other is not sheet:
@@ -169,6 +198,12 @@ def add_box(
     return Box(name, sheet)
 
 
+def mistaken(box: str, message: str, hint: str = "") -> DocumentError:
+    """What to raise for a mistake in the call of a box whose network is not known yet."""
+    place = _caller()
+    return DocumentError((Problem(message, place.file, place.line, box, hint=hint),))
+
+
 def _caller() -> Place:
     """The line that called this package."""
     for frame, line in traceback.walk_stack(None):
@@ -180,6 +215,7 @@ def _caller() -> Place:
 _DEPTH = _PACKAGE.count(".") + 1
 
 
-def _type(value: object) -> str:
+def typed(value: object) -> str:
+    """The type of a value in words: `a str`."""
     name = type(value).__name__
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline import durations
-from pipeline.boundaries.profile import profile, reach_ms
+from pipeline.boundaries.profile import Joined, Stateless, profile, reach_ms
 from pipeline.deploy.others import Taken, conflicts
 from pipeline.errors import Problem
 from pipeline.ids import StreamName, Subject, TopicName
 from pipeline.names import value_subject
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
-from pipeline.planner.plan import Plan
+from pipeline.planner.plan import FragmentInput, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +96,34 @@ def _forgetting(plan: Plan, found: Changes) -> Iterator[str]:
         for topic in found.create_topics
         if (ms := dict(topic.config).get("retention.ms")) is not None
     }
-    for fragment in plan.fragments:
+    delays: dict[StreamName, int] = {}
+    for fragment in plan.fragments:  # those that write come before those that read
         shape = profile(fragment).shape
+        delay = max(_delay_ms(stream, delays) for stream in fragment.inputs)
+        delays[fragment.output.name] = delay + (shape.behind_ms if isinstance(shape, Joined) else 0)
+        if isinstance(shape, Stateless):
+            continue
         for stream in fragment.inputs:
-            reach = reach_ms(shape, stream.name)
+            reach = delay + reach_ms(shape, stream.name)
             if kept_ms.get(stream.topic, reach) < reach:
                 yield (
-                    f"{fragment.name} keeps what lies up to {durations.format(reach)} back, topic "
-                    f"{stream.topic} for {durations.format(kept_ms[stream.topic])}: state that is "
+                    f"{fragment.name} keeps what lies up to {durations.spell(reach)} back, topic "
+                    f"{stream.topic} for {durations.spell(kept_ms[stream.topic])}: state that is "
                     "lost could not be built again; write a longer retention"
                 )
+
+
+def _delay_ms(stream: FragmentInput, delays: Mapping[StreamName, int]) -> int:
+    """How far event time that follows a stream alone lies behind the newest records outside.
+
+    A window closes, and a row is let go, that much after its time: what is kept reaches as much
+    further back. A lane waits for the slowest of its inputs.
+
+    Args:
+        stream: an input of a fragment.
+        delays: of the streams that fragments before it write.
+    """
+    return stream.lateness_ms if isinstance(stream, ExternalStream) else delays[stream.name]
 
 
 def _foreign_records(

@@ -18,6 +18,7 @@ from pipeline.network.term import FaultError, Term
 from pipeline.network.types import DataType
 
 PLACEHOLDER = "__agg"
+_FILTER = "what follows WHERE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Collector:
         terms = [arg for arg in args if arg is not None]
         if condition is not None:
             terms = terms or [ONE]
-            at = AGGREGATES[name].filtered
+            at, condition = AGGREGATES[name].filtered, logic.condition(condition, _FILTER)
             terms[at] = logic.case([(condition, terms[at])], None)
         distinct = _is_distinct(node.expressions) and name == "count"
         return checked(name, terms, distinct=distinct)
@@ -137,7 +138,13 @@ def _is_distinct(args: Sequence[exp.Expr]) -> bool:
 def _arguments(name: str, args: Sequence[exp.Expr]) -> Sequence[exp.Expr]:
     """The arguments as written, without DISTINCT; none for `count(*)`."""
     function = AGGREGATES[name]
-    if _is_distinct(args):
+    distinct = _is_distinct(args)
+    if any(isinstance(arg, exp.Star) for arg in (args[0].expressions if distinct else args)):
+        if name == "count" and len(args) == 1 and not distinct:
+            return ()
+        shown = f"{name}({'DISTINCT ' if distinct else ''}*)"
+        raise FaultError(f"{shown} is not supported: name the column", hint=function.signature)
+    if distinct:
         if name not in ("count", "min", "max") or len(args[0].expressions) != 1:
             raise FaultError(
                 f"{name}(DISTINCT …) is not supported", hint="count(DISTINCT x) takes one value"
@@ -148,4 +155,4 @@ def _arguments(name: str, args: Sequence[exp.Expr]) -> Sequence[exp.Expr]:
         takes = " or ".join(map(str, counts))
         noun = "argument" if function.most == 1 else "arguments"
         raise FaultError(f"{name} takes {takes} {noun}, not {len(args)}", hint=function.signature)
-    return () if name == "count" and isinstance(args[0], exp.Star) else args
+    return args

@@ -18,6 +18,7 @@ from pipeline.network.patterns import check_like, check_regex
 from pipeline.network.scope import Scope, struct_field
 from pipeline.network.term import Fault, FaultError, Term
 from pipeline.network.types import DataType, Scalar
+from pipeline.network.unsupported import unsupported
 
 Aggregate = Callable[[str, exp.Expr, exp.Expr | None], Term | None]
 """Takes an aggregate call (its name, the call, the condition of FILTER); None: already reported."""
@@ -38,24 +39,6 @@ _COMPARISONS: Mapping[type[exp.Expr], str] = {
     exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }
-_REFUSED_SYNTAX: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
-    ((exp.Window,), "OVER is refused: it depends on the order of records", "use an aggregate box"),
-    (
-        (exp.Subquery, exp.Select, exp.SetOperation),
-        "a SELECT inside an expression is refused",
-        "use a join box",
-    ),
-    ((exp.Star,), "* is refused: name the columns", "leave select out to keep all of them"),
-    ((exp.Lambda,), "a function of its own (x -> …) is not supported", ""),
-    ((exp.Distinct,), "DISTINCT stands only in count(DISTINCT x)", ""),
-    ((exp.Filter,), "FILTER stands only behind an aggregate function", ""),
-    ((exp.Parameter, exp.Placeholder), "parameters are not replaced here", "write the value"),
-    (
-        (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot),
-        "operators on bits are not supported",
-        "",
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +151,7 @@ class Walk:
             return self._two(node, lambda a, b: logic.compare(_COMPARISONS[kind], a, b))
         handler = _HANDLERS.get(kind)
         if handler is None:
-            raise _unsupported(node)
+            raise unsupported(node)
         return handler(self, node)
 
     def _two(self, node: exp.Expr, make: Callable[[Term, Term], Term]) -> Term | None:
@@ -184,7 +167,7 @@ class Walk:
     def column(self, node: exp.Expr) -> Term | None:
         """`a`, `a.b`, `left.a`."""
         if isinstance(node.this, exp.Star):
-            raise _unsupported(node.this)
+            raise unsupported(node.this)
         return self.scope.resolve([part.name for part in _parts(node)])
 
     def dot(self, node: exp.Expr) -> Term | None:
@@ -301,7 +284,7 @@ class Walk:
             escape = _literal_text(node.expression, "ESCAPE")
             node = node.this
         if not isinstance(node, exp.Like | exp.ILike):
-            raise _unsupported(node)
+            raise unsupported(node)
         pattern = _literal_text(node.expression, "LIKE")
         check_like(pattern, escape)
         ignore = isinstance(node, exp.ILike)
@@ -356,15 +339,17 @@ class Walk:
         if missing is not None:
             self.faults.append(missing)
             if self.aggregate is None:  # else nobody knows which columns it may read
-                self._terms(node.expressions)
+                self._terms(_values(node.expressions))
             return None
         terms = self._terms(node.expressions)
         return None if terms is None else call(node.name, terms)
 
     def filtered(self, node: exp.Expr) -> Term | None:
         """`aggregate(…) FILTER (WHERE condition)`."""
-        if self.aggregate is None or node.this.name.lower() not in AGGREGATES:
-            raise _unsupported(node)
+        if not isinstance(node.this, exp.Anonymous) or node.this.name.lower() not in AGGREGATES:
+            raise unsupported(node)
+        if self.aggregate is None:
+            return self.function(node.this)
         return self.aggregate(node.this.name.lower(), node.this, node.expression.this)
 
 
@@ -398,6 +383,17 @@ _HANDLERS: Mapping[type[exp.Expr], Callable[[Walk, exp.Expr], Term | None]] = {
     exp.Anonymous: Walk.function,
     exp.Filter: Walk.filtered,
 }
+
+
+def _values(args: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The arguments of a call that cannot stand here, without what only such a call can have."""
+    found: list[exp.Expr] = []
+    for arg in args:
+        if isinstance(arg, exp.Distinct):
+            found += _values(arg.expressions)
+        elif not isinstance(arg, exp.Star):
+            found.append(arg.this if isinstance(arg, exp.Order) else arg)
+    return found
 
 
 def _parts(node: exp.Expr) -> list[exp.Expr]:
@@ -456,15 +452,3 @@ def _literal_text(node: exp.Expr, what: str) -> str:
     ):
         return node.name
     raise FaultError(f"{what} needs a quoted text, so that it can be checked")
-
-
-def _unsupported(node: exp.Expr) -> FaultError:
-    for kinds, message, hint in _REFUSED_SYNTAX:
-        if isinstance(node, kinds):
-            return FaultError(message, hint=hint)
-    if isinstance(node, exp.Concat):
-        return FaultError(
-            "two texts side by side", hint=r"write || between them, or \' for a quote in a text"
-        )
-    shown = node.sql("spark")
-    return FaultError(f"{shown[:60]!r} is not supported here")

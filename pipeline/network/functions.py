@@ -49,9 +49,9 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "random": (_CHANCE, "use hash(…) of a column"),
     "randn": (_CHANCE, "use hash(…) of a column"),
     "uuid": (_CHANCE, "use sha2(…) of the columns that identify the row"),
-    "shuffle": (_CHANCE, ""),
+    "shuffle": (_CHANCE, "leave the array in its order"),
     "monotonically_increasing_id": (_CHANCE, "use sha2(…) of the columns that identify the row"),
-    "spark_partition_id": (_CHANCE, ""),
+    "spark_partition_id": (_CHANCE, "use hash(…) of a column"),
     "input_file_name": ("means nothing for records from Kafka", ""),
     "any_value": (_ORDER, "use first(x), which goes by event time"),
     **dict.fromkeys(
@@ -68,7 +68,15 @@ REFUSED: Mapping[str, tuple[str, str]] = {
         ("skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "regr_slope"),
         (_ADDED, "compute it from count(*), sum(x), sum(y) and sum(x * y)"),
     ),
-    **dict.fromkeys(("row_number", "rank", "dense_rank", "lag", "lead", "ntile"), (_ORDER, "")),
+    **dict.fromkeys(
+        ("row_number", "rank", "dense_rank"),
+        (_ORDER, "use a box {top: STREAM, rows: 3, highest: x, window: 1m, by: […]}"),
+    ),
+    "ntile": (_ORDER, "use a top box, or percentile(x, 0.25) in an aggregate box"),
+    **dict.fromkeys(
+        ("lag", "lead"),
+        (_ORDER, "join the stream with itself, or use first(x) and last(x) in an aggregate box"),
+    ),
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"), (_MACHINE, "")),
     "window": (
         "is no function here",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pipeline.network import sql_text
 from pipeline.network.coercion import common_type, is_numeric, is_orderable
-from pipeline.network.safe import any_of, columns_of, convert, strict
+from pipeline.network.safe import any_of, castable, columns_of, convert, strict
 from pipeline.network.term import FaultError, Term
 from pipeline.network.types import DataType, Scalar
 
@@ -106,7 +106,16 @@ def _comparison_hint(left: DataType, right: DataType) -> str:
         return "quote both or neither, or CAST one side"
     if Scalar.TIMESTAMP in kinds and (is_numeric(left) or is_numeric(right)):
         return "unix_millis(…) makes a number of a time, timestamp_millis(…) a time of a number"
-    return "CAST one side to the type of the other"
+    return difference_hint(left, right, "CAST one side to the type of the other")
+
+
+def difference_hint(left: DataType, right: DataType, cast: str) -> str:
+    """What to do about two types that differ; `cast`, where one can be cast to the other."""
+    if castable(left, right) or castable(right, left):
+        return cast
+    if is_orderable(left) and is_orderable(right):
+        return "CAST both to STRING, or to another type that both can be cast to"
+    return "a map box can select a part of it, such as m['key'] of a map"
 
 
 def between(value: Term, low: Term, high: Term) -> Term:

@@ -142,7 +142,7 @@ def cast(term: Term, to: DataType) -> Term:
     """
     if term.type == to:
         return replace(term, constant=None, plain=None)
-    if not _castable(term.type, to):
+    if not castable(term.type, to):
         raise FaultError(f"a {term.type} cannot be cast to {to}")
     if term.type is Scalar.DATE and to is Scalar.TIMESTAMP:
         return _date_to_timestamp(term)
@@ -170,7 +170,8 @@ def try_cast(term: Term, to: DataType) -> Term:
     return replace(made, failed=term.failed, nullable=True)
 
 
-def _castable(source: DataType, to: DataType) -> bool:
+def castable(source: DataType, to: DataType) -> bool:
+    """Whether there is such a cast."""
     if not (isinstance(to, Scalar | DecimalType) and isinstance(source, Scalar | DecimalType)):
         return False
     if to in (Scalar.INTERVAL, Scalar.NULL) or source is Scalar.INTERVAL:

@@ -8,7 +8,7 @@ from pipeline.network import safe, sql_text
 from pipeline.network.functions import REFUSED
 from pipeline.network.model import ColumnRef
 from pipeline.network.term import FaultError, Term
-from pipeline.network.types import Column, Columns, DataType, StructType
+from pipeline.network.types import Column, Columns, MapType, StructType
 
 SIDES = ("left", "right")
 
@@ -130,7 +130,9 @@ def struct_field(term: Term, name: str) -> Term:
         FaultError: it is no record, or has no such field.
     """
     if not isinstance(term.type, StructType):
-        raise FaultError(f"{name} is asked of a value that is no record but {_shown(term.type)}")
+        of_map = isinstance(term.type, MapType)
+        hint = f"a map is asked by {_written(term)}['{name}']" if of_map else ""
+        raise FaultError(f"{name} is asked of a value that is no record but {term.type}", hint=hint)
     for column in term.type.fields:
         if column.name.lower() == name.lower():
             made = safe.strict(
@@ -151,5 +153,8 @@ def struct_field(term: Term, name: str) -> Term:
     raise FaultError(f"the record has no field {name}", choices=nearest_first(name, names))
 
 
-def _shown(data_type: DataType) -> str:
-    return str(data_type)
+def _written(term: Term) -> str:
+    """How a column is written, or a word that stands for anything else."""
+    if term.plain is None:
+        return "map"
+    return f"{term.plain.side}.{term.plain.name}" if term.plain.side else term.plain.name

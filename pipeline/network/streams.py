@@ -193,8 +193,13 @@ def _event_time(
     scope = Scope((Source(schema.columns, unreadable=dict(schema.unreadable)),))
     origin = Origin(field="event_time")
     checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP, origin=origin)
-    _event_time_faults(draft.name, draft.event_time, checked.faults, report)
-    return checked.expression
+    faults, found = checked.faults, checked.expression
+    if found is not None and not found.columns:  # no record would move event time, or none be good
+        times = tuple(c.name for c in schema.columns if c.type is Scalar.TIMESTAMP)
+        hint = "name the column that says when it happened"
+        found, faults = None, (Fault("reads no column of the record", times, hint),)
+    _event_time_faults(draft.name, draft.event_time, faults, report)
+    return found
 
 
 def _event_time_faults(

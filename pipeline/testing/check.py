@@ -5,13 +5,15 @@ What a test looks at has to have a topic; a box that has none gets one in the te
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any, Final
 
 from pipeline.errors import DocumentError, InputError, Problem
 from pipeline.ids import Millis, ParticipantId, StreamName, TopicName
 from pipeline.names import derived_topic
 from pipeline.nearest import nearest_first
-from pipeline.network.model import Network, Output
+from pipeline.network.boxes.route import Route
+from pipeline.network.model import Box, Network, Output
 from pipeline.planner import planner
 from pipeline.planner.plan import Plan
 from pipeline.spark.hidden import Reason
@@ -104,7 +106,7 @@ def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
     Raises:
         DocumentError: the plan cannot be made.
     """
-    boxes = {StreamName(box.name): box for box in network.boxes}
+    boxes = {StreamName(box.name): box for box in _streams_inside(network)}
     known = {output.stream for output in network.outputs}
     added = tuple(
         Output(name, derived_topic(network.name, boxes[name].name), network.partitions)
@@ -117,6 +119,11 @@ def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
         external={s.name: parse(s.schema_json) for s in network.streams},
         derived={f.output.name: parse(f.output.schema_json) for f in plan.fragments},
     )
+
+
+def _streams_inside(network: Network) -> tuple[Box, ...]:
+    """The boxes that make a stream; of a route only its branches do."""
+    return tuple(box for box in network.boxes if not isinstance(box, Route))
 
 
 def check(written: TestWritten, network: Network, read_file: ReadFile) -> Checked:
@@ -229,10 +236,11 @@ class Checker:
         name = StreamName(written.stream.value)
         schema = self.streams.derived.get(name)
         if schema is None:
-            outside = name in self.streams.external
-            what = "it comes from outside" if outside else "there is no such box"
-            choices = nearest_first(name, tuple(self.streams.derived))
-            self._problem(f"expect: {name}: {what}", written.stream.line, choices)
+            self._problem(
+                f"expect: {name}: {self._why_not(name)}",
+                written.stream.line,
+                nearest_first(name, tuple(box.name for box in _streams_inside(self.network))),
+            )
             return None
         lines = self._lines(written.records)
         found = self._kept(
@@ -241,16 +249,28 @@ class Checker:
         place = f"{self.file}:{written.line}"
         return Expect(name, tuple(found), written.in_order, place)
 
+    def _why_not(self, name: StreamName) -> str:
+        """Why nothing can be expected of a stream."""
+        if name in self.streams.external:
+            return "it comes from outside"
+        match self.network.by_name().get(name):
+            case None:
+                return "there is no such box"
+            case Route():
+                return "it is a route, and its branches are streams"
+            case _:
+                return "it has no topic here: name it in looked_at"
+
     def _lines(self, given: Records) -> Iterator[tuple[Line, AvroSchema | None] | Problem]:
         """Records with their places, and the schema that their file brings, if it does."""
         if given.file is None:
             yield from ((Line(one, self.file), None) for one in given.written)
             return
-        name = given.file.value
+        name = str(PurePath(self.file).parent / given.file.value)
         try:
-            content = self.read_file(name)
+            content = self.read_file(given.file.value)
         except InputError as error:
-            yield Problem(error.message, self.file, given.file.line)
+            yield Problem(f"{name}: {error.message}", self.file, given.file.line)
             return
         if not name.endswith(records.AVRO_FILE):
             for line in records.json_lines(content, name):

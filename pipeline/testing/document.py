@@ -180,6 +180,9 @@ def _steps(fields: Fields, report: Report) -> Iterator[StepWritten]:
     if node is not None and not isinstance(node, YamlList):
         report.add("steps must be a list", node.line)
         return
+    if node is not None and not node.items:
+        hint = "write what is sent and what is expected"
+        report.add("steps is empty: such a test cannot fail", node.line, hint=hint)
     for item in node.items if node else ():
         if isinstance(item, YamlMap):
             step = _Step(item, report)

@@ -73,6 +73,14 @@ class Loader:
 
     def _network(self, written: TestWritten, path: Path) -> Document:
         beside = path.parent
+        named = (("network", written.network), *(("schemas", name) for _, name in written.schemas))
+        missing = tuple(
+            Problem(f"{key}: there is no file {beside / text.value}", str(path), text.line)
+            for key, text in named
+            if text is not None and not (beside / text.value).is_file()
+        )
+        if missing:
+            raise DocumentError(missing)
         file = beside / written.network.value if written.network else self.default()
         schemas = tuple((subject, beside / name.value) for subject, name in written.schemas)
         key = (file.resolve(), schemas)
@@ -116,14 +124,21 @@ def find_tests(paths: Iterable[Path], folder: Path) -> tuple[Path, ...]:
     Raises:
         InputError: there is none.
     """
+    if not paths and not folder.exists():
+        raise _no_test("there is no folder with tests", (folder,))
     found = tuple(dict.fromkeys(file for path in paths or (folder,) for file in _below(path)))
     if not found:
-        raise InputError(
-            "there is no test",
-            place=str(folder),
-            hint=f"tests are files {PATTERN} there; name others as arguments.",
-        )
+        raise _no_test("there is no test", paths or (folder,))
     return found
+
+
+def _no_test(message: str, looked_in: Iterable[Path]) -> InputError:
+    return InputError(
+        message,
+        place=", ".join(map(str, looked_in)),
+        hint=f"a test is a file {PATTERN} there; docs/reference/testing.md says how to write one, "
+        "and `medusa init tolls --into FOLDER` writes one to begin with.",
+    )
 
 
 def _below(path: Path) -> Iterator[Path]:

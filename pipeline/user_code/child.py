@@ -108,6 +108,8 @@ def _found(module: ModuleType, where: str, name: str) -> Callable[[pa.RecordBatc
         raise AttributeError(f"there is no {name} in {where}")
     if not callable(function):
         raise TypeError(f"{name} in {where} is a {type(function).__name__}, not a function")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{name} in {where} is an async function: it has to be a plain one, def")
     try:
         inspect.signature(function).bind(None)
     except TypeError as error:

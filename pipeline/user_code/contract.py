@@ -157,10 +157,11 @@ def _null_inside(column: pa.Array, field: pa.Field) -> str:
 
 def _rows(column: pa.Array, given: int) -> pa.Array:
     """The numbers of rows, each of them once, in their order."""
-    if len(column) == 0:
-        return pa.array([], pa.int32())
-    if not pa.types.is_integer(column.type):
+    nothing = len(column) == 0
+    if not pa.types.is_integer(column.type) and not (nothing and pa.types.is_null(column.type)):
         raise ContractError(f"{ROW} is {column.type}, not whole numbers")
+    if nothing:
+        return pa.array([], pa.int32())
     if column.null_count:
         raise ContractError(f"{ROW} is null")
     least, most = pc.min_max(column).as_py().values()

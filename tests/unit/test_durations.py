@@ -1,5 +1,7 @@
 """Durations as people write them."""
 
+import doctest
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,3 +44,8 @@ def test_parse_refuses_more_than_a_hundred_years() -> None:
 def test_format_is_read_back(ms: int) -> None:
     """What format writes, parse reads as the same number."""
     assert durations.parse(durations.format(ms)) == ms
+
+
+def test_the_examples_of_durations() -> None:
+    """Those in the descriptions hold."""
+    assert doctest.testmod(durations).failed == 0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pipeline.builder.options import Limit
-from pipeline.builder.streams import Box, Stream, add_box
+from pipeline.builder.streams import Box, Branches, Stream, add_box
 
 
 def route(
@@ -29,4 +29,4 @@ def route(
     content = {"route": stream, "to": to, "otherwise": otherwise}
     box = add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
     names = [*to] if otherwise is None else [*to, otherwise]
-    return {branch: Box(branch, box.sheet) for branch in names}
+    return Branches(name, box.sheet, names)

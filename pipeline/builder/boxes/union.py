@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pipeline.builder.options import Limit
-from pipeline.builder.streams import Box, Stream, add_box
+from pipeline.builder.streams import Box, Stream, add_box, mistaken, typed
 
 
 def union(
@@ -21,5 +21,8 @@ def union(
         key: the columns that make the Kafka key of its output; the inputs', if left out.
         dead_letters: how many rows that cannot be computed are borne; all, if left out.
     """
+    if not isinstance(streams, Sequence):
+        message = f"streams of box {name} must be a list of streams, not {typed(streams)}"
+        raise mistaken(name, message, "write [stream, other]")
     inputs = {f"streams[{number}]": stream for number, stream in enumerate(streams)}
     return add_box(name, inputs, {"union": streams}, key=key, dead_letters=dead_letters)

@@ -27,10 +27,10 @@ from pipeline.examples.tolls import TOLLS
 )
 @with_session
 def command(session: Session, template: str, into: Path) -> None:
-    """Write a new project into this folder: settings, a network, tests, a producer.
+    """Write a new project into this folder: settings, a network, its schemas, a producer.
 
-    TEMPLATE is one of `medusa example list`; the default is `tolls`, road tolls from car sightings.
-    Nothing that exists is overwritten.
+    TEMPLATE is one of `medusa example list`; the default is `tolls`, road tolls from car sightings,
+    which has a test as well. Nothing that exists is overwritten.
 
     \b
     Examples:

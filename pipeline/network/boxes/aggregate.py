@@ -75,7 +75,7 @@ class AggregateDraft(OneInput):
         (facts,) = inputs
         rows = Scope((Source(facts.columns, unreadable=facts.unreadable),))
         by = compute(self.by, rows, report, self.name, "by")
-        fine = by is not None and check_groups(self.header, by, report)
+        fine = by is not None and check_groups(self.header, self.by, by, report)
         groups = _group_columns(self.by, by)
         collector = Collector(rows)
         computed = self._computed(collector, _compute_scope(groups, facts), report)
@@ -83,7 +83,7 @@ class AggregateDraft(OneInput):
         what = "the columns of by, window_start, window_end, those of compute"
         if by is None or computed is None or not fine:
             return None
-        if not check_distinct(self.header, columns, what, report):
+        if not check_distinct(self.header, columns, self.entries, what, report):
             return None
         default = tuple(c.name for c in by) or (WINDOW_END,)
         key = key_or(self.header, columns, report, default)

@@ -117,7 +117,7 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
             inner.line,
             hint="write within: 30d; a key of which nothing was said for so long is forgotten",
         )
-    within_ms = window_size(inner, within, defaults, low=0)
+    within_ms = window_size(inner, "within", within, defaults, low=0)
     inner.finish()
     if sides is None:
         return None

@@ -145,17 +145,16 @@ WINDOW_WORD = "window"
 
 
 def window_size(
-    fields: Fields, text: Text | None, defaults: Defaults, *, low: int = 1
+    fields: Fields, key: str, text: Text | None, defaults: Defaults, *, low: int = 1
 ) -> int | None:
-    """A duration of a box in milliseconds: `5m`, or the word `window`; None: reported."""
+    """What stands under `key`, in milliseconds: `5m`, or the word `window`; None: reported."""
     if text is None:
         return None
+    what = f"{key} of {fields.what}"
     if text.value.strip() != WINDOW_WORD:
-        return fields.as_duration(text, f"a duration in {fields.what}", low=low)
+        return fields.as_duration(text, what, low=low)
     if defaults.window_ms is None:
-        fields.problem(
-            f"{fields.what} says window, but the document has none at its top", text.line
-        )
+        fields.problem(f"{what} says window, but the document has none at its top", text.line)
     return defaults.window_ms
 
 
@@ -281,26 +280,41 @@ def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str 
     return next((c.name for c in computed if c.expression.plain in wanted), None)
 
 
-def check_groups(header: Header, by: Sequence[Computed], report: Report) -> bool:
-    """Whether rows can be grouped by these columns; what cannot be is reported."""
-    wrong = [c for c in by if not is_orderable(c.expression.type)]
-    for c in wrong:
+def check_groups(
+    header: Header, entries: Sequence[Entry], by: Sequence[Computed], report: Report
+) -> bool:
+    """Whether rows can be grouped by these columns; what cannot be is reported.
+
+    `entries`: the columns as written, one for each of `by`.
+    """
+    wrong = [
+        (e, c) for e, c in zip(entries, by, strict=True) if not is_orderable(c.expression.type)
+    ]
+    for entry, c in wrong:
         message = f"{c.name} is {c.expression.type}, and rows cannot be grouped by that"
-        report.add(message, header.line, box=header.name, column=c.name)
+        report.add(message, entry.text.line, box=header.name, column=c.name)
     return not wrong
 
 
-def check_distinct(header: Header, columns: Columns, what: str, report: Report) -> bool:
+def check_distinct(
+    header: Header, columns: Columns, written: Sequence[Entry], what: str, report: Report
+) -> bool:
     """Whether no two output columns share a name; those that do are reported.
 
-    `what`: the columns that the output has, in words.
+    Args:
+        header: the box.
+        columns: those of the output.
+        written: those of them that the document names; told is the line of the last one.
+        what: the columns that the output has, in words.
+        report: takes what is wrong.
     """
     names = [column.name.lower() for column in columns]
     twice = sorted({name for name in names if names.count(name) > 1})
+    lines = {entry.name.value.lower(): entry.name.line for entry in written}
     for name in twice:
         report.add(
             f"two columns of the output are called {name}",
-            header.line,
+            lines.get(name, header.line),
             box=header.name,
             column=name,
             hint=f"the output has {what}",

@@ -105,7 +105,7 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> DeduplicateDraft 
             fields.line,
             hint="write within: 10m; keys are kept for so long",
         )
-    within_ms = window_size(fields, within, defaults, low=0)
+    within_ms = window_size(fields, "within", within, defaults, low=0)
     if stream is None or not by or within_ms is None:
         return None
     return DeduplicateDraft(header, stream, by, within_ms)

@@ -31,12 +31,14 @@ def read_session(fields: Fields, defaults: Defaults) -> SessionWindow | None:
     longest: int | None = LONGEST_MS
     if isinstance(node, YamlMap):
         inner = Fields(node, f"session of {fields.what}", fields.report, fields.box)
-        gap = window_size(inner, inner.text("gap", required=True), defaults)
+        gap = window_size(inner, "gap", inner.text("gap", required=True), defaults)
+        written = inner.text("longest")
         if inner.has("longest"):
-            longest = window_size(inner, inner.text("longest"), defaults)
+            longest = window_size(inner, "longest", written, defaults)
         inner.finish()
     else:
-        gap = window_size(fields, fields.as_text(node, f"session of {fields.what}"), defaults)
+        text = fields.as_text(node, f"session of {fields.what}")
+        gap = window_size(fields, "session", text, defaults)
     if gap is None or longest is None:
         return None
     if gap >= longest:

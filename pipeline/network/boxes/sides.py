@@ -21,7 +21,7 @@ from pipeline.network.boxes.common import (
 )
 from pipeline.network.coercion import is_integral, is_orderable
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.logic import first_given
+from pipeline.network.logic import difference_hint, first_given
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.scope import Scope, Source
 from pipeline.network.term import Term
@@ -91,7 +91,7 @@ class Sides:
                     one.line,
                     box=self.header.name,
                     column=a.name,
-                    hint="CAST one of them in a map box",
+                    hint=difference_hint(a.type, b.type, "CAST one of them in a map box"),
                 )
             elif not is_orderable(a.type):
                 message = f"on compares {a.name}, but values of type {a.type} cannot be compared"

@@ -41,7 +41,7 @@ def read_within(fields: Fields, defaults: Defaults) -> Limits | Text | None:
         text = Text(node.text, node.line)
         if not _is_duration(node.text):
             return text
-        size = window_size(fields, text, defaults, low=0)
+        size = window_size(fields, "within", text, defaults, low=0)
         return None if size is None else Limits(-size, size)
     if isinstance(node, YamlMap):
         inner = Fields(node, f"within of {fields.what}", fields.report, fields.box)
@@ -68,7 +68,7 @@ def _side(fields: Fields, key: str, defaults: Defaults) -> int | None:
         fields.known.append(key)
         return 0
     text = fields.text(key)
-    return window_size(fields, text, defaults, low=0)
+    return window_size(fields, key, text, defaults, low=0)
 
 
 def limits_of(text: str, left: StreamFacts, right: StreamFacts) -> Limits:

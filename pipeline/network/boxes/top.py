@@ -89,16 +89,16 @@ class TopDraft(OneInput):
         (facts,) = inputs
         scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
         by = compute(self.by, scope, report, self.name, "by")
-        fine = by is not None and check_groups(self.header, by, report)
+        fine = by is not None and check_groups(self.header, self.by, by, report)
         order = self._order(scope, report)
         entries = self.select or self._all_columns(facts, report)
         select = None if entries is None else compute(entries, scope, report, self.name, "select")
-        if by is None or order is None or select is None or not fine:
+        if by is None or order is None or entries is None or select is None or not fine:
             return None
         rank = Column(RANK, Scalar.INT, nullable=False)
         columns = (*columns_of(by), *WINDOW_COLUMNS, rank, *columns_of(select))
         what = "the columns of by, window_start, window_end, rank, those of select"
-        if not check_distinct(self.header, columns, what, report):
+        if not check_distinct(self.header, columns, (*self.by, *entries), what, report):
             return None
         default = tuple(c.name for c in by) or (WINDOW_END,)
         key = key_or(self.header, columns, report, default)

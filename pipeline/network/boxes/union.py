@@ -15,6 +15,7 @@ from pipeline.network.boxes.common import (
     refuse_unreadable,
 )
 from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.logic import difference_hint
 from pipeline.network.types import Column, Columns
 
 LEAST_INPUTS = 2
@@ -97,7 +98,7 @@ class UnionDraft(Headed):
                     at.line,
                     box=self.name,
                     column=column.name,
-                    hint="CAST one of them in a map box",
+                    hint=difference_hint(column.type, found.type, "CAST one of them in a map box"),
                 )
         for name in theirs.keys() - ours:
             fine = False

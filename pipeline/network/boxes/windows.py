@@ -66,11 +66,13 @@ def read_window(fields: Fields, defaults: Defaults) -> Window | None:
             return None
         return TumblingWindow(defaults.window_ms, 0)
     if not isinstance(node, YamlMap):
-        size = window_size(fields, fields.as_text(node, f"window of {fields.what}"), defaults)
+        text = fields.as_text(node, f"window of {fields.what}")
+        size = window_size(fields, "window", text, defaults)
         return None if size is None else TumblingWindow(size, 0)
     inner = Fields(node, f"window of {fields.what}", fields.report, fields.box)
-    size = window_size(fields, inner.text("size", required=True), defaults)
-    slide = window_size(fields, inner.text("slide"), defaults) if inner.has("slide") else size
+    size = window_size(inner, "size", inner.text("size", required=True), defaults)
+    written = inner.text("slide")
+    slide = window_size(inner, "slide", written, defaults) if inner.has("slide") else size
     offset = inner.duration("offset", 0)
     inner.finish()
     return None if size is None or slide is None else _window(fields, inner, size, slide, offset)

@@ -92,6 +92,8 @@ def test_a_column_that_is_selected_twice_is_told_without_a_line() -> None:
     [
         (lambda _: boxes.filter("b", "s", where="true"),  # type: ignore[arg-type]
          "stream of box b must be a stream or a box, not a str"),
+        (lambda s: boxes.union("b", s),
+         "streams of box b must be a list of streams, not an External"),
         (lambda s: boxes.filter("b", s, where=2.5),  # type: ignore[arg-type]
          "where of box b cannot be a float"),
         (lambda s: boxes.filter(7, s, where="true"),  # type: ignore[arg-type]
@@ -117,6 +119,18 @@ def test_what_cannot_be_written_ends_the_description(
 ) -> None:
     """With the file and line of the call."""
     assert refused(lambda: call(network()[1])).message == message
+
+
+def test_a_branch_that_a_route_has_not_is_told_with_those_it_has() -> None:
+    """With the line that asks for it; and the route itself is no stream."""
+    _, s = network()
+    fast = boxes.route("fast", s, to={"faster": "speed > 9"}, otherwise="slower")
+    problem = refused(lambda: fast["fastr"])
+    assert problem.message == "route fast has no branch fastr"
+    assert (problem.line, problem.choices) == (line(-2), ("faster", "slower"))
+    problem = refused(lambda: boxes.filter("b", fast, where="true"))  # type: ignore[arg-type]
+    assert problem.message == "stream of box b must be a stream or a box, not a Branches"
+    assert problem.hint == "hand over one of its branches: fast['faster']"
 
 
 def test_a_name_that_is_taken_names_the_other_place() -> None:

@@ -40,6 +40,7 @@ CODE = "def classify(batch):\n    return batch\n"
 
 BoxOf = Callable[[str], Box]
 WrongWith = Callable[[str], list[str]]
+ProblemsOf = Callable[..., list[str]]
 
 
 def shown(box: Box) -> list[str]:

@@ -168,6 +168,26 @@ def test_a_time_stays_one_of_whole_milliseconds(scope: Scope) -> None:
         ("collect_list(i)", "collect_list is refused: it depends on the order", "percentile"),
         ("corr(i, j)", "corr is refused: it adds floating point", "sum(x * y)"),
         ("percentile_disc(i, 0.5)", "percentile_disc is refused", "percentile(x, 0.5)"),
+        (
+            "percentile_cont(0.5) WITHIN GROUP (ORDER BY i)",
+            "percentile_cont is refused",
+            "percentile(x, 0.5)",
+        ),
+        (
+            "listagg(t) WITHIN GROUP (ORDER BY i) FILTER (WHERE b)",
+            "listagg is refused: it depends on the order",
+            "use first(x)",
+        ),
+        ("median(i) WITHIN GROUP (ORDER BY i)", "WITHIN GROUP is not supported", "median(x)"),
+        ("first(i) IGNORE NULLS", "every aggregate function passes over nulls", "leave it out"),
+        ("last(i IGNORE NULLS)", "every aggregate function passes over nulls", "leave it out"),
+        ("last(i) FILTER (WHERE b) IGNORE NULLS", "IGNORE NULLS is not written", "leave it out"),
+        ("median(i) WITHIN GROUP (ORDER BY i) FILTER (WHERE b)", "WITHIN GROUP is", "median(x)"),
+        ("first(i) RESPECT NULLS", "RESPECT NULLS is not supported", "coalesce"),
+        ("first(i ORDER BY at)", "ORDER BY inside a function is not supported", "min_by(x, y)"),
+        ("sum(i) FILTER (WHERE i)", "what follows WHERE must be a condition, not INT", "compare"),
+        ("count(DISTINCT *)", "count(DISTINCT *) is not supported: name the column", "DISTINCT x"),
+        ("sum(*)", "sum(*) is not supported: name the column", "sum(x)"),
     ],
 )
 def test_what_is_refused_says_what_to_write(

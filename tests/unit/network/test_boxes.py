@@ -271,13 +271,13 @@ def test_within(within: str, bound: tuple[int, int], box_of: BoxOf) -> None:
         (
             "soon",
             (
-                "a duration in join of box j: 'soon' is not a duration: "
+                "within of join of box j: 'soon' is not a duration: "
                 "write a whole number and ms, s, m, h or d"
             ),
         ),
         ("{}", "within of join of box j says neither before nor after"),
         ("{before: 1s, aftr: 2s}", "within of join of box j has no key aftr"),
-        ("window", "join of box j says window, but the document has none at its top"),
+        ("window", "within of join of box j says window, but the document has none at its top"),
         ("left.seen_at >", "the expression does not parse at character 14, '>'"),
     ],
 )
@@ -387,7 +387,20 @@ def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
         ),
         (
             "  b: {aggregate: s, window: 0s, compute: {n: count(*)}}\n",
-            ["a duration in box b must be at least 1ms"],
+            ["window of box b must be at least 1ms"],
+        ),
+        (
+            "  b: {aggregate: s, window: {size: 1m, slide: soon}, compute: {n: count(*)}}\n",
+            [
+                (
+                    "slide of window of box b: 'soon' is not a duration: "
+                    "write a whole number and ms, s, m, h or d"
+                )
+            ],
+        ),
+        (
+            "  b: {aggregate: s, window: {size: 1m, slde: 10s}, compute: {n: count(*)}}\n",
+            ["window of box b has no key slde (there is: slide, size, offset)"],
         ),
         (
             "  b: {aggregate: s, window: {size: 1m, offset: 1m}, compute: {n: count(*)}}\n",

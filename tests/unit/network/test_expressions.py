@@ -255,6 +255,7 @@ def test_columns_are_those_that_are_read(scope: Scope) -> None:
         ("1e999", "the number does not fit into DOUBLE"),
         ("'a' 'b'", "two texts side by side"),
         ("upper(x -> x)", "a function of its own (x -> …) is not supported"),
+        ("i -> i + 1", "a function of its own (x -> …) is not supported"),
         ("i & 1", "operators on bits are not supported"),
         ("sum(i) OVER ()", "OVER is refused: it depends on the order of records"),
         ("(SELECT 1)", "a SELECT inside an expression is refused"),
@@ -298,6 +299,37 @@ def test_what_is_not_repeatable_is_refused_with_the_reason(
     (fault,) = faults(text, scope)
     assert "is refused: it " in fault.message
     assert reason in fault.message
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("row_number()", "use a box {top: STREAM"),
+        ("rank() OVER (ORDER BY at) = 1", "use a box {top: STREAM"),
+        ("ntile(4) OVER (ORDER BY i)", "use a top box, or percentile(x, 0.25)"),
+        ("lag(i) OVER (ORDER BY at)", "join the stream with itself"),
+        ("lead(i, 1) IGNORE NULLS OVER (ORDER BY at)", "join the stream with itself"),
+        ("sum(i) OVER (PARTITION BY t)", "a top box ranks the rows of a window"),
+        ("shuffle(xs)", "leave the array in its order"),
+        ("spark_partition_id()", "use hash(…) of a column"),
+        ("transform(xs, x -> x)", "a flat_map box"),
+        ("m.k", "a map is asked by m['k']"),
+        ("m = d", "a map box can select a part of it, such as m['key']"),
+        ("day = i", "CAST both to STRING"),
+    ],
+)
+def test_what_is_refused_names_what_there_is_instead(text: str, hint: str, scope: Scope) -> None:
+    """Whatever stands around the call."""
+    assert hint in faults(text, scope)[-1].hint
+
+
+@pytest.mark.parametrize(
+    "text", ["count(*)", "count(DISTINCT i)", "count(DISTINCT *)", "count(*) FILTER (WHERE b)"]
+)
+def test_an_aggregate_function_elsewhere_is_one_mistake(text: str, scope: Scope) -> None:
+    """What only such a function can have is not held against it as well."""
+    (fault,) = faults(text, scope)
+    assert fault.message == "count is an aggregate function"
 
 
 def test_every_mistake_is_found_once(scope: Scope) -> None:

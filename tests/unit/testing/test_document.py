@@ -94,6 +94,12 @@ def test_the_head_names_network_and_schemas() -> None:
     assert written("  - settle\n").network is None
 
 
+def test_a_test_without_steps_is_refused() -> None:
+    """It could not fail."""
+    with pytest.raises(DocumentError, match="steps is empty: such a test cannot fail"):
+        read("steps: []\n", "t.yaml")
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     """Each with its line."""
     assert mistakes(

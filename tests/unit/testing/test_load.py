@@ -120,7 +120,7 @@ def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
     assert found[2].startswith("cars.jsonl:1: at: the field is missing")
     assert found[3].startswith("cars.jsonl:3: car: 1 is not")
     assert found[4] == "cars.jsonl:4: not JSON: Expecting value (column 20)"
-    assert found[5].startswith("t.yaml:10: the file cannot be read")
+    assert found[5].startswith(f"t.yaml:10: {folder}/none.jsonl: the file cannot be read")
     assert found[6].startswith("t.yaml:11: m: cars.counts has no such field")
     assert found[7] == "t.yaml:11: a record is a mapping from fields to values"
     assert found[8].startswith("t.yaml:12: why: a dead letter has none")
@@ -145,6 +145,38 @@ def test_streams_that_do_not_exist_are_told_with_those_that_do(folder: Path) -> 
         "t.yaml:4: send: counts: a box writes it",
         "t.yaml:5: expect: sightings: it comes from outside",
         "t.yaml:6: expect: count: there is no such box",
+    ]
+
+
+def test_what_can_be_looked_at_is_every_box(folder: Path) -> None:
+    """Also those without a topic of their own; of a route its branches."""
+    route = "  fast: {route: moving, to: {faster: speed > 9}, otherwise: slower}\n"
+    write(folder.parent, DOCUMENT.replace("boxes:\n", "boxes:\n" + route), "cars.yaml")
+    steps = "steps: [{expect: fast, records: []}, {expect: nope, records: []}]\n"
+    path = write(folder, "network: ../cars.yaml\n" + steps)
+    with pytest.raises(DocumentError) as caught:
+        Loader(no_default).one(path)
+    of_route, unknown = caught.value.problems
+    assert of_route.message == "expect: fast: it is a route, and its branches are streams"
+    assert {"moving", "counts", "busy", "faster", "slower"} == set(unknown.choices)
+
+
+def test_data_files_are_named_from_where_the_test_is(folder: Path) -> None:
+    """So that the path of a mistake can be opened."""
+    (folder / "cars.jsonl").write_text("{", encoding="utf-8")
+    steps = "steps: [{send: sightings, file: cars.jsonl}]\n"
+    with pytest.raises(DocumentError) as caught:
+        Loader(no_default).one(write(folder, "network: ../cars.yaml\n" + steps))
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (f"{folder}/cars.jsonl", 1)
+
+
+def test_missing_files_of_the_head_are_told_with_their_lines(folder: Path) -> None:
+    """The network and schemas."""
+    head = "network: ../nope.yaml\nschemas: {cars-value: nope.avsc}\n"
+    assert mistakes(write(folder, head + "steps: [settle]\n")) == [
+        f"t.yaml:1: network: there is no file {folder}/../nope.yaml",
+        f"t.yaml:2: schemas: there is no file {folder}/nope.avsc",
     ]
 
 
@@ -218,6 +250,9 @@ def test_tests_are_found_in_folders(folder: Path) -> None:
     """Sorted, each once; none at all is a mistake."""
     with pytest.raises(InputError, match="there is no test"):
         find_tests((), folder)
+    with pytest.raises(InputError, match="there is no folder with tests") as caught:
+        find_tests((), folder / "none")
+    assert "docs/reference/testing.md" in caught.value.hint
     b, a = write(folder, GOOD, "b.yaml"), write(folder, GOOD, "a.yaml")
     assert find_tests((), folder) == (a, b)
     assert find_tests((b, folder), Path()) == (b, a)

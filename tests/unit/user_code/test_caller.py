@@ -145,6 +145,8 @@ def test_a_function_that_hides_from_the_alarm_is_ended_too(monkeypatch: pytest.M
     [
         ("things.py:do", "def other(b): ...", "AttributeError: there is no do in things.py"),
         ("things.py:do", "do = 5", "TypeError: do in things.py is a int, not a function"),
+        ("things.py:do", "async def do(b): ...", "TypeError: do in things.py is an async function"),
+        ("things.py:do", "async def do(b): yield b", "do in things.py is an async function"),
         ("things.py:do", "def do(a, b): ...", "TypeError: do has to take one argument"),
         ("things.py:do", "\ndef do(", "SyntaxError: '(' was never closed (things.py:2)"),
         (

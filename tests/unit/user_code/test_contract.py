@@ -111,6 +111,10 @@ def test_what_is_cut_out_of_more_is_looked_at_alone() -> None:
         (batch(c=[1], d=[1]), "it returned a column d, which is not declared"),
         (batch(c=[1]), "it returned 1 rows for 3, without a column __row that tells"),
         (batch(c=[1], __row=["0"]), "__row is string, not whole numbers"),
+        (
+            batch(c=pa.array([], pa.int32()), __row=pa.array([], pa.string())),
+            "__row is string, not",
+        ),
         (batch(c=[1], __row=pa.array([None], pa.int32())), "__row is null"),
         (batch(c=[1], __row=[3]), "__row is 3, of 3 rows from 0 on"),
         (batch(c=[1], __row=[-1]), "__row is -1, of 3 rows from 0 on"),

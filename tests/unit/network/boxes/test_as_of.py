@@ -94,7 +94,7 @@ def test_without_select_all_columns_of_both_sides_come(box_of: BoxOf) -> None:
             "  d: {as_of: {left: s, right: s, on: [car], within: soon}, select: [left.car]}\n",
             [
                 (
-                    "a duration in as_of of box d: 'soon' is not a duration: write a whole number "
+                    "within of as_of of box d: 'soon' is not a duration: write a whole number "
                     "and ms, s, m, h or d"
                 )
             ],

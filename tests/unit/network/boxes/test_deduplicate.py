@@ -82,7 +82,7 @@ def test_a_deduplication_may_declare_a_key(box_of: BoxOf) -> None:
             "  d: {deduplicate: s, by: [car], within: soon}\n",
             [
                 (
-                    "a duration in box d: 'soon' is not a duration: write a whole number and "
+                    "within of box d: 'soon' is not a duration: write a whole number and "
                     "ms, s, m, h or d"
                 )
             ],

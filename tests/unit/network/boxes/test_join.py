@@ -127,3 +127,19 @@ def test_a_column_may_be_compared_with_several(
         "    select: {x: left.car, y: left.road}\n"
     )
     assert box.key == key
+
+
+@pytest.mark.parametrize(
+    ("on", "hint"),
+    [
+        ("{car: segment}", "CAST one of them in a map box"),
+        ("{speed: tags}", "a map box can select a part of it, such as m['key'] of a map"),
+    ],
+)
+def test_a_hint_names_no_cast_that_there_is_not(on: str, hint: str, wrong_with: WrongWith) -> None:
+    """A value with parts is never cast."""
+    (found,) = wrong_with(
+        f"  j: {{join: {{left: s, right: o, on: {on}, within: 5m}}, select: [left.car]}}\n"
+    )
+    assert found.startswith("on compares s.")
+    assert found.endswith(f"hint: {hint}")
