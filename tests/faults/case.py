@@ -98,6 +98,11 @@ class Case:
         """The external stream of a name."""
         return next(stream for stream in self.streams if stream.name == name)
 
+    def event_ms(self, fed: Fed) -> int | None:
+        """The event time of a record that can be read; None: it is a bad one."""
+        found = fed.fields[self.stream(fed.stream).event_time]
+        return found if fed.fate is not Fate.BAD and isinstance(found, int) else None
+
     def topic(self, network: str, stream: str) -> str:
         """Where an external stream of a network stands."""
         return f"{network}-{stream}"

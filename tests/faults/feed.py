@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -12,7 +12,6 @@ from confluent_kafka import KafkaError, Message, Producer
 from pipeline.ids import SchemaId, StreamName, TopicName
 from schemas import avro, codec, wire
 from schemas.avro import AvroSchema
-from schemas.client import RegistryClient
 from tests.faults.case import AvroSchema as Schema
 from tests.faults.case import Case, Fed
 from tests.faults.history import Fate, Place, Sent, Value
@@ -50,13 +49,17 @@ class Encoder:
         return encoded if fed.spoil is None else fed.spoil(encoded)
 
 
-def encoders(case: Case, network: str, registry: RegistryClient) -> Mapping[str, Encoder]:
+Register = Callable[[str, str], SchemaId]
+"""Registers under a subject the text of a schema; its id."""
+
+
+def encoders(case: Case, network: str, register: Register) -> Mapping[str, Encoder]:
     """The encoders of a case's streams, their schemas registered."""
 
     def registered(topic: TopicName, schema: Schema) -> Version:
         text = json.dumps(schema)
         fields = frozenset(field["name"] for field in schema["fields"])
-        return Version(avro.parse(text), registry.register(f"{topic}-value", text), fields)
+        return Version(avro.parse(text), register(f"{topic}-value", text), fields)
 
     found = {}
     for stream in case.streams:
@@ -164,9 +167,7 @@ class Feeder:
     def _send(self, fed: Fed) -> None:
         encoder = self._encode[fed.stream]
         value = encoder.value(fed)
-        event_time = fed.fields[self._case.stream(fed.stream).event_time]
-        if fed.fate is not Fate.BAD and isinstance(event_time, int):
-            self._largest_ms = max(self._largest_ms, event_time)
+        self._largest_ms = max(self._largest_ms, self._case.event_ms(fed) or 0)
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is not None:

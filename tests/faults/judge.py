@@ -8,6 +8,7 @@ from typing import Any
 from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, TopicName
 from pipeline.lanes.codec import decode_boundary, decode_marker
+from pipeline.lanes.dead_letters import LATENESS
 from tests.faults.case import Case
 from tests.faults.history import Finding, Kind, Row, Seen, Sent, Value, place_of
 from tests.faults.lanes import (
@@ -20,7 +21,7 @@ from tests.faults.lanes import (
 )
 from tests.faults.letters import Accepted, check_inputs, check_letters, letter_of
 from tests.faults.reads import Reads, check_reads, check_writers
-from tests.faults.values import check_order, check_values
+from tests.faults.values import check_order, check_values, counts
 
 Decode = Callable[[KafkaRecord], Mapping[str, Any]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -78,6 +79,7 @@ class Verdict:
         network: its name.
         sent: records sent.
         refused: dead letters.
+        late: those of records that came too late, or too late for some of their windows.
         expected: records that had to come, over all outputs.
         aborted: records of transactions that did not commit: a sign that a fault struck home.
     """
@@ -85,9 +87,26 @@ class Verdict:
     network: str
     sent: int
     refused: int
+    late: int
     expected: int
     aborted: int
     findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.network}: {self.sent} sent, {self.refused} dead letters ({self.late} late), "
+            f"{self.expected} results expected, {self.aborted} records aborted: "
+            + (f"{len(self.findings)} findings" if self.findings else "exact")
+        )
+
+    def words(self, most: int = 3) -> str:
+        """What is wrong, for people: the first few of each kind."""
+        lines = [f"  {self.network}: {len(self.findings)} findings"]
+        for kind, count in counts(self.findings).items():
+            told = [str(finding) for finding in self.findings if finding.kind is kind]
+            lines += [f"    {one}" for one in told[:most]]
+            lines += [f"    … and {count - most} more of this kind"] if count > most else []
+        return "\n".join(lines)
 
 
 def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict:
@@ -114,7 +133,15 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         findings += check_values(topic, columns, expected, seen)
         findings += check_order(columns, expected, seen)
     aborted = len(history.reads.uncommitted) - len(history.reads.committed)
-    return Verdict(network, len(history.sent), len(letters), count, aborted, tuple(findings))
+    return Verdict(
+        network=network,
+        sent=len(history.sent),
+        refused=len(letters),
+        late=sum(letter.reason in LATENESS for letter in letters),
+        expected=count,
+        aborted=aborted,
+        findings=tuple(findings),
+    )
 
 
 def row_of(names: Iterable[str], fields: Mapping[str, Any]) -> Row:

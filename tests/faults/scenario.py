@@ -11,7 +11,6 @@ from tests.faults.feed import Feeder, encoders
 from tests.faults.history import Finding
 from tests.faults.judge import Verdict, judge
 from tests.faults.strikes import Fault
-from tests.faults.values import counts
 from tests.faults.world import Running, World
 
 CALM_MIN_S, CALM_MAX_S = 0.5, 4.0
@@ -44,16 +43,10 @@ class Report:
         """All that is wrong."""
         return tuple(finding for verdict in self.verdicts for finding in verdict.findings)
 
-    def words(self, most: int = 3) -> str:
+    def words(self) -> str:
         """What is wrong, for people: the first few of each kind."""
-        lines = [f"seed {self.seed}, {', '.join(s.fault for s in self.struck)}:"]
-        for verdict in self.verdicts:
-            lines.append(f"  {verdict.network}: {len(verdict.findings)} findings")
-            for kind, count in counts(verdict.findings).items():
-                told = [str(finding) for finding in verdict.findings if finding.kind is kind]
-                lines += [f"    {one}" for one in told[:most]]
-                lines += [f"    … and {count - most} more of this kind"] if count > most else []
-        return "\n".join(lines)
+        first = f"seed {self.seed}, {', '.join(s.fault for s in self.struck)}:"
+        return "\n".join([first, *(verdict.words() for verdict in self.verdicts)])
 
 
 def run(
@@ -106,7 +99,7 @@ def _begin(world: World, case: Case, network: str, random: Random) -> _Fed:
     feeder = Feeder(
         world.stack.kafka_bootstrap_servers,
         case,
-        encoders(case, network, world.registry),
+        encoders(case, network, world.registry.register),
         Random(random.random()),
         time.time_ns() // 1_000_000 - BEGINS_MS_AGO,
     )
@@ -119,9 +112,5 @@ def _settle(world: World, fed: _Fed, tell: Tell) -> Verdict:
     world.await_complete(running, fed.feeder.finish())
     history = world.history(running, fed.feeder.sent)
     verdict = judge(fed.case, running.network, history, world.decoder())
-    tell(
-        f"{verdict.network}: {verdict.sent} sent, {verdict.refused} dead letters, "
-        f"{verdict.expected} results expected, {verdict.aborted} records aborted: "
-        + (f"{len(verdict.findings)} findings" if verdict.findings else "exact")
-    )
+    tell(str(verdict))
     return verdict

@@ -44,6 +44,7 @@ COLUMNS: Columns = (
     Column("m", DecimalType(12, 3), nullable=True),
     Column("w", DecimalType(28, 14), nullable=True),
     Column("t", Scalar.STRING, nullable=True),
+    Column("b", Scalar.BOOLEAN, nullable=True),
 )
 CALLS = (
     *(f"{name}({column})" for name in ("sum", "avg") for column in "ildm"),
@@ -63,6 +64,8 @@ CALLS = (
     *(f"approx_percentile({column}, {share})" for column in "ldm" for share in ("0", "0.37", "1")),
     "approx_percentile(d, 0.9, 0.001)",
     *(f"{name}({x}, {y})" for name in ("min_by", "max_by") for x, y in ("tl", "ie", "te", "lt")),
+    *(f"{name}(b)" for name in ("bool_and", "bool_or", "count_if", "first")),
+    *(f"{name}(b) FILTER (WHERE l > 0)" for name in ("bool_and", "bool_or", "count_if")),
     "last(t) FILTER (WHERE l > 0)",
     "max_by(t, e) FILTER (WHERE l > 0)",
     "stddev(d) FILTER (WHERE l > 0)",
@@ -94,7 +97,7 @@ def given(random: Random) -> list[Given]:
 
 def _values(random: Random, group: int) -> dict[str, Any]:
     if group == 0:
-        return dict.fromkeys("ildefmwt")
+        return dict.fromkeys("ildefmwtb")
     near = group % 2 == 0
     middle = Random(group).uniform(-1, 1)
     spread = 1e-9 if near else 1.0
@@ -111,9 +114,15 @@ def _values(random: Random, group: int) -> dict[str, Any]:
             Decimal(1).scaleb(-14), context=Context(prec=40)
         ),
         "t": random.choice(["", "x", "y", "ä"]),
+        "b": _truth(random, group),
     }
     missing = 0.1 if group > 1 else 0.0
     return {name: None if random.random() < missing else v for name, v in values.items()}
+
+
+def _truth(random: Random, group: int) -> bool:
+    """True in all rows of some groups, false in all of others, mixed in the rest."""
+    return random.random() < {0: 1.0, 1: 0.0}.get(group % 4, 0.5)
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +225,8 @@ def expected(text: str, aggregation: Aggregation, rows: Sequence[Given]) -> Any:
         for row in rows
         if counts(text, row)
     ]
+    if text.startswith("count_if"):
+        return sum(one.value is True for one in seen)
     if aggregation.function != "approx_percentile":
         return aggregated(aggregation.function, seen, aggregation.parameters)
     values = [float(one.value) for one in seen if one.value is not None]

@@ -1,6 +1,7 @@
-"""A full join: the pairs, and what has no partner on the other side."""
+"""Joins that keep rows without a partner: of both sides, or of the left one alone."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from tests.faults.case import Case
 from tests.faults.cases.join import close, event_ms, feed, pairs
@@ -12,6 +13,7 @@ from tests.faults.values import Columns
 
 BEFORE_MS, AFTER_MS = 200, 600
 BOUND = "{before: 200ms, after: 600ms}"
+COLUMNS = Columns(("sensor", "kind", "one", "other"), ("one", "other"))
 KINDS = 20
 """So many kinds of readings has a sensor: about half of them meet no other one within the bound."""
 
@@ -43,6 +45,12 @@ def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     return {"either": rows}
 
 
+def _left_reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
+    """The same without the right rows that stayed alone."""
+    one = COLUMNS.names.index("one")
+    return {"either": [e for e in _reference(accepted)["either"] if e.row[one] is not None]}
+
+
 def _of(accepted: Accepted, side: str) -> list[Sent]:
     """What was taken in; what only closes waits for a partner for ever."""
     found = accepted.of("either", f"{side}s", side)
@@ -66,5 +74,11 @@ OUTER_JOIN = Case(
     feed=feed,
     close=close,
     reference=_reference,
-    columns={"either": Columns(("sensor", "kind", "one", "other"), ("one", "other"))},
+    columns={"either": COLUMNS},
+)
+LEFT_JOIN = replace(
+    OUTER_JOIN,
+    name="left_join",
+    document=OUTER_JOIN.document.replace("how: full", "how: left"),
+    reference=_left_reference,
 )

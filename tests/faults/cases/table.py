@@ -9,7 +9,7 @@ from tests.faults.cases.chain import CHAIN
 from tests.faults.cases.deduplicate import DEDUPLICATE
 from tests.faults.cases.flat_map import FLAT_MAP, FLAT_MAP_WINDOW
 from tests.faults.cases.join import JOIN
-from tests.faults.cases.outer_join import OUTER_JOIN
+from tests.faults.cases.outer_join import LEFT_JOIN, OUTER_JOIN
 from tests.faults.cases.prices import PRICES
 from tests.faults.cases.python import PYTHON
 from tests.faults.cases.route import ROUTE
@@ -41,6 +41,7 @@ CASES: Mapping[str, Case] = {
         TOP,
         JOIN,
         OUTER_JOIN,
+        LEFT_JOIN,
         AS_OF,
         DEDUPLICATE,
         UNION,

@@ -18,7 +18,7 @@ from pipeline.builder import (
 )
 
 TEXT, WHOLE, REAL, TIME = "text", "whole", "real", "time"
-SCHEMA = "sighting.avsc"
+SCHEMA, SUBJECT = "sighting.avsc", "sightings-value"
 CODE = "code/rating.py"
 SIGHTING = {
     "car": TEXT,
@@ -40,7 +40,16 @@ class Known:
 
 
 windows: st.SearchStrategy[Duration | Window | None] = st.deferred(
-    lambda: st.none() | lengths | st.just(Window(size="1m", offset=timedelta(seconds=5)))
+    lambda: (
+        st.none()
+        | lengths
+        | st.builds(
+            Window,
+            size=st.sampled_from(("1m", "window")),
+            slide=st.sampled_from((None, "20s", timedelta(seconds=7))),
+            offset=st.sampled_from((None, timedelta(seconds=5))),
+        )
+    )
 )
 sessions: st.SearchStrategy[Duration | Session] = st.deferred(
     lambda: (
@@ -71,6 +80,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         "generated",
         window=draw(some_lengths),
         partitions=draw(st.none() | st.integers(1, 9)),
+        replication=draw(st.none() | st.integers(1, 3)),
         retention=draw(st.none() | st.just("3d")),
         auto_create=draw(st.none() | st.booleans()),
     )
@@ -79,19 +89,29 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         known.append(_box(draw, f"b{i}", known))
     for i, one in enumerate(known):
         if isinstance(one.stream, Box) and draw(st.booleans()):
-            network.output(one.stream, topic=f"out-{i}", partitions=draw(st.none() | st.just(2)))
+            network.output(
+                one.stream,
+                topic=f"out-{i}",
+                partitions=draw(st.none() | st.just(2)),
+                # What another box reads is never corrected; nothing reads the last one.
+                corrections=draw(st.sampled_from((None, False, one is known[-1]))),
+            )
     return network
 
 
 def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
+    subject = draw(st.none() | st.just(SUBJECT))
     stream = network.stream(
         name,
         topic=f"topic-of-{name}",
-        schema=SCHEMA,
+        schema=SCHEMA if subject is None else None,
+        subject=subject,
         event_time=draw(st.sampled_from(("seen_at", "seen_at + INTERVAL 1 SECOND"))),
         lateness=draw(st.none() | some_lengths),
+        idle_after=draw(st.none() | some_lengths),
         silence=draw(st.sampled_from((None, "idle", "missing"))),
         start=draw(st.sampled_from((None, "latest", datetime(2024, 1, 31, 12, tzinfo=UTC)))),
+        ahead=draw(st.none() | some_lengths),
         partitions=draw(st.none() | st.just(3)),
         dead_letters=draw(limits),
     )
@@ -101,7 +121,8 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
 def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
     source = draw(st.sampled_from(known))
     kinds = (
-        _filter, _map, _flat_map, _aggregate, _join, _union, _route, _python, _deduplicate, _as_of
+        _filter, _map, _flat_map, _aggregate, _join, _union, _route, _python, _deduplicate, _as_of,
+        _top,
     )  # fmt: skip
     kind = draw(st.sampled_from(kinds))
     return kind(draw, name, source, known)
@@ -141,20 +162,42 @@ def _aggregate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -
     by = {f"g{i}": column for i, column in enumerate(chosen)}
     column = draw(st.sampled_from(sorted(source.columns)))
     calls = ("count(*)", f"count(DISTINCT {column})")
+    session = draw(st.none() | sessions)
     columns = {new: source.columns[old] for new, old in by.items()} | {"n": WHOLE}
     box = boxes.aggregate(
         name,
         source.stream,
-        **draw(
-            st.fixed_dictionaries({"window": windows})
-            | st.fixed_dictionaries({"session": sessions})
-        ),
+        window=draw(windows) if session is None else None,
+        session=session,
         by=by or draw(st.sampled_from((None, {}))),
         compute={"n": draw(st.sampled_from(calls))},
         key=_key(draw, columns),
         dead_letters=draw(limits),
     )
     return Known(box, columns | {"window_start": TIME, "window_end": TIME})
+
+
+def _top(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+    names = st.sampled_from(sorted(source.columns))
+    chosen = draw(st.lists(names, max_size=2, unique=True))
+    by = {f"g{i}": column for i, column in enumerate(chosen)}
+    select = draw(st.lists(names, min_size=1, unique=True))
+    order, lowest = draw(names), draw(st.booleans())
+    columns = {new: source.columns[old] for new, old in by.items()}
+    columns |= {f"t{i}": source.columns[column] for i, column in enumerate(select)}
+    box = boxes.top(
+        name,
+        source.stream,
+        rows=draw(st.integers(1, 1_000)),
+        highest=None if lowest else order,
+        lowest=order if lowest else None,
+        by=by or draw(st.sampled_from((None, {}))),
+        select={f"t{i}": column for i, column in enumerate(select)},
+        window=draw(windows),
+        key=_key(draw, columns),
+        dead_letters=draw(limits),
+    )
+    return Known(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
 
 
 def _join(draw: st.DrawFn, name: str, left: Known, known: list[Known]) -> Known:

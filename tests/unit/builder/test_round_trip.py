@@ -1,3 +1,7 @@
+import ast
+import inspect
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -6,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pipeline
-from pipeline.builder import NetworkBuilder
+from pipeline.builder import Limit, NetworkBuilder, Session, Window, Within, boxes
 from pipeline.network import document, yaml_reader, yaml_writer
 from pipeline.network.document import SchemaText
 from pipeline.network.model import Network
-from tests.unit.builder.networks import CODE, SCHEMA, described
+from tests.unit.builder import networks
+from tests.unit.builder.networks import CODE, SCHEMA, SUBJECT, described
 
 SIGHTING = (
     Path(pipeline.__file__).parent / "projects" / "tolls" / "schemas" / "sighting.avsc"
 ).read_text(encoding="utf-8")
 CODES = {CODE: "def rate(batch):\n    return batch\n"}
+SCHEMAS = {SCHEMA: SIGHTING, SUBJECT: SIGHTING}
 SEVERAL = settings(max_examples=60, deadline=None)
 
 
@@ -34,7 +40,7 @@ def loaded(text: str) -> Network:
 @given(described())
 def test_a_description_and_its_yaml_are_the_same_network(network: NetworkBuilder) -> None:
     """Every kind of box, every option: built in Python, or loaded from the text that it gives."""
-    assert network.build({SCHEMA: SIGHTING}, CODES) == loaded(network.yaml())
+    assert network.build(SCHEMAS, CODES) == loaded(network.yaml())
 
 
 @SEVERAL
@@ -61,3 +67,33 @@ def test_the_same_description_gives_the_same_text(network: NetworkBuilder) -> No
     tree, _ = yaml_reader.read(text, "network.yaml")
     assert tree is not None
     assert yaml_writer.write(tree) == text
+
+
+INPUTS = {"self", "name", "stream", "streams", "left", "right", "box"}
+"""Parameters that are no options."""
+CALLS: dict[str, Callable[..., Any]] = {
+    "NetworkBuilder": NetworkBuilder,
+    "network.stream": NetworkBuilder.stream,
+    "network.output": NetworkBuilder.output,
+    **{part.__name__: part for part in (Limit, Session, Window, Within)},
+    **{f"boxes.{kind}": getattr(boxes, kind) for kind in boxes.__all__},
+}
+
+
+def options_given(source: str) -> dict[str, set[str]]:
+    """The options that a program gives in some call of a function, or of `st.builds` with it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            function = ast.unparse(node.func)
+            called = ast.unparse(node.args[0]) if function == "st.builds" else function
+            found[called] |= {keyword.arg for keyword in node.keywords if keyword.arg}
+    return found
+
+
+def test_no_kind_of_box_and_no_option_is_left_out() -> None:
+    """Else the networks above would not have every kind and option."""
+    given_options = options_given(inspect.getsource(networks))
+    for call, function in CALLS.items():
+        options = {*inspect.signature(function).parameters} - INPUTS
+        assert options <= given_options[call], call

@@ -1,0 +1,38 @@
+"""Kinds of boxes on Spark itself, without servers, over records that are cut into batches anywhere.
+
+Records come out of order, some at equal times, some late, in several partitions; what comes out
+has to be what the sequential reference makes of them. A Java process of its own runs all cases,
+since other tests leave one behind that lacks our jars. Every case can be run so; here are those
+that `make test` does not run otherwise.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+ROOT = Path(__file__).parents[3]
+WITHIN_S = 500.0
+OF_ROWS = ("flat_map", "route", "union")
+OF_TIME = ("sliding", "sessions", "top", "deduplicate", "left_join", "outer_join")
+
+
+def test_results_in_memory_are_those_of_the_reference() -> None:
+    """Something is expected of each, and all of it comes; where there is state, some comes late."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults.memory", "--cases", *OF_ROWS, *OF_TIME],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert [*told] == [*OF_ROWS, *OF_TIME]
+    assert [case for case in OF_TIME if "(0 late)" in told[case]] == [], done.stdout
