@@ -38,7 +38,7 @@ START_MS = Millis(1_767_225_600_000)
 """Where event time begins, and what producers' clocks show."""
 RECORDS = 400
 BATCHES = 2
-"""Before the one that closes everything."""
+"""One cut is enough for state to be kept and used again, and for records to come too late."""
 
 
 class _Run:
@@ -109,16 +109,17 @@ class _Run:
 
 
 def run(case: Case, random: Random, folder: Path, start: StartQuery) -> Verdict:
-    """Send records of a case in a few batches, then what closes everything, and judge."""
+    """Send records of a case in a few batches, the last with what closes everything; judge."""
     readable = (fed for fed in case.feed(random, START_MS) if fed.fate is not Fate.BAD)
     records = list(islice(readable, RECORDS))
     cuts = [0, *sorted(random.sample(range(1, RECORDS), BATCHES - 1)), RECORDS]
     done_ms = max(case.event_ms(fed) or START_MS for fed in records)
     one = _Run(case, folder, start)
     try:
-        for begin, end in pairwise(cuts):
-            one.send(records[begin:end])
-        one.send([*case.close(done_ms + 2 * case.settle_ms)])
+        *before, last = (records[begin:end] for begin, end in pairwise(cuts))
+        for batch in before:
+            one.send(batch)
+        one.send([*last, *case.close(done_ms + 2 * case.settle_ms)])
         return one.verdict()
     finally:
         one.close()

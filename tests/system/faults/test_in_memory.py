@@ -2,8 +2,8 @@
 
 Records come out of order, some at equal times, some late, in several partitions; what comes out
 has to be what the sequential reference makes of them. A Java process of its own runs all cases,
-since other tests leave one behind that lacks our jars. Every case can be run so; here are those
-that `make test` does not run otherwise.
+since other tests leave one behind that lacks our jars. Every case can be run so, and a fragment
+takes it ten seconds or more: here are those that `make test` does not run otherwise.
 """
 
 import os
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[3]
 WITHIN_S = 500.0
 OF_ROWS = ("flat_map", "route", "union")
-OF_TIME = ("sliding", "sessions", "top", "deduplicate", "left_join", "outer_join")
+OF_TIME = ("sliding", "sessions", "top", "deduplicate", "left_join")
 
 
 def test_results_in_memory_are_those_of_the_reference() -> None:
