@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
-from brokers.kafka.errors import RecordTooLargeError, medusa_error, translated, undelivered
+from brokers.kafka.errors import medusa_error, translated, undelivered
 from brokers.kafka.servers import Brokers
 from pipeline.clock import Deadline
-from pipeline.errors import MedusaError, RetryError
+from pipeline.errors import MedusaError, RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName, TransactionalId
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -21,6 +21,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 _QUEUE_RECORDS = 2_000_000
 _QUEUE_KBYTES = 512_000
 _POLL_S = 0.05
+_FLUSH_S = 0.5
 _TRANSACTION_MS = 60_000
 _FIRST_TRY_S = 0.15
 
@@ -53,7 +54,7 @@ class TransactionalWriter:
         )
         self._settings = {**settings, "on_delivery": self._on_delivery}
         self._producer = Producer(self._settings)
-        self._too_large: RecordTooLargeError | None = None
+        self._refused: RefusedError | None = None
         self._fatal: MedusaError | None = None
         self._id = transactional_id
 
@@ -74,7 +75,7 @@ class TransactionalWriter:
 
     def begin(self) -> None:
         """Open a transaction."""
-        self._too_large = None
+        self._refused = None
         with translated(f"beginning a transaction of {self._id}"):
             self._producer.begin_transaction()
 
@@ -142,13 +143,31 @@ class TransactionalWriter:
         """Make the transaction visible.
 
         Raises:
-            RecordTooLargeError: a topic did not take one of its records; abort it.
+            RefusedError: a topic did not take one of its records; abort it.
         """
         try:
             with translated(f"committing a transaction of {self._id}"):
+                self._await_delivery(deadline)
                 self._producer.commit_transaction(deadline.remaining_s())
         except MedusaError as error:
             raise self._reason(error) from error
+
+    def _await_delivery(self, deadline: Deadline) -> None:
+        """Wait until the broker has taken all records, or has refused one.
+
+        To commit waits for that as well. But once the broker has refused a record, the driver may
+        hold back those behind it until the transaction is aborted; and what is being committed
+        cannot be aborted.
+        """
+        while self._producer.flush(min(_FLUSH_S, deadline.remaining_s())):
+            if self._refused is not None:
+                raise self._refused
+            if deadline.passed:
+                raise UnavailableError(
+                    "Kafka did not take all records in time",
+                    place=f"committing a transaction of {self._id}",
+                    hint="is the broker running, and is kafka.bootstrap_servers right?",
+                )
 
     def abort(self, deadline: Deadline) -> None:
         """Give the transaction up; what was sent is never seen by a read_committed reader."""
@@ -157,11 +176,11 @@ class TransactionalWriter:
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         """Keep what the error of the whole transaction does not tell: which record it was."""
-        if error is None or self._too_large is not None:
+        if error is None or self._refused is not None:
             return
         found = undelivered(error, message)
-        if isinstance(found, RecordTooLargeError):
-            self._too_large = found
+        if isinstance(found, RefusedError):
+            self._refused = found
 
     def _reason(self, error: MedusaError) -> MedusaError:
         """Why a call failed, where the driver tells it beside the call.
@@ -172,7 +191,7 @@ class TransactionalWriter:
             self._producer.poll(0)
         except KafkaException as fatal:
             self._fatal = self._fatal or medusa_error(fatal, error.place)
-        return self._too_large or self._fatal or error
+        return self._refused or self._fatal or error
 
     def close(self) -> None:
         """Drop the connection; an open transaction is left for the next epoch to abort."""

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as Place
 from brokers.embedded.stack import EmbeddedStack
 from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.config import RECORD_BYTES_MAX
-from brokers.kafka.errors import NoSuchTopicError, OffsetGoneError
+from brokers.kafka.errors import NoSuchTopicError, OffsetGoneError, RecordTooLargeError
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import TopicReader, read_last, read_range
 from brokers.kafka.transactions import TransactionalWriter
@@ -315,6 +315,28 @@ def test_a_record_that_is_too_large_is_refused(producer: PlainProducer, topic: T
     """A record that Kafka would not take is refused where it is sent."""
     with pytest.raises(RefusedError, match="larger"):
         producer.send(topic, None, b"x" * (RECORD_BYTES_MAX + 1))
+
+
+@pytest.mark.parametrize("sizes", [(2_000_000, 1), (1, 1_500_000, 900_000, 1)])
+def test_what_stands_behind_a_refused_record_holds_nothing_up(
+    bootstrap: str, topic: TopicName, sizes: tuple[int, ...]
+) -> None:
+    """The transaction says which record it was, can be aborted, and the next one is written."""
+    writer = TransactionalWriter(bootstrap, TransactionalId(topic))
+    writer.start(Deadline.after(SystemClock(), TIMEOUT_S, "starting"))
+    for _ in range(5):
+        writer.begin()
+        for size in sizes:
+            writer.send(topic, None, b"x" * size, timestamp_ms=1, partition=0)
+        with pytest.raises(RecordTooLargeError, match=f"a record of {max(sizes)} bytes"):
+            writer.commit(Deadline.after(SystemClock(), TIMEOUT_S, "committing"))
+        writer.abort(Deadline.after(SystemClock(), TIMEOUT_S, "aborting"))
+    writer.begin()
+    writer.send(topic, None, b"small", timestamp_ms=1, partition=0)
+    writer.commit(Deadline.after(SystemClock(), TIMEOUT_S, "committing"))
+    writer.close()
+    (record,) = read_last(bootstrap, topic, 0, 5, TIMEOUT_S)
+    assert record.value == b"small"
 
 
 def until_some(reader: TopicReader) -> tuple[KafkaRecord, ...]:
