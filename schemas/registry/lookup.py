@@ -55,8 +55,9 @@ def everywhere(state: State, name: SubjectName, reads: Reads) -> Iterator[Subjec
     """
     yield name
     if name.context == DEFAULT and name.subject:
-        others = (SubjectName(context, name.subject) for context in state.contexts[1:])
-        yield from filter(reads, others)
+        # Those that ever gave an id: few, where subjects that might lie in them are many.
+        contexts = sorted(context for context in state.last_ids if context != DEFAULT)
+        yield from filter(reads, (SubjectName(context, name.subject) for context in contexts))
 
 
 def version(

@@ -12,11 +12,11 @@ from pipeline.errors import SchemaError
 from schemas.avro import parse
 from schemas.registry.content import Content, Reference, guid_of
 from schemas.registry.limits import BODY_BYTES_MAX, REFERENCES_MAX
-from schemas.registry.lookup import with_metadata
+from schemas.registry.lookup import version, with_metadata
 from schemas.registry.metadata import Metadata, metadata_of
 from schemas.registry.names import DEFAULT
 from schemas.registry.prepare import Sent, prepared, same
-from schemas.registry.refused import IncompatibleError, TooLargeError
+from schemas.registry.refused import IncompatibleError, NoSubjectError, TooLargeError
 from schemas.registry.register import register
 from schemas.registry.state import ContentPut, State, SubjectPut, Version, Versions
 from schemas.registry.tags import FIELD, Entity, tags_in, with_tags
@@ -164,6 +164,19 @@ def test_many_versions_that_refer_to_many() -> None:
         state = state.after((SubjectPut(NAME("s"), (*versions[:-1], last)),))
         state = state.after((SubjectPut(NAME("s"), versions),))
     assert len(state.referrers) == REFERENCES_MAX - 1
+
+
+def test_what_is_not_there_among_many_subjects() -> None:
+    """Whoever asks for it is answered without a look at each of them."""
+    held = Held()
+    one = held.register(":.c:there", INT).version
+    state = held.state.after(
+        SubjectPut(NAME(f"s{number}"), (replace(one, id=number),)) for number in range(30_000)
+    )
+    for number in range(20_000):
+        with pytest.raises(NoSubjectError):
+            version(state, NAME(f"t{number}"), 1)
+    assert version(state, NAME("there"), 1).name == NAME(":.c:there")
 
 
 def test_many_properties_that_are_asked_for_again_and_again() -> None:
