@@ -74,6 +74,19 @@ def _pieces(content: Content) -> Iterator[bytes]:
         yield from rules_bytes(content.rules)
 
 
+def alike(one: Content, other: Content) -> bool:
+    """Whether contents are the same in all that a GUID tells.
+
+    Its bytes are told without what stands between them, so that others may have the same GUID.
+    """
+    return _timeless(one) == _timeless(other)
+
+
+def _timeless(content: Content) -> Content:
+    rules = content.rules
+    return content if rules is None else replace(content, rules=replace(rules, enable_at=None))
+
+
 def guid_in(text: str) -> Guid | None:
     """The GUID that a text names, with or without its dashes; None if it is none."""
     plain = text.replace("-", "")

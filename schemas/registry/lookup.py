@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from pipeline.errors import BrokenInvariantError
 from schemas.registry.config import Config
 from schemas.registry.content import Content, Guid
 from schemas.registry.names import DEFAULT, EVERY, Context, SubjectName, java_order
@@ -54,8 +55,9 @@ def everywhere(state: State, name: SubjectName, reads: Reads) -> Iterator[Subjec
     """
     yield name
     if name.context == DEFAULT and name.subject:
-        others = (SubjectName(context, name.subject) for context in state.contexts[1:])
-        yield from filter(reads, others)
+        # Those that ever gave an id: few, where subjects that might lie in them are many.
+        contexts = sorted(context for context in state.last_ids if context != DEFAULT)
+        yield from filter(reads, (SubjectName(context, name.subject) for context in contexts))
 
 
 def version(
@@ -92,8 +94,8 @@ def numbered(
     """A version by its number; -1 is the latest that is not deleted."""
     if number == LATEST:
         return next(reversed(state.versions(name)), None)
-    versions = state.versions(name, deleted=deleted)
-    return next((one for one in versions if one.number == number), None)
+    one = state.version(name, number)
+    return one if one is not None and (deleted or not one.deleted) else None
 
 
 def lookup(
@@ -175,7 +177,9 @@ def by_id(state: State, schema_id: int, name: SubjectName, *, reads: Reads = any
 def of_user(state: State, user: User) -> Found:
     """What a version of a subject is."""
     name, number = user
-    one = next(v for v in state.versions(name, deleted=True) if v.number == number)
+    one = state.version(name, number)
+    if one is None:
+        raise BrokenInvariantError("a version that has an id is gone", place=f"{name}, {number}")
     return found(state, name, one)
 
 

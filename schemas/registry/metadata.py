@@ -6,6 +6,7 @@ that carry them out; here they do nothing.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -43,15 +44,22 @@ class Metadata:
 
     def get(self, name: str) -> str | None:
         """A property."""
-        return dict(self.properties).get(name)
+        at, there = self._place(name)
+        return self.properties[at][1] if there else None
 
     def with_property(self, name: str, value: str | None) -> "Metadata":
         """The same with a property changed, or without it for None."""
-        left = {**dict(self.properties)}
-        left.pop(name, None)
-        if value is not None:
-            left[name] = value
-        return Metadata(self.tags, _sorted_map(left), self.sensitive)
+        at, there = self._place(name)
+        if not there and value is None:
+            return self
+        put = () if value is None else ((name, value),)
+        properties = (*self.properties[:at], *put, *self.properties[at + there :])
+        return Metadata(self.tags, properties, self.sensitive)
+
+    def _place(self, name: str) -> tuple[int, bool]:
+        """Where a property stands, or would, and whether it is there."""
+        at = bisect_left(self.properties, java_order(name), key=lambda pair: java_order(pair[0]))
+        return at, at < len(self.properties) and self.properties[at][0] == name
 
     @property
     def reserved(self) -> tuple[str, ...]:

@@ -5,9 +5,10 @@ the subject `cars-value` of the context `.line-3`; a name without that form lies
 context `.`. The syntax and what it refuses are those of Confluent's registry.
 """
 
+import re
 import unicodedata
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 Context = NewType("Context", str)
 """With its leading dot."""
@@ -17,6 +18,7 @@ EVERY: Context = Context("*")
 GLOBAL: Context = Context(".__GLOBAL")
 """Holds no subjects: its configuration and mode are what all contexts fall back to."""
 _RESERVED = {"__GLOBAL", "__EMPTY"}
+_DEFAULT_FIRST: Final = re.compile(r"^(?::\.:)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,12 @@ class SubjectName:
 
     @classmethod
     def parse(cls, text: str) -> "SubjectName":
-        """Read a name as people and programs write it; every text is one."""
+        """Read a name as people and programs write it; every text is one.
+
+        What is in the default context by its first words may be in another one by the next: it is
+        read as what it would be printed as.
+        """
+        text = _DEFAULT_FIRST.sub("", text, count=1)
         if text.startswith((":.", ":*:")):
             context, _, subject = text[1:].partition(":")
             return cls(Context(context), subject)

@@ -1,6 +1,6 @@
 """From what was sent to a content that can be compared and kept. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -13,6 +13,7 @@ from schemas.registry.content import (
     Content,
     Guid,
     Reference,
+    alike,
     guid_of,
     kept,
     normal_references,
@@ -35,7 +36,7 @@ from schemas.registry.tags import NO_CHANGE, TagChange, Tags, tags_in
 
 LATEST = -1
 _WHOLE: Remembered[AvroSchema, str] = Remembered(PARSED_CHARS_MAX)
-_DIGESTS: Remembered[Guid, bytes] = Remembered(DIGESTS_MAX)
+_DIGESTS: Remembered[bytes, bytes] = Remembered(DIGESTS_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +130,21 @@ def used_by(
         TooLargeError: there are more than `REFERENCES_MAX`, or they have more characters than
             `USED_CHARS_MAX`.
     """
-    found: dict[str, AvroSchema] = {}
+    used: tuple[AvroSchema, ...] = ()
+    for guid in _used_contents(state, name, references, deleted=deleted):
+        _, schema = kept(state.content(guid).text, used, normal=False)
+        used = (*used, schema)
+    return used
+
+
+def _used_contents(
+    state: State, name: SubjectName, references: Sequence[Reference], *, deleted: bool
+) -> tuple[Guid, ...]:
+    """What `used_by` reads, in the same order; it raises as that does."""
+    found: dict[str, Guid] = {}
     _collect(state, name, references, found, deleted=deleted, open_names=())
+    if sum(len(state.content(guid).text) for guid in found.values()) > USED_CHARS_MAX:
+        raise TooLargeError(f"schemas that one refers to have at most {USED_CHARS_MAX} characters")
     return tuple(found.values())
 
 
@@ -138,7 +152,7 @@ def _collect(
     state: State,
     name: SubjectName,
     references: Sequence[Reference],
-    found: dict[str, AvroSchema],
+    found: dict[str, Guid],
     *,
     deleted: bool,
     open_names: tuple[str, ...],
@@ -150,18 +164,14 @@ def _collect(
             raise TooLargeError(f"a schema refers to at most {REFERENCES_MAX} others")
         target = name.beside(reference.subject)
         version = _version(state, target, reference.version, deleted=deleted)
-        content = state.content(version.guid)
+        further = state.content(version.guid).references
         inner = (*open_names, reference.name)
-        _collect(state, target, content.references, found, deleted=deleted, open_names=inner)
-        if sum(len(one.text) for one in found.values()) + len(content.text) > USED_CHARS_MAX:
-            raise TooLargeError(
-                f"schemas that one refers to have at most {USED_CHARS_MAX} characters"
-            )
-        _, found[reference.name] = kept(content.text, tuple(found.values()), normal=False)
+        _collect(state, target, further, found, deleted=deleted, open_names=inner)
+        found[reference.name] = version.guid
 
 
 def reached(
-    state: State, name: SubjectName, references: Sequence[Reference]
+    state: State, name: SubjectName, references: Iterable[Reference]
 ) -> frozenset[SubjectName]:
     """The subjects that references lead to, directly and through others."""
     found: set[tuple[SubjectName, int]] = set()
@@ -172,10 +182,10 @@ def reached(
             continue
         found.add(at)
         target, number = at
-        for version in state.versions(target, deleted=True):
-            if number in (version.number, LATEST):
-                inner = state.content(version.guid).references
-                left += [(target.beside(one.subject), one.version) for one in inner]
+        one = state.version(target, number)
+        for version in state.versions(target, deleted=True) if number == LATEST else (one,):
+            inner = state.content(version.guid).references if version else ()
+            left += [(target.beside(one.subject), one.version) for one in inner]
     return frozenset(target for target, _ in found)
 
 
@@ -186,9 +196,11 @@ def _resolved(state: State, name: SubjectName, reference: Reference, *, new: boo
 
 
 def _version(state: State, target: SubjectName, number: int, *, deleted: bool) -> Version:
-    visible = state.versions(target, deleted=deleted and number != LATEST)
-    found = next((v for v in reversed(visible) if number in (v.number, LATEST)), None)
-    if found is None:
+    if number == LATEST:
+        found = next(reversed(state.versions(target)), None)
+    else:
+        found = state.version(target, number)
+    if found is None or (found.deleted and not deleted):
         raise BadSchemaError(
             "Invalid schema of type AVRO, details: No schema reference found for subject "
             f'"{target}" and version {number}'
@@ -202,32 +214,38 @@ def same(state: State, name: SubjectName, one: Prepared, version: Version) -> bo
     References may be written out, and which version the version property tells counts only where
     it is told.
     """
-    if version.guid == one.guid:
-        return True
     content = state.content(version.guid)
+    if version.guid == one.guid and alike(content, one.content):
+        return True
     if content.rules != one.content.rules or not _alike(one.content, content, version.number):
         return False
-    return _digest(whole_text(one)) == _whole_digest(state, name, version.guid)
+    return _whole_digest(one) == _kept_digest(state, name, version.guid)
 
 
-def _whole_digest(state: State, name: SubjectName, guid: Guid) -> bytes:
-    """A digest of the whole text of what is kept.
-
-    It is remembered for far more schemas than can be kept parsed: of a subject whose versions
-    are many and large, none is read again for each that comes.
-    """
-    content = state.content(guid)
-    if content.references:  # they may be other schemas in another context
-        return _digest(whole_text(stored(state, name, content)))
-    found = _DIGESTS.get(guid)
+def _whole_digest(one: Prepared) -> bytes:
+    """A digest of the whole text of a schema."""
+    found = _DIGESTS.get(one.schema.key)
     if found is None:
-        found = _digest(whole_text(stored(state, name, content)))
-        _DIGESTS.put(guid, found, 1)
+        found = sha256(whole_text(one).encode()).digest()
+        _DIGESTS.put(one.schema.key, found, 1)
     return found
 
 
-def _digest(text: str) -> bytes:
-    return sha256(text.encode()).digest()
+def _kept_digest(state: State, name: SubjectName, guid: Guid) -> bytes:
+    """The same of what is kept.
+
+    It is remembered for far more schemas than can be kept parsed: of a subject whose versions
+    are many, large or refer to many others, none is read again for each that comes. What they
+    refer to may be other schemas in another context, or at another time.
+    """
+    content = state.content(guid)
+    used = _used_contents(state, name, content.references, deleted=True)
+    key = sha256("".join((guid, *used)).encode()).digest()
+    found = _DIGESTS.get(key)
+    if found is None:
+        found = _whole_digest(stored(state, name, content))
+        _DIGESTS.put(key, found, 1)
+    return found
 
 
 def _alike(sent: Content, there: Content, number: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from schemas.registry.config import Config, Mode
-from schemas.registry.content import Content, Guid, guid_of
+from schemas.registry.content import Content, Guid, alike, guid_of
 from schemas.registry.judge import Candidate, problems, relevant
 from schemas.registry.lookup import numbered, referrers
 from schemas.registry.metadata import (
@@ -244,8 +244,17 @@ def _unused(state: State, name: SubjectName, version: Version, below: int) -> bo
 def _with_id(
     state: State, name: SubjectName, guid: Guid, content: Content, given: int | None
 ) -> tuple[ContentPut, ...]:
-    """What makes a content have an id in this context, the content itself last; () if it has."""
+    """What makes a content have an id in this context, the content itself last; () if it has.
+
+    Raises:
+        BadSchemaError: another content has its GUID.
+        NotPermittedError: there is no id left, or the one that is given is another content's.
+    """
     known = state.contents.get(guid)
+    if known is not None and not alike(known.content, content):
+        raise BadSchemaError(
+            f"Another schema, with other references, metadata or rules, has the GUID {guid}, too"
+        )
     ids = known.ids if known else ()
     if given is None:
         if known and any(context == name.context for context, _ in ids):

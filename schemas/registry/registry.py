@@ -135,12 +135,14 @@ class Registry:
         if not asked:
             return []
         state = newest = self._journal.newest()
+        for one in asked:
+            if one.decide is None:
+                one.future.set_result(newest)  # what is decided below is not written yet
         made: list[_Made] = []
         left: list[_Asked] = []
         size = 0
         for one in asked:
             if one.decide is None:
-                one.future.set_result(newest)  # what is decided here is not written yet
                 continue
             try:
                 decided = one.decide(state)

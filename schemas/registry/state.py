@@ -4,6 +4,7 @@ A change is one record put or removed; the same records lie in the store (`journ
 derived from them, who uses an id and who refers to whom, is kept beside them up to date.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias, TypeVar
@@ -120,6 +121,12 @@ class State:
         found = self.subjects.get(name, ())
         return found if deleted else tuple(one for one in found if not one.deleted)
 
+    def version(self, name: SubjectName, number: int) -> Version | None:
+        """One version of a subject, deleted or not."""
+        found = self.subjects.get(name, ())
+        at = bisect_left(found, number, key=lambda one: one.number)
+        return found[at] if at < len(found) and found[at].number == number else None
+
     def content(self, guid: Guid) -> Content:
         """A content that some version has."""
         return self.contents[guid].content
@@ -148,11 +155,17 @@ class State:
 
     def _with_subject(self, change: SubjectPut) -> "State":
         name, users, referrers = change.name, self.users, self.referrers
-        for one in self.subjects.get(name, ()):
+        before = self.subjects.get(name, ())
+        both = frozenset(before).intersection(change.versions)
+        for one in before:
+            if one in both:
+                continue
             users = _without(users, (name.context, one.id), (name, one.number))
             for at in self._targets(name, one):
                 referrers = _without(referrers, at, (name, one.number))
         for one in change.versions:
+            if one in both:
+                continue
             users = _with(users, (name.context, one.id), (name, one.number))
             for at in self._targets(name, one):
                 referrers = _with(referrers, at, (name, one.number))

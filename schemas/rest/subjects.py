@@ -1,6 +1,6 @@
 """Subjects, their versions, and what is registered under them. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 from schemas.registry.content import Reference
@@ -167,12 +167,12 @@ def check_compared(state: State, call: Call, versions: Versions) -> None:
     Raises:
         HttpError: 403: they may not.
     """
-    for one in versions:
-        _check_reached(state, call, call.subject, state.content(one.guid).references)
+    references = {each for one in versions for each in state.content(one.guid).references}
+    _check_reached(state, call, call.subject, references)
 
 
 def _check_reached(
-    state: State, call: Call, name: SubjectName, references: Sequence[Reference]
+    state: State, call: Call, name: SubjectName, references: Iterable[Reference]
 ) -> None:
     """Make sure that who asks may read all that references lead to; it is not named.
 

@@ -3,19 +3,25 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipeline.errors import SchemaError
 from schemas.avro import parse
-from schemas.registry.limits import BODY_BYTES_MAX
-from schemas.registry.lookup import with_metadata
-from schemas.registry.metadata import Metadata
-from schemas.registry.prepare import Sent
-from schemas.registry.refused import TooLargeError
+from schemas.registry.content import Content, Reference, guid_of
+from schemas.registry.limits import BODY_BYTES_MAX, REFERENCES_MAX
+from schemas.registry.lookup import version, with_metadata
+from schemas.registry.metadata import Metadata, metadata_of
+from schemas.registry.names import DEFAULT
+from schemas.registry.prepare import Sent, prepared, same
+from schemas.registry.refused import IncompatibleError, NoSubjectError, TooLargeError
+from schemas.registry.register import register
+from schemas.registry.state import ContentPut, State, SubjectPut, Version, Versions
 from schemas.registry.tags import FIELD, Entity, tags_in, with_tags
 from schemas.types import INT_MAX, FixedType
+from tests.unit.schemas.registry import making
 from tests.unit.schemas.registry.making import INT, NAME, Held, to
 
 WITHIN_S = 20.0
@@ -116,6 +122,61 @@ def test_many_tags_of_one_field() -> None:
     made = with_tags(record({"name": "f", "type": "int"}), change)
     assert tags_in(json.loads(made)) == ((Entity(FIELD, "R.f"), tuple(words)),)
     assert not tags_in(json.loads(with_tags(made, (), change)))
+
+
+def many(number: int, *references: Reference) -> tuple[State, Versions]:
+    """A registry with a subject of small versions, and these; all but the first 100 refer."""
+    state, versions = State(), []
+    for n in range(1, number + 1):
+        content = Content(making.record(f"R{n}"), references if n > REFERENCES_MAX else ())
+        guid = guid_of(content)
+        state = state.after((ContentPut(guid, content, ((DEFAULT, n),)),))
+        versions.append(Version(n, n, guid, 1))
+    return state.after((SubjectPut(NAME("s"), tuple(versions)),)), tuple(versions)
+
+
+def test_many_properties_of_what_is_compared_with_many_versions() -> None:
+    """What is sent is looked at once, not once for each version."""
+    state, _ = many(1_000)
+    metadata = metadata_of({"properties": {f"p{number}": "" for number in range(40_000)}})
+    sent = Sent(making.record("R1000"), metadata=metadata)
+    assert register(state, NAME("s"), sent, normal=False, now_ms=1).version.number == 1_001
+
+
+def test_a_long_text_that_is_compared_with_many_versions() -> None:
+    """Its digest is made once."""
+    state, versions = many(1)
+    sent = Sent(record(*({"name": f"f{n}", "type": "int"} for n in range(25_000))))
+    one = prepared(state, NAME("s"), sent, normal=False)
+    assert not any(same(state, NAME("s"), one, versions[0]) for _ in range(100_000))
+
+
+def test_many_versions_that_refer_to_many() -> None:
+    """Each is read with what it refers to once, and found without looking through the others."""
+    references = [Reference(f"n{n}", "s", n) for n in range(1, REFERENCES_MAX)]
+    state, versions = many(1_000, *references)
+    sent = Sent(INT, tuple(references))
+    for _ in range(4):
+        with pytest.raises(IncompatibleError):
+            register(state, NAME("s"), sent, normal=False, now_ms=1)
+    last = replace(versions[-1], deleted=True)
+    for _ in range(50):
+        state = state.after((SubjectPut(NAME("s"), (*versions[:-1], last)),))
+        state = state.after((SubjectPut(NAME("s"), versions),))
+    assert len(state.referrers) == REFERENCES_MAX - 1
+
+
+def test_what_is_not_there_among_many_subjects() -> None:
+    """Whoever asks for it is answered without a look at each of them."""
+    held = Held()
+    one = held.register(":.c:there", INT).version
+    state = held.state.after(
+        SubjectPut(NAME(f"s{number}"), (replace(one, id=number),)) for number in range(30_000)
+    )
+    for number in range(20_000):
+        with pytest.raises(NoSubjectError):
+            version(state, NAME(f"t{number}"), 1)
+    assert version(state, NAME("there"), 1).name == NAME(":.c:there")
 
 
 def test_many_properties_that_are_asked_for_again_and_again() -> None:

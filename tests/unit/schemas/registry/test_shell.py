@@ -238,6 +238,24 @@ def test_nobody_reads_what_was_not_written(registry: Registry, store: Gate) -> N
     assert not any(seen)
 
 
+def test_who_reads_waits_for_nobody_who_decides(registry: Registry, store: Gate) -> None:
+    """Who asked at the same time, and later, is answered first."""
+    store.hold()
+    first = registry.ask()
+    store.entered.wait(30)
+    read: list[bool] = []
+
+    def decide(_: State) -> Decided[str]:
+        read.append(asked.done())
+        return Decided("done")
+
+    decided = registry._put(decide)
+    asked = registry.ask()
+    store.open.set()
+    assert (first.result(30), decided.result(30)) == (State(), "done")
+    assert read == [True]
+
+
 def test_nothing_is_written_for_what_is_there(registry: Registry, store: Gate) -> None:
     """Asking again costs a reading."""
     registry.change(adds("s", record()))
