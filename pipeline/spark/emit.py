@@ -15,7 +15,7 @@ from pyspark.sql.avro.functions import to_avro
 
 from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
-from pipeline.spark import hidden, places, result_ids, sessions
+from pipeline.spark import counted, hidden, places, result_ids, sessions
 from pipeline.spark.emitting import decoded
 from pipeline.spark.emitting.as_of import held
 from pipeline.spark.emitting.deduplicated import deduplicated
@@ -49,6 +49,7 @@ _DATA_BEFORE = "1900-01-01"
 _TOO_LATE = "2200-01-01"
 SOURCE_METRICS = "source_"
 PATH_METRICS = "path_"
+_COUNTED = (hidden.ORIGIN, hidden.ADVANCE, hidden.UNKNOWN)
 
 
 def emit(
@@ -62,8 +63,9 @@ def emit(
 
     `left_out` are records that count in no result of a stateful fragment; a rebuild names them.
     `settled_ms` is what the lane had promised before the query began.
-    `reason` is null in a result; else the row is a result that could not be computed and `value`
-    holds what it would have been computed from, as JSON.
+    `reason` is null in a result. Else the row is a result that could not be computed and `value`
+    holds what it would have been computed from, as JSON; or, if `Lowered.counts`, a record without
+    a result: there all rows have the columns of `counted.py` as well.
     """
     raw = {source.input: reader(source) for source in lowered.sources}
     core = lowered.core
@@ -121,8 +123,17 @@ def unknown_schemas(
 # --- source ---------------------------------------------------------------------------------
 
 
-def _judged(raw: DataFrame, source: Source, path: Path, incarnation: Incarnation) -> DataFrame:
-    """Decode, find event times, and say of each record what is wrong with it, if anything."""
+def _judged(
+    raw: DataFrame,
+    source: Source,
+    path: Path,
+    incarnation: Incarnation,
+    of_advance: str | None = None,
+) -> DataFrame:
+    """Decode, find event times, and say of each record what is wrong with it, if anything.
+
+    `of_advance` is the reason that advances get.
+    """
     advances = _advances(source)
     is_advance = F.col(hidden.TOPIC) == advances
     names = {
@@ -147,7 +158,8 @@ def _judged(raw: DataFrame, source: Source, path: Path, incarnation: Incarnation
     time = source.event_time
     event_time = F.expr(time.sql) if time.sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
     rows = rows.withColumn(hidden.EVENT_TIME, F.when(decoded.is_decoded(), event_time))
-    return rows.withColumn(hidden.REASON, F.when(~is_advance, _reason(source)))
+    reason = F.when(is_advance, F.lit(of_advance)).otherwise(_reason(source))
+    return rows.withColumn(hidden.REASON, reason)
 
 
 def _without(
@@ -245,11 +257,32 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
 def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
     """The good rows of one path through boxes that keep nothing."""
     source = lowered.source(path.source)
+    if lowered.counts:
+        rows = _judged(raw, source, path, incarnation, hidden.NO_RESULT)
+        rows, told = places.told(_originated(rows, lowered, path), lowered, path)
+        carried = (*_passed_columns(lowered), *told, *_COUNTED)
+        return _with_steps(rows, path.steps, carried, counts=True)
     rows = _judged(raw, source, path, incarnation)
     rows = _observed(rows, source) if path.first else rows
     rows, told = places.told(rows, lowered, path)
     carried = (*_passed_columns(lowered), *told)
     return _good(_walked(rows, path, carried))
+
+
+def _originated(rows: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
+    """With what is counted: each record once, on the first path of its source."""
+    origin, unknown = F.lit(None).cast("int"), F.lit(None).cast("binary")
+    if path.first:
+        topics = [
+            (place, topic.topic)
+            for place, (source, topic) in enumerate(lowered.origins)
+            if source.input == path.source
+        ]
+        for place, topic in topics:
+            origin = F.when(F.col(hidden.TOPIC) == topic, place).otherwise(origin)
+        is_unknown = F.col(hidden.REASON) == hidden.UNKNOWN_SCHEMA
+        unknown = F.when(is_unknown, F.col(hidden.HANDLE))
+    return rows.withColumns({hidden.ORIGIN: origin, hidden.UNKNOWN: unknown})
 
 
 def _good(rows: DataFrame) -> DataFrame:
@@ -293,9 +326,17 @@ def _boundary_driven(
 
 
 def _with_steps(
-    rows: DataFrame, steps: tuple[Step, ...], carried: tuple[str, ...], *, which: bool = False
+    rows: DataFrame,
+    steps: tuple[Step, ...],
+    carried: tuple[str, ...],
+    *,
+    which: bool = False,
+    counts: bool = False,
 ) -> DataFrame:
-    """Apply stateless steps; a row that fails in one is set aside, on `which` with what failed."""
+    """Apply stateless steps; a row that fails in one is set aside, on `which` with what failed.
+
+    If it `counts`, a record without a result stays as a row that says so.
+    """
     always = (*carried, hidden.EVENT_TIME, hidden.REASON)
     for step in steps:
         reason = F.col(hidden.REASON)
@@ -304,6 +345,9 @@ def _with_steps(
             told = _which(step.checks) if which else F.lit(Reason.EVALUATION_FAILED.value)
             reason = F.coalesce(reason, F.when(F.expr(failed), told))
         match step:
+            case Keep() if counts:
+                left_out = F.when(~F.coalesce(F.expr(step.where), F.lit(False)), hidden.NO_RESULT)
+                rows = rows.withColumn(hidden.REASON, F.coalesce(reason, left_out))
             case Keep():
                 rows = rows.withColumn(hidden.REASON, reason)
                 rows = rows.where(F.expr(step.where) | F.col(hidden.REASON).isNotNull())
@@ -314,7 +358,7 @@ def _with_steps(
             case Call():
                 rows = called(rows, step, always)
             case Explode():
-                rows = exploded(rows, step)
+                rows = exploded(rows, step, counts=counts)
     return rows
 
 
@@ -405,9 +449,15 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     place = lowered.keeps_key and encoding.key_json is None
     partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
     reason = F.col(hidden.REASON)
-    if lowered.core is not None:
-        told = F.col(hidden.FAILED_ON).cast("binary")
-        value = F.when(reason.isNull(), value).otherwise(told)
+    counts = {
+        counted.ORIGIN: hidden.ORIGIN,
+        counted.READ_FROM: hidden.PARTITION,
+        counted.ADVANCE: hidden.ADVANCE,
+        counted.UNKNOWN: hidden.UNKNOWN,
+    }
+    if lowered.core is not None or lowered.counts:
+        told = F.lit(None) if lowered.counts else F.col(hidden.FAILED_ON)
+        value = F.when(reason.isNull(), value).otherwise(told.cast("binary"))
         key = F.when(reason.isNull(), key)
     return rows.select(
         key.alias("key"),
@@ -416,6 +466,7 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
+        *([F.col(name).alias(told) for told, name in counts.items()] if lowered.counts else []),
     )
 
 

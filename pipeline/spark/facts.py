@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyarrow import Table
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.spark.counted import Told, counted, most_advanced
 from pipeline.spark.emit import PATH_METRICS, SOURCE_METRICS
-from pipeline.spark.lowered import Lowered, TopicRole
+from pipeline.spark.lowered import AssignedTopic, Lowered, TopicRole
 from schemas import wire
 
 _DROPPED = "numRowsDroppedByWatermark"
@@ -31,11 +33,37 @@ class Engine:
     query: StreamingQuery
     lowered: Lowered
 
-    def batch_facts(self, batch: int) -> BatchFacts:
-        """The facts of the batch that was just executed; call it inside `foreachBatch`."""
+    def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
+        """The facts of the batch that was just executed; call it inside `foreachBatch`.
+
+        `rows` are those that it gave; a query that is counted from its rows needs them.
+        """
         stream = self._stream()
-        execution = stream.lastExecution()
-        metrics = dict(_observed(execution.observedMetrics()))
+        if self.lowered.counts and rows is not None:
+            told = counted(rows, self.lowered)
+        else:
+            told = self._observed(stream)
+        stateful = self.lowered.core is not None
+        # Only records can be late; a batch without any spares the walk through the plan.
+        dropped = stateful and told.records
+        late = sum(_dropped(stream.lastExecution().executedPlan())) if dropped else 0
+        return BatchFacts(
+            batch=BatchId(batch),
+            end=self._positions(self._offsets(stream, batch)),
+            late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
+            eviction_ms=self._watermark(stream, batch) if stateful else None,
+            advance_ms=told.advance_ms,
+            records=told.records,
+            bad=told.bad,
+            unknown=told.unknown,
+            late=late,
+            largest=told.largest,
+            failed=told.failed,
+        )
+
+    def _observed(self, stream: Any) -> Told:
+        """What Spark has observed of the records."""
+        metrics = dict(_observed(stream.lastExecution().observedMetrics()))
         sources = [
             (source, metrics.get(f"{SOURCE_METRICS}{source.input}", {}))
             for source in self.lowered.sources
@@ -46,32 +74,18 @@ class Engine:
         # One that was sent holds for all inputs: it is sent when all that it is about was read.
         advances = [row["advance"] for _, row in sources if row.get("advance") is not None]
         largest = {
-            InputPartition(source.input, source.data.topic, partition): Millis(int(value))
+            at: time
             for source, row in sources
-            for partition in range(source.data.partitions)
-            if (value := row.get(f"partition_{partition}")) is not None
-        } | {
-            InputPartition(source.input, assigned.topic, partition): Millis(int(value))
-            for source, row in sources
-            if (value := row.get("redriven")) is not None
-            for assigned in source.topics
-            if assigned.role is TopicRole.REDRIVE
-            for partition in range(assigned.partitions)
+            for topic in source.topics
+            for partition, value in _of_topic(row, topic)
+            for at, time in most_advanced(source, topic, partition, value)
         }
-        records = sum(
-            int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources
-        )
-        stateful = self.lowered.core is not None
-        # Only records can be late; a batch without any spares the walk through the plan.
-        late = sum(_dropped(execution.executedPlan())) if stateful and records else 0
-        return BatchFacts(
-            batch=BatchId(batch),
-            end=self._positions(self._offsets(stream, batch)),
-            late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
-            eviction_ms=self._watermark(stream, batch) if stateful else None,
-            advance_ms=Millis(int(max(advances))) if advances else None,
-            records=records,
+        return Told(
+            records=sum(
+                int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources
+            ),
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
+            advance_ms=Millis(int(max(advances))) if advances else None,
             unknown=tuple(
                 sorted(
                     {
@@ -83,7 +97,6 @@ class Engine:
                     key=wire.prefix,
                 )
             ),
-            late=late,
             largest=largest,
             failed={
                 path.name: int(metrics.get(f"{PATH_METRICS}{path.name}", {}).get("failed") or 0)
@@ -148,6 +161,16 @@ def positions(sources: list[str], lowered: Lowered) -> dict[InputPartition, Offs
                 at = InputPartition(source.input, TopicName(topic), int(partition))
                 found[at] = Offset(offset)
     return found
+
+
+def _of_topic(row: Mapping[str, Any], topic: AssignedTopic) -> Iterator[tuple[int, int]]:
+    """Partitions of a topic with the largest event time that was observed there."""
+    if topic.role is TopicRole.REDRIVE and row.get("redriven") is not None:
+        yield 0, int(row["redriven"])
+    if topic.role is TopicRole.DATA:
+        for partition in range(topic.partitions):
+            if (value := row.get(f"partition_{partition}")) is not None:
+                yield partition, int(value)
 
 
 def _observed(metrics: Any) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -315,6 +315,20 @@ class Lowered:
         """Whether a result is a row of an input, so that it can have that record's key bytes."""
         return self.core is None or isinstance(self.core, DeduplicateCore)
 
+    @property
+    def counts(self) -> bool:
+        """Whether each record comes out as a row, so that a batch is counted from its rows.
+
+        Else Spark observes the records: they go into a state, or to a function, which is told of
+        failures by observing as well.
+        """
+        return self.core is None and not any(path.calls for path in self.paths)
+
+    @property
+    def origins(self) -> tuple[tuple[Source, AssignedTopic], ...]:
+        """All topics that are read, each with the source that reads it."""
+        return tuple((source, topic) for source in self.sources for topic in source.topics)
+
     def source(self, name: StreamName) -> Source:
         """The source of an input."""
         return next(source for source in self.sources if source.input == name)

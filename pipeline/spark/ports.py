@@ -28,8 +28,8 @@ class BatchRows(Protocol):
 class BatchEngine(Protocol):
     """As in `facts.py`."""
 
-    def batch_facts(self, batch: int) -> BatchFacts:
-        """The facts of the batch that was just executed."""
+    def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
+        """The facts of the batch that was just executed and gave these rows."""
 
 
 class SecondLook(Protocol):

@@ -12,7 +12,7 @@ from pipeline.ids import StreamName, TopicName
 from pipeline.lanes.positions import Positions
 from pipeline.spark.lowered import Source
 
-FETCH_WAIT_MS = 5
+FETCH_WAIT_MS = 1
 """How long the broker may hold a fetch that finds nothing.
 
 After each fetch Spark asks for the range of available offsets, on the connection on which the

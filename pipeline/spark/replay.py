@@ -122,6 +122,8 @@ class Recomputer:
             rows = emit(lowered, self._reader(ranges), Incarnation(""))
             if lowered.core is not None:
                 rows = _in_period(rows, period).sort("timestamp_ms")
+            if lowered.counts:
+                rows = rows.where(F.col("reason").isNull())
             for row in rows.toLocalIterator():
                 if row["reason"] is not None:
                     self.failed[str(row["reason"]).partition(":")[0]] += 1

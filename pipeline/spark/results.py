@@ -28,6 +28,13 @@ class Results:
 
     table: Table
 
+    def computed(self) -> "Results":
+        """Without the rows that are no results."""
+        reasons = self.table.column("reason")
+        if reasons.null_count == len(reasons):
+            return self
+        return Results(self.table.filter(pc.is_null(reasons)))
+
     @property
     def earliest_ms(self) -> Millis | None:
         """The least timestamp; None when there are no rows."""
@@ -51,11 +58,7 @@ class Results:
         return cast("Iterator[Identified]", self._fine((*COLUMNS, ID)))
 
     def _fine(self, columns: tuple[str, ...]) -> Iterator[tuple[object, ...]]:
-        reasons = self.table.column("reason")
-        fine = self.table
-        if reasons.null_count < len(reasons):
-            fine = fine.filter(pc.is_null(reasons))
-        for chunk in fine.select(columns).to_batches(max_chunksize=ROWS_AT_ONCE):
+        for chunk in self.computed().table.select(columns).to_batches(max_chunksize=ROWS_AT_ONCE):
             yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
 
     def failed(self) -> Iterator[tuple[str, bytes, Millis]]:

@@ -157,7 +157,7 @@ class Sink:
         clock = self._context.clock
         started_s = clock.monotonic_s()
         table = rows.toArrow()
-        facts = engine.batch_facts(batch)
+        facts = engine.batch_facts(batch, table)
         self._context.beside.wait()
         if facts.unknown:
             self._check_schemas(facts, inspector)
@@ -166,6 +166,8 @@ class Sink:
             self._finished(0, started_s)
             return
         results = Results(table)
+        if isinstance(self._context.profile.shape, Stateless):
+            results = results.computed()
         late_ms = self._late_limit(facts, results)
         rejected = self._rejected(facts, late_ms, inspector)
         sendable = self._sendable(results, late_ms)

@@ -11,6 +11,7 @@ from pipeline.clock import Clock
 from pipeline.spark.facts import Engine
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.query import Query, QueryRunner, StoppingError
+from pipeline.spark.results import Results
 from pipeline.spark.session import silenced
 
 _ENGINE = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
@@ -48,7 +49,7 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
     ends_s = clock.monotonic_s() + trial.within_s
 
     def write(rows: DataFrame, _: int, __: Engine) -> None:
-        counts.append(rows.toArrow().num_rows)
+        counts.append(Results(rows.toArrow()).computed().table.num_rows)
         if len(counts) >= trial.batches or stop.is_set():
             enough.set()
 

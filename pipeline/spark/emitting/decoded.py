@@ -1,5 +1,9 @@
 """Values in the wire format → rows, each read with the schema that it was written with."""
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro
@@ -16,52 +20,63 @@ _PREFIXES = (
 
 
 def split(rows: DataFrame) -> DataFrame:
-    """With the handle of each value's schema, null where nothing names one, and with the body."""
-    value, told = F.col(hidden.VALUE), _header()
-    named = _named_by(told)
-    handle, body = F.when(named, told), F.when(named, value)
-    for magic, size in _PREFIXES:
-        framed = (F.length(value) >= size) & (F.substring(value, 1, 1) == F.lit(bytes((magic,))))
-        handle = handle.when(framed, F.substring(value, 1, size))
-        body = body.when(framed, F.substring(value, size + 1, _REST))
-    return rows.select("*", handle.alias(hidden.HANDLE), body.alias(hidden.BODY))
+    """With each value behind the prefix that names its schema, and with that prefix, if it has one.
+
+    Each step is a projection of its own, so that Spark computes once what is used more than once:
+    it plans a query anew for each batch, and what the plan says twice it plans and compiles twice.
+    """
+    value, told, framed = F.col(hidden.VALUE), F.col(hidden.TOLD), F.col(hidden.FRAMED)
+    rows = rows.select("*", _header().alias(hidden.TOLD))
+    named = reduce(or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in _PREFIXES))
+    framed_anew = F.when(named, F.concat(told, value)).otherwise(value)
+    rows = rows.select("*", framed_anew.alias(hidden.FRAMED))
+    handle = _case(
+        (_begins(framed, magic) & (F.length(framed) >= size), F.substring(framed, 1, size))
+        for magic, size in _PREFIXES
+    )
+    return rows.select("*", handle.alias(hidden.HANDLE))
+
+
+def _begins(value: Column, magic: int) -> Column:
+    return F.startswith(value, F.lit(bytes((magic,))))
+
+
+def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
+    """The value of the first condition that holds; null if none does."""
+    (condition, value), *others = cases
+    found = F.when(condition, value)
+    for condition, value in others:
+        found = found.when(condition, value)
+    return found
 
 
 def _header() -> Column:
-    """What the first header says that may name a value's schema.
+    """What the first header says that may name a value's schema; null where none does.
 
     Of the functions that find it Spark generates code; with a lambda it would generate none for
     all that happens to the record.
     """
     headers = F.col(hidden.HEADERS)
-    at = F.array_position(headers.getField("key"), wire.Part.VALUE.value)
-    return F.when(at > 0, F.get(headers, (at - 1).cast("int")).getField("value"))
-
-
-def _named_by(told: Column) -> Column:
-    fits = F.lit(False)
-    for magic, size in _PREFIXES:
-        first = F.substring(told, 1, 1) == F.lit(bytes((magic,)))
-        fits = fits | ((F.length(told) == size) & first)
-    return F.col(hidden.HEADERS).isNotNull() & fits
+    at = F.array_position(headers.getField("key"), wire.Part.VALUE.value) - 1
+    return F.get(headers.getField("value"), at.cast("int"))
 
 
 def record(source: Source) -> Column:
     """The record; without its mark if it cannot be decoded."""
-    handle, body = F.col(hidden.HANDLE), F.col(hidden.BODY)
+    framed = F.col(hidden.FRAMED)
     options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
-    is_data = F.col(hidden.TOPIC) != source.topic(TopicRole.ADVANCES)
     writers = [writer for writer in source.writers if not writer.unfit]
     if not writers:
         return from_avro(F.lit(None).cast("binary"), source.reader_json, options)
-    first, *others = writers
-    decoded = F.when(
-        is_data & (handle == F.lit(wire.prefix(first.handle))), from_avro(body, first.json, options)
+    is_data = F.col(hidden.TOPIC) != source.topic(TopicRole.ADVANCES)
+    prefixed = ((wire.prefix(writer.handle), writer.json) for writer in writers)
+    return _case(
+        (
+            is_data & F.startswith(framed, F.lit(prefix)),
+            from_avro(F.substring(framed, len(prefix) + 1, _REST), text, options),
+        )
+        for prefix, text in prefixed
     )
-    for writer in others:
-        matches = is_data & (handle == F.lit(wire.prefix(writer.handle)))
-        decoded = decoded.when(matches, from_avro(body, writer.json, options))
-    return decoded
 
 
 def is_decoded() -> Column:

@@ -216,7 +216,7 @@ class Batch:
             }
         )
 
-    def batch_facts(self, batch: int) -> BatchFacts:
+    def batch_facts(self, batch: int, rows: pa.Table | None = None) -> BatchFacts:
         """The facts."""
         assert batch == self.facts.batch
         return self.facts

@@ -38,6 +38,13 @@ def test_what_failed_is_kept_apart() -> None:
     assert list(results((b"k", b"fine", 1, None)).failed()) == []
 
 
+def test_what_is_no_result_can_be_left_out() -> None:
+    """Before times are looked at: it has one as well."""
+    mixed = results((b"k", b"fine", 5, None), (None, b"", 2, "no_result"))
+    assert mixed.computed().earliest_ms == 5
+    assert mixed.computed().computed().table.num_rows == 1
+
+
 def test_ids_come_with_the_records() -> None:
     """Of results that have them; what failed has none to tell."""
     mixed = results((b"k", b"x", 1, None), (None, b"y", 2, "evaluation_failed:1"), ids=(b"1", b"2"))

@@ -16,7 +16,7 @@ from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, TooManyDeadLettersError
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
-from pipeline.spark.hidden import Reason
+from pipeline.spark.hidden import NO_RESULT, Reason
 from pipeline.spark.sink import UnknownSchemasError
 from tests.unit.spark.sink_twins import (
     AT,
@@ -122,6 +122,20 @@ def test_a_stateless_lane_never_writes_at_or_below_what_it_promised() -> None:
     assert log.values["net.moving"] == [b"fine"]
     assert log.values["net.moving.dlq"] == [b"broken"]
     assert written.marker.totals.late_dropped == 1
+
+
+def test_records_without_a_result_are_neither_written_nor_late() -> None:
+    """A filter has left them out, however early they were; those that are wrong are looked up."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    rows = [(b"-", NOW - 1, NO_RESULT), (b"fine", NOW + 1, None), (b"-", NOW, "undecodable")]
+    batch = Batch(facts(1, 8), rows, [rejected(Reason.LATE)])
+    write(written, batch)
+    assert batch.asked_late_ms is None
+    assert log.values["net.moving"] == [b"fine"]
+    assert "net.moving.dlq" not in log.values
+    assert written.marker.totals.records_out == 1
 
 
 def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_written() -> None:

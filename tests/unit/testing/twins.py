@@ -99,7 +99,7 @@ class Toy:
             }
         )
 
-    def batch_facts(self, batch: int) -> BatchFacts:
+    def batch_facts(self, batch: int, rows: pa.Table | None = None) -> BatchFacts:
         """What is known of it."""
         assert self._facts is not None
         assert self._facts.batch == batch

@@ -1,0 +1,158 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.ids import SchemaGuid, SchemaId
+from pipeline.lanes.positions import InputPartition
+from pipeline.planner.planner import plan
+from pipeline.spark.counted import Told, counted
+from pipeline.spark.hidden import NO_RESULT, UNKNOWN_SCHEMA, Reason
+from pipeline.spark.lower import lower
+from pipeline.spark.lowered import Lowered, TopicRole
+from schemas import wire
+from tests.unit.planner.networks import OWNER, column, external, network, python, united
+from tests.unit.spark.support import SCHEMA, surroundings
+
+CARS, BIKES = (replace(external(n, column("car")), schema_json=SCHEMA) for n in ("cars", "bikes"))
+FAILED = f"{Reason.EVALUATION_FAILED.value}"
+AHEAD = Reason.EVENT_TIME_AHEAD.value
+GUID = SchemaGuid(str(UUID(int=5)))
+
+
+class Row(NamedTuple):
+    """What is counted of a row."""
+
+    origin: int | None
+    read_from: int = 0
+    timestamp_ms: int | None = None
+    reason: str | None = None
+    advance_ms: int | None = None
+    unknown: bytes | None = None
+
+
+def two_inputs() -> Lowered:
+    """A union of two streams; each has data, redriven records and advances, in this order."""
+    planned = plan(network((CARS, BIKES), (united("both", CARS, BIKES),)), OWNER).fragments[0]
+    return lower(planned, surroundings(planned))
+
+
+LOWERED = two_inputs()
+DATA, REDRIVE, ADVANCES, OTHERS = range(4)
+
+
+def count(rows: Sequence[Row]) -> Told:
+    """What some rows tell; all columns have their types, whatever is in them."""
+    types = (pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.int64(), pa.binary())
+    columns = [[row[at] for row in rows] for at in range(len(types))]
+    arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
+    return counted(pa.table(dict(zip(Row._fields, arrays, strict=True))), LOWERED)
+
+
+def at(origin: int, partition: int) -> InputPartition:
+    """A partition of a topic."""
+    source, topic = LOWERED.origins[origin]
+    return InputPartition(source.input, topic.topic, partition)
+
+
+def test_the_topics_stand_in_the_order_that_is_meant_here() -> None:
+    """Of each input."""
+    assert LOWERED.counts
+    roles = [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES] * 2
+    assert [topic.role for _, topic in LOWERED.origins] == roles
+
+
+def test_an_empty_batch_tells_nothing() -> None:
+    """As one does in which only positions moved."""
+    assert count(()) == Told(0, 0, None, (), {})
+
+
+def test_a_record_counts_whether_it_gives_a_result_or_not() -> None:
+    """And it moves event time, also where a box has refused it."""
+    told = count(
+        (
+            Row(DATA, 0, 5),
+            Row(DATA, 0, 7, NO_RESULT),
+            Row(DATA, 1, 9, FAILED),
+            Row(OTHERS, 1, 3),
+            Row(ADVANCES, 0, None, NO_RESULT, 40),
+            Row(ADVANCES, 0, None, NO_RESULT, 30),
+        )
+    )
+    assert (told.records, told.bad, told.advance_ms) == (4, 1, 40)
+    assert told.largest == {at(DATA, 0): 7, at(DATA, 1): 9, at(OTHERS, 1): 3}
+
+
+def test_what_could_not_be_judged_moves_no_time() -> None:
+    """Its event time may be years ahead."""
+    told = count((Row(DATA, 0, 10**12, AHEAD), Row(DATA, 0, None, Reason.EMPTY_VALUE.value)))
+    assert (told.records, told.bad, told.largest) == (2, 2, {})
+
+
+def test_further_rows_of_a_record_do_not_count() -> None:
+    """Those of an array's other elements, and those of other paths: but what a box refuses there."""
+    told = count(
+        (
+            Row(DATA, 0, 5),
+            Row(None, 0, 5),
+            Row(None, 0, 5, FAILED),
+            Row(None, 0, 5, NO_RESULT),
+            Row(None, 0, None, AHEAD),
+            Row(None, 0, None, UNKNOWN_SCHEMA),
+        )
+    )
+    assert (told.records, told.bad, told.largest) == (1, 1, {at(DATA, 0): 5})
+
+
+def test_a_record_that_was_sent_again_may_be_of_any_partition() -> None:
+    """So it moves the time of all."""
+    told = count((Row(REDRIVE, 1, 5), Row(REDRIVE, 0, 3)))
+    assert told.largest == {at(REDRIVE, 0): 5, at(REDRIVE, 1): 5}
+
+
+def test_of_unknown_schemas_the_largest_of_each_input_is_told() -> None:
+    """In the order of their prefixes; a GUID's comes after all ids."""
+    seven, nine, guid = (wire.prefix(one) for one in (SchemaId(7), SchemaId(9), GUID))
+    rows = [Row(DATA, 0, None, UNKNOWN_SCHEMA, None, told) for told in (seven, nine)]
+    rows += [Row(OTHERS, 0, None, UNKNOWN_SCHEMA, None, guid)]
+    assert count(rows).unknown == (9, GUID)
+    assert count(rows[:2]).unknown == (9,)
+
+
+@pytest.mark.parametrize("reason", ["evaluation_failed:box:where:1 / x", FAILED])
+def test_what_failed_is_counted_with_and_without_its_place(reason: str) -> None:
+    """The reason may go on."""
+    assert count((Row(DATA, 0, 1, reason),)).bad == 1
+
+
+def test_a_query_with_a_function_is_observed() -> None:
+    """And so is one that keeps state."""
+    planned = plan(network((CARS,), (python("doubled", CARS),)), OWNER).fragments[0]
+    assert not lower(planned, surroundings(planned)).counts
+
+
+REASONS = st.sampled_from((None, NO_RESULT, FAILED, AHEAD))
+ROWS = st.lists(
+    st.builds(Row, st.sampled_from((DATA, REDRIVE, OTHERS)), st.integers(0, 1),
+              st.integers(1, 50), REASONS)
+)  # fmt: skip
+
+
+@given(ROWS)
+def test_counting_all_at_once_is_counting_one_after_the_other(rows: list[Row]) -> None:
+    """A loop over the rows is the reference."""
+    largest: dict[InputPartition, int] = {}
+    for row in rows:
+        if row.reason == AHEAD or row.timestamp_ms is None or row.origin is None:
+            continue
+        for partition in (0, 1) if row.origin == REDRIVE else (row.read_from,):
+            place = at(row.origin, partition)
+            largest[place] = max(row.timestamp_ms, largest.get(place, 0))
+    told = count(rows)
+    assert told.largest == largest
+    assert (told.records, told.bad) == (len(rows), sum(r.reason in {FAILED, AHEAD} for r in rows))
