@@ -72,7 +72,7 @@ def most_advanced(
         yield InputPartition(source.input, topic.topic, one), Millis(largest_ms)
 
 
-def _number(mask: pa.ChunkedArray) -> int:
+def _number(mask: pa.Array) -> int:
     return int(pc.sum(mask).as_py() or 0)
 
 

@@ -73,7 +73,7 @@ class Reason(Enum):
 
 NO_RESULT = "no_result"
 """Stands in `__reason` where a record gives no result and nothing is wrong with it: a filter has
-left it out, its array is empty, or it is an advance. Only where rows are counted, see `counted.py`."""
+left it out, its array is empty, or it is an advance. Only where rows are counted: `counted.py`."""
 UNKNOWN_SCHEMA = "unknown_schema"
 """The query was planned without that schema. It has to be looked up: if there is one, the batch is
 given up and run again with it; if not, the record stays out as one whose schema was not found."""

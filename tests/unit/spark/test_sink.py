@@ -204,13 +204,13 @@ def test_nothing_is_written_once_a_topic_is_another_one() -> None:
 def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
     """The other results of the batch are written as always."""
     log = Log()
-    written = sink(log, [])
-    rows = [(b"good", NOW, None), (b'{"x":0}', NOW, "evaluation_failed:moving:where:x")]
+    written = sink(log, [], fragment("tolls"))
+    rows = [(b"good", NOW, None), (b'{"x":0}', NOW, "evaluation_failed:charged:where:x")]
     write(written, Batch(facts(0, 5), rows))
-    assert log.values["net.moving"] == [b"good"]
-    assert log.values["net.moving.dlq"] == [b'{"x":0}']
-    (headers,) = log.headers["net.moving.dlq"]
-    assert headers["medusa.error.box"] == b"moving"
+    assert log.values["net.tolls"] == [b"good"]
+    assert log.values["net.tolls.dlq"] == [b'{"x":0}']
+    (headers,) = log.headers["net.tolls.dlq"]
+    assert headers["medusa.error.box"] == b"charged"
     assert headers["medusa.error.field"] == b"where"
     assert headers["medusa.error.message"] == b"where cannot be computed: x"
     assert written.marker.totals.dead_letters == 1

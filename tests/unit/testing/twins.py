@@ -101,6 +101,7 @@ class Toy:
 
     def batch_facts(self, batch: int, rows: pa.Table | None = None) -> BatchFacts:
         """What is known of it."""
+        del rows
         assert self._facts is not None
         assert self._facts.batch == batch
         return self._facts
