@@ -84,6 +84,13 @@ def test_images_are_pinned(file: Path) -> None:
     assert any("build" in service for service in ours(file).values())
 
 
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_our_image_is_looked_for_nowhere_else(file: Path) -> None:
+    """A service of ours is built, or takes what is built for another; nobody publishes it."""
+    for service in ours(file).values():
+        assert ("build" in service) != (service.get("pull_policy") == "never")
+
+
 def test_who_must_be_able_to_read_secrets_is_told() -> None:
     """Compose mounts secrets as they lie on the host, so their owner has to be the image's user."""
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text("utf-8")
