@@ -84,6 +84,29 @@ def test_images_are_pinned(file: Path) -> None:
     assert any("build" in service for service in ours(file).values())
 
 
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_our_image_is_looked_for_nowhere_else(file: Path) -> None:
+    """A service of ours is built, or takes what is built for another; nobody publishes it."""
+    for service in ours(file).values():
+        assert ("build" in service) != (service.get("pull_policy") == "never")
+
+
+def test_who_must_be_able_to_read_secrets_is_told() -> None:
+    """Compose mounts secrets as they lie on the host, so their owner has to be the image's user."""
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text("utf-8")
+    (number,) = re.findall(r"useradd .*--uid (\d+)", dockerfile)
+    comment = (ROOT / FILES[1]).read_text("utf-8").partition("\nname:")[0]
+    assert f"number {number}," in comment
+
+
+def test_secrets_are_in_no_build() -> None:
+    """What must not be committed is not sent to the builder of the image either."""
+    kept_out = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    secret = {line.rstrip("/") for line in kept_out if line.startswith("docker/")}
+    assert secret
+    assert secret <= set((ROOT / ".dockerignore").read_text("utf-8").splitlines())
+
+
 def test_what_the_image_is_made_of_exists() -> None:
     """Each file that the Dockerfile copies is there."""
     lines = (ROOT / "docker" / "Dockerfile").read_text("utf-8").splitlines()
