@@ -36,13 +36,19 @@ class Engine:
     def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
         """The facts of the batch that was just executed; call it inside `foreachBatch`.
 
-        `rows` are those that it gave; a query that is counted from its rows needs them.
+        `rows` are those that it gave.
+
+        Raises:
+            BrokenInvariantError: there are none, and the query is counted from its rows; or the
+                checkpoint does not hold the batch.
         """
         stream = self._stream()
-        if self.lowered.counts and rows is not None:
-            told = counted(rows, self.lowered)
-        else:
+        if not self.lowered.counts:
             told = self._observed(stream)
+        elif rows is None:
+            raise BrokenInvariantError("a batch is counted from its rows, and there are none")
+        else:
+            told = counted(rows, self.lowered)
         stateful = self.lowered.core is not None
         # Only records can be late; a batch without any spares the walk through the plan.
         dropped = stateful and told.records
