@@ -44,9 +44,9 @@ class Context:
     `message` says it in one sentence; `field` is what failed in the document's box or stream.
     `schema`, `event_time_ms` and `closed_ms` (everything up to this event time was closed when the
     record came) stand where the reason is about them. `port` is empty when the record could not be
-    judged at all; else only that path refused it. `topic`, `partition` and `offset` are where the
-    original stands; None for a result that a stateful fragment could not compute, which no single
-    record stands for.
+    judged at all; else only that path refused it, or had it, since it was sent again to that one.
+    `topic`, `partition` and `offset` are where the original stands; None for a result that a
+    stateful fragment could not compute, which no single record stands for.
     """
 
     reason: str

@@ -47,7 +47,7 @@ def counted(rows: pa.Table, lowered: Lowered) -> Told:
     fine = pc.fill_null(pc.equal(reason, NO_RESULT), fill_value=True)
     failed = pc.fill_null(pc.starts_with(reason, Reason.EVALUATION_FAILED.value), fill_value=False)
     of_record = pc.is_valid(rows.column(ORIGIN))
-    # What a box refuses each path counts, what no path can judge only the first one of a source.
+    # What a box refuses each path counts; what cannot be judged counts once, as a record does.
     bad = pc.if_else(of_record, pc.invert(fine), failed)
     advances = [
         at for at, (_, topic) in enumerate(lowered.origins) if topic.role is TopicRole.ADVANCES

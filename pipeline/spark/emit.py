@@ -20,6 +20,7 @@ from pipeline.spark.emitting import decoded
 from pipeline.spark.emitting.as_of import held
 from pipeline.spark.emitting.deduplicated import deduplicated
 from pipeline.spark.emitting.joined import joined
+from pipeline.spark.emitting.wanted import advances_of, is_for, sent_to, wanted
 from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
@@ -129,12 +130,14 @@ def _judged(
     path: Path,
     incarnation: Incarnation,
     of_advance: str | None = None,
+    others: tuple[str, ...] = (),
 ) -> DataFrame:
     """Decode, find event times, and say of each record what is wrong with it, if anything.
 
-    `of_advance` is the reason that advances get.
+    `of_advance` is the reason that advances get. `others` are paths whose redriven records are
+    wanted as well.
     """
-    advances = _advances(source)
+    advances = advances_of(source)
     is_advance = F.col(hidden.TOPIC) == advances
     names = {
         hidden.TOPIC: "topic", hidden.PARTITION: "partition", hidden.OFFSET: "offset",
@@ -142,7 +145,7 @@ def _judged(
         hidden.HEADERS: "headers",
     }  # fmt: skip
     rows = raw.select(*[F.col(kafka).alias(ours) for ours, kafka in names.items()])
-    rows = rows.where(_wanted(source, path, incarnation))
+    rows = rows.where(wanted(source, (path.name, *others), incarnation))
     value = F.col(hidden.VALUE)
     text = value.cast("string")
     rows = decoded.split(rows).select(
@@ -179,32 +182,6 @@ def _without(
     return raw.join(F.broadcast(gone), columns, "left_anti")
 
 
-def _wanted(source: Source, path: Path, incarnation: Incarnation) -> Column:
-    """The stream's records, redriven ones for this path, advances for this incarnation."""
-    topic, text = F.col(hidden.TOPIC), F.col(hidden.VALUE).cast("string")
-    own = topic == source.data.topic
-    told = F.get_json_object(text, "$.incarnation") == incarnation
-    redriven = _has_header("medusa.error.input", source.input) & (
-        _has_header("medusa.error.port", "") | _has_header("medusa.error.port", path.name)
-    )
-    return (
-        own
-        | ((topic == _advances(source)) & told)
-        | ((topic == source.topic(TopicRole.REDRIVE)) & redriven)
-    )
-
-
-def _has_header(name: str, value: str) -> Column:
-    header = F.struct(F.lit(name).alias("key"), F.lit(value.encode()).alias("value"))
-    return F.array_contains(F.col(hidden.HEADERS), header)
-
-
-def _advances(source: Source) -> str:
-    topic = source.topic(TopicRole.ADVANCES)
-    assert topic is not None, "lowering assigns the advances topic to every source"  # noqa: S101
-    return topic
-
-
 def _reason(source: Source) -> Column:
     """What is wrong with a record, the common answer first: nothing."""
     time, event_time = source.event_time, F.col(hidden.EVENT_TIME)
@@ -220,6 +197,24 @@ def _reason(source: Source) -> Column:
         ahead |= event_time >= F.lit(_TOO_LATE).cast("timestamp")
         reason = reason.when(ahead, Reason.EVENT_TIME_AHEAD.value)
     return reason
+
+
+def _judged_once(
+    raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
+) -> DataFrame:
+    """Judged, and observed on the first path of the source.
+
+    That one observes what was sent again to other paths, too, and then leaves it to them.
+    """
+    source = lowered.source(path.source)
+    if not path.first:
+        return _judged(raw, source, path, incarnation)
+    others = tuple(p.name for p in lowered.paths if p.source == path.source and p != path)
+    rows = _observed(_judged(raw, source, path, incarnation, others=others), source)
+    if not others:
+        return rows
+    again = F.col(hidden.TOPIC) == source.topic(TopicRole.REDRIVE)
+    return rows.where(~again | is_for(("", path.name)))
 
 
 def _observed(rows: DataFrame, source: Source) -> DataFrame:
@@ -262,26 +257,27 @@ def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnati
         rows, told = places.told(_originated(rows, lowered, path), lowered, path)
         carried = (*_passed_columns(lowered), *told, *_COUNTED)
         return _with_steps(rows, path.steps, carried, counts=True)
-    rows = _judged(raw, source, path, incarnation)
-    rows = _observed(rows, source) if path.first else rows
+    rows = _judged_once(raw, lowered, path, incarnation)
     rows, told = places.told(rows, lowered, path)
     carried = (*_passed_columns(lowered), *told)
     return _good(_walked(rows, path, carried))
 
 
 def _originated(rows: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
-    """With what is counted: each record once, on the first path of its source."""
-    origin, unknown = F.lit(None).cast("int"), F.lit(None).cast("binary")
-    if path.first:
-        topics = [
-            (place, topic.topic)
-            for place, (source, topic) in enumerate(lowered.origins)
-            if source.input == path.source
-        ]
-        for place, topic in topics:
-            origin = F.when(F.col(hidden.TOPIC) == topic, place).otherwise(origin)
-        is_unknown = F.col(hidden.REASON) == hidden.UNKNOWN_SCHEMA
-        unknown = F.when(is_unknown, F.col(hidden.HANDLE))
+    """With what is counted: each record once, see `sent_to`."""
+    origin = F.lit(None).cast("int")
+    topics = [
+        (place, topic.topic)
+        for place, (source, topic) in enumerate(lowered.origins)
+        if source.input == path.source
+    ]
+    for place, topic in topics:
+        origin = F.when(F.col(hidden.TOPIC) == topic, place).otherwise(origin)
+    is_unknown = F.col(hidden.REASON) == hidden.UNKNOWN_SCHEMA
+    if not path.first:
+        counts = sent_to(lowered.source(path.source), path)
+        origin, is_unknown = F.when(counts, origin), counts & is_unknown
+    unknown = F.when(is_unknown, F.col(hidden.HANDLE))
     return rows.withColumns({hidden.ORIGIN: origin, hidden.UNKNOWN: unknown})
 
 
@@ -295,8 +291,10 @@ def _port(
 ) -> DataFrame:
     """One port of the stateful box: good rows only, under boundary-driven event time."""
     source = lowered.source(path.source)
-    rows = _judged(raw, source, path, incarnation)
-    rows = _observed(rows, source) if path.first and observed else rows
+    if observed:
+        rows = _judged_once(raw, lowered, path, incarnation)
+    else:
+        rows = _judged(raw, source, path, incarnation)
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
     rows, told = places.told(rows, lowered, path)
     carried = (*told, *_passed_columns(lowered))

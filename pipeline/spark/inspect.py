@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis, Offset, SchemaHandle, StreamName, TopicName
@@ -17,6 +17,7 @@ from pipeline.lanes.left_out import LeftOut
 from pipeline.lanes.positions import Positions
 from pipeline.spark import hidden
 from pipeline.spark.emit import emit_path, unknown_schemas
+from pipeline.spark.emitting.wanted import sent_to
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lateness import how_late
 from pipeline.spark.lowered import Lowered, Path
@@ -27,6 +28,8 @@ from schemas import wire
 
 _OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE)
 """What one path may refuse while another accepts the record."""
+_ALONE = "__alone"
+"""Whether only this path had the record: so it is this one's dead letter, whatever is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class Inspector:
             rows = emit_path(self.lowered, path, reader)
             reason = F.col(hidden.REASON)
             own = reason.startswith(Reason.EVALUATION_FAILED.value)
-            wrong = reason.isNotNull() if path.first else own
+            alone = self._alone(path)
+            wrong = reason.isNotNull() if path.first else own | (alone & reason.isNotNull())
             if late_ms is not None:
                 late = F.when(reason.isNull(), how_late(self.lowered.core, late_ms))
                 rows = rows.withColumn(hidden.REASON, F.coalesce(reason, late))
@@ -81,11 +85,18 @@ class Inspector:
             topics.setdefault(at.topic, {})[at.partition] = (start[at], until)
         return self.read(ranges)
 
+    def _alone(self, path: Path) -> Column:
+        """Whether other paths from the source do not have a record, since it was sent again."""
+        source = self.lowered.source(path.source)
+        others = (p for p in self.lowered.paths if p.source == path.source and p != path)
+        return sent_to(source, path) if any(others) else F.lit(False)
+
     def _collected(self, rows: DataFrame, path: Path, late_ms: Millis | None) -> Iterator[Rejected]:
         for time in (hidden.KAFKA_TIME, hidden.EVENT_TIME):
             rows = rows.withColumn(time, F.unix_millis(time))
-        rows = rows.select(*hidden.ORIGINAL, hidden.EVENT_TIME, hidden.REASON)
         source = self.lowered.source(path.source)
+        alone = self._alone(path).alias(_ALONE)
+        rows = rows.select(*hidden.ORIGINAL, hidden.EVENT_TIME, hidden.REASON, alone)
         for row in rows.collect():
             judged = Judged(
                 word=row[hidden.REASON],
@@ -98,7 +109,7 @@ class Inspector:
             found = why(judged, source)
             yield Rejected(
                 input=path.source,
-                port=path.name if found.reason in _OF_ONE_PATH else "",
+                port=path.name if found.reason in _OF_ONE_PATH or row[_ALONE] else "",
                 why=found,
                 topic=TopicName(row[hidden.TOPIC]),
                 partition=row[hidden.PARTITION],

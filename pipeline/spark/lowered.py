@@ -168,7 +168,7 @@ class Path:
         port: `only`, `left` or `right`.
         name: tells it from other paths; see `Way` in `pipeline/planner/plan.py`.
         first: whether it is the first path of its source: the one that reports progress and bad
-            records.
+            records, but for those that were sent again to another one.
     """
 
     source: StreamName

@@ -1,0 +1,51 @@
+"""Which records of its topics a source hands to a path, and whose they are to count."""
+
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.ids import Incarnation
+from pipeline.lanes.dead_letters import PREFIX
+from pipeline.spark import hidden
+from pipeline.spark.lowered import Path, Source, TopicRole
+
+
+def wanted(source: Source, paths: tuple[str, ...], incarnation: Incarnation) -> Column:
+    """The stream's records, redriven ones for these paths, advances for this incarnation."""
+    topic, text = F.col(hidden.TOPIC), F.col(hidden.VALUE).cast("string")
+    own = topic == source.data.topic
+    told = F.get_json_object(text, "$.incarnation") == incarnation
+    redriven = _has_header(f"{PREFIX}input", source.input) & is_for(("", *paths))
+    return (
+        own
+        | ((topic == advances_of(source)) & told)
+        | ((topic == source.topic(TopicRole.REDRIVE)) & redriven)
+    )
+
+
+def sent_to(source: Source, path: Path) -> Column:
+    """Whether a record was sent again to this path and to no other one.
+
+    It counts there, since no other path reads it; every other record on the first path of its
+    source.
+    """
+    return (F.col(hidden.TOPIC) == source.topic(TopicRole.REDRIVE)) & is_for((path.name,))
+
+
+def is_for(paths: tuple[str, ...]) -> Column:
+    """Whether a record that was sent again is for one of some paths; an empty name: for all."""
+    return reduce(or_, (_has_header(f"{PREFIX}port", path) for path in paths))
+
+
+def _has_header(name: str, value: str) -> Column:
+    header = F.struct(F.lit(name).alias("key"), F.lit(value.encode()).alias("value"))
+    return F.array_contains(F.col(hidden.HEADERS), header)
+
+
+def advances_of(source: Source) -> str:
+    """The topic of the advances that a source reads."""
+    topic = source.topic(TopicRole.ADVANCES)
+    assert topic is not None, "lowering assigns the advances topic to every source"  # noqa: S101
+    return topic
