@@ -1,6 +1,6 @@
 """What the rows of a batch tell of the records that were read: counts, and how far time is.
 
-A query whose every record comes out as a row (`Lowered.counts`) is counted from its rows, all at
+A query whose every record comes out as a row (`Lowered.counted`) is counted from its rows, all at
 once in Arrow. Spark could observe it, as it does queries that keep state; but that costs each row
 more, grows with the number of partitions, and parts the code that Spark makes in two. No Spark in
 here.

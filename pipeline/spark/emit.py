@@ -65,7 +65,7 @@ def emit(
     `left_out` are records that count in no result of a stateful fragment; a rebuild names them.
     `settled_ms` is what the lane had promised before the query began.
     `reason` is null in a result. Else the row is a result that could not be computed and `value`
-    holds what it would have been computed from, as JSON; or, if `Lowered.counts`, a record without
+    holds what it would have been computed from, as JSON; or, if `Lowered.counted`, a record without
     a result: there all rows have the columns of `counted.py` as well.
     """
     raw = {source.input: reader(source) for source in lowered.sources}
@@ -108,6 +108,9 @@ def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
     """One path over a batch's ranges, with the original records: what inspection looks at."""
     source = lowered.source(path.source)
     rows = _judged(reader(source), source, path, Incarnation(""))
+    # Past an observation Spark moves no filter. It would move one on the reason, and say all that
+    # a reason is made of as often as it is named in there: more than memory may hold.
+    rows = rows.observe("judged", F.count(F.lit(1)))
     return _with_steps(rows, path.steps, hidden.ORIGINAL, which=True)
 
 
@@ -252,11 +255,11 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
 def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
     """The good rows of one path through boxes that keep nothing."""
     source = lowered.source(path.source)
-    if lowered.counts:
+    if lowered.counted:
         rows = _judged(raw, source, path, incarnation, hidden.NO_RESULT)
         rows, told = places.told(_originated(rows, lowered, path), lowered, path)
         carried = (*_passed_columns(lowered), *told, *_COUNTED)
-        return _with_steps(rows, path.steps, carried, counts=True)
+        return _with_steps(rows, path.steps, carried, keep_all=True)
     rows = _judged_once(raw, lowered, path, incarnation)
     rows, told = places.told(rows, lowered, path)
     carried = (*_passed_columns(lowered), *told)
@@ -329,11 +332,11 @@ def _with_steps(
     carried: tuple[str, ...],
     *,
     which: bool = False,
-    counts: bool = False,
+    keep_all: bool = False,
 ) -> DataFrame:
     """Apply stateless steps; a row that fails in one is set aside, on `which` with what failed.
 
-    If it `counts`, a record without a result stays as a row that says so.
+    `keep_all`: a record without a result stays as a row that says so.
     """
     always = (*carried, hidden.EVENT_TIME, hidden.REASON)
     for step in steps:
@@ -343,7 +346,7 @@ def _with_steps(
             told = _which(step.checks) if which else F.lit(Reason.EVALUATION_FAILED.value)
             reason = F.coalesce(reason, F.when(F.expr(failed), told))
         match step:
-            case Keep() if counts:
+            case Keep() if keep_all:
                 left_out = F.when(~F.coalesce(F.expr(step.where), F.lit(False)), hidden.NO_RESULT)
                 rows = rows.withColumn(hidden.REASON, F.coalesce(reason, left_out))
             case Keep():
@@ -356,7 +359,7 @@ def _with_steps(
             case Call():
                 rows = called(rows, step, always)
             case Explode():
-                rows = exploded(rows, step, counts=counts)
+                rows = exploded(rows, step, keep_all=keep_all)
     return rows
 
 
@@ -447,15 +450,15 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     place = lowered.keeps_key and encoding.key_json is None
     partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
     reason = F.col(hidden.REASON)
-    counts = {
+    told = {
         counted.ORIGIN: hidden.ORIGIN,
         counted.READ_FROM: hidden.PARTITION,
         counted.ADVANCE: hidden.ADVANCE,
         counted.UNKNOWN: hidden.UNKNOWN,
     }
-    if lowered.core is not None or lowered.counts:
-        told = F.lit(None) if lowered.counts else F.col(hidden.FAILED_ON)
-        value = F.when(reason.isNull(), value).otherwise(told.cast("binary"))
+    if lowered.core is not None or lowered.counted:
+        failed_on = F.lit(None) if lowered.counted else F.col(hidden.FAILED_ON)
+        value = F.when(reason.isNull(), value).otherwise(failed_on.cast("binary"))
         key = F.when(reason.isNull(), key)
     return rows.select(
         key.alias("key"),
@@ -464,7 +467,7 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
-        *([F.col(name).alias(told) for told, name in counts.items()] if lowered.counts else []),
+        *([F.col(own).alias(name) for name, own in told.items()] if lowered.counted else []),
     )
 
 

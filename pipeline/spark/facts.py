@@ -43,7 +43,7 @@ class Engine:
                 checkpoint does not hold the batch.
         """
         stream = self._stream()
-        if not self.lowered.counts:
+        if not self.lowered.counted:
             told = self._observed(stream)
         elif rows is None:
             raise BrokenInvariantError("a batch is counted from its rows, and there are none")

@@ -316,8 +316,8 @@ class Lowered:
         return self.core is None or isinstance(self.core, DeduplicateCore)
 
     @property
-    def counts(self) -> bool:
-        """Whether each record comes out as a row, so that a batch is counted from its rows.
+    def counted(self) -> bool:
+        """Whether a batch is counted from its rows, since each record comes out as one.
 
         Else Spark observes the records: they go into a state, or to a function, which is told of
         failures by observing as well.

@@ -122,11 +122,10 @@ class Recomputer:
             rows = emit(lowered, self._reader(ranges), Incarnation(""))
             if lowered.core is not None:
                 rows = _in_period(rows, period).sort("timestamp_ms")
-            if lowered.counts:
-                rows = rows.where(F.col("reason").isNull())
             for row in rows.toLocalIterator():
                 if row["reason"] is not None:
-                    self.failed[str(row["reason"]).partition(":")[0]] += 1
+                    if not lowered.counted:  # else it is no result, but a record without one
+                        self.failed[str(row["reason"]).partition(":")[0]] += 1
                     continue
                 key = None if row["key"] is None else bytes(row["key"])
                 result = bytes(row["id"]) if lowered.ids else None

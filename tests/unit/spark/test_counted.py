@@ -62,7 +62,7 @@ def at(origin: int, partition: int) -> InputPartition:
 
 def test_the_topics_stand_in_the_order_that_is_meant_here() -> None:
     """Of each input."""
-    assert LOWERED.counts
+    assert LOWERED.counted
     roles = [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES] * 2
     assert [topic.role for _, topic in LOWERED.origins] == roles
 
@@ -133,7 +133,7 @@ def test_what_failed_is_counted_with_and_without_its_place(reason: str) -> None:
 def test_a_query_with_a_function_is_observed() -> None:
     """And so is one that keeps state."""
     planned = plan(network((CARS,), (python("doubled", CARS),)), OWNER).fragments[0]
-    assert not lower(planned, surroundings(planned)).counts
+    assert not lower(planned, surroundings(planned)).counted
 
 
 REASONS = st.sampled_from((None, NO_RESULT, FAILED, AHEAD))
