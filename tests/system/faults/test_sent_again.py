@@ -1,7 +1,8 @@
 """Records that were sent again to one of several paths from an input, on Spark itself.
 
-No other path reads them; so this one has to count them, and to refuse what cannot be read. A Java
-process of its own runs the queries, as in `test_in_memory.py`.
+No other path reads them; so this one has to count them, and to refuse what cannot be read. Here,
+too: that Spark says nothing twice in the plan of such a query, which it makes anew for each batch.
+A Java process of its own runs the queries, as in `test_in_memory.py`.
 """
 
 import json
@@ -83,6 +84,8 @@ def test_a_record_that_was_sent_again_to_a_second_path_counts_there() -> None:
         assert (told["records"], told["bad"], told["unknown"]) == (4, 2, [UNKNOWN]), told
         assert told["largest"] == [SENT_MS + 2], told
         assert told["rejected"] == [[first, 1], [second, 3]], told
+        # Each path decodes once by each schema, and looks once for its name in the headers.
+        assert told["said"] == [2 * len(WRITERS), 2], told
     assert len(done.stdout.splitlines()) == len(BOXES)
 
 
@@ -135,6 +138,8 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
         told["largest"] = [
             time for at, time in facts.largest.items() if at.topic == fragment.names.redrive
         ]
+        optimised = engine._stream().lastExecution().optimizedPlan().toString()
+        told["said"] = [optimised.count(call) for call in ("from_avro(", "array_position(")]
         found = inspector.rejected(begin, facts.end, None)
         told["rejected"] = [[one.port, one.offset] for one in found]
 
