@@ -6,7 +6,7 @@ more, grows with the number of partitions, and parts the code that Spark makes i
 here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -14,18 +14,13 @@ import pyarrow.compute as pc
 
 from pipeline.ids import Millis, SchemaHandle
 from pipeline.lanes.positions import InputPartition
+from pipeline.spark import hidden
 from pipeline.spark.hidden import NO_RESULT, Reason
 from pipeline.spark.lowered import AssignedTopic, Lowered, Source, TopicRole
 from schemas import wire
 
-ORIGIN = "origin"
-"""Where a record came from: a place in `Lowered.origins`; null in rows that are not to count."""
-READ_FROM = "read_from"
-"""The partition that it was read from."""
-ADVANCE = "advance_ms"
-"""What an advance says; else null."""
-UNKNOWN = "unknown"
-"""The prefix of a schema that the query was not planned with; else null."""
+COLUMNS = (hidden.ORIGIN, hidden.PARTITION, hidden.ADVANCE, hidden.UNKNOWN)
+"""What is counted of a row, beside `reason` and `timestamp_ms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +36,25 @@ class Told:
 
 
 def counted(rows: pa.Table, lowered: Lowered) -> Told:
-    """Count the rows of a batch: columns `reason`, `timestamp_ms`, and those of this module."""
-    rows = rows.select(["reason", "timestamp_ms", ORIGIN, READ_FROM, ADVANCE, UNKNOWN])
+    """Count the rows of a batch: columns `reason`, `timestamp_ms`, and `COLUMNS`."""
+    rows = rows.select(["reason", "timestamp_ms", *COLUMNS])
     reason = rows.column("reason")
     fine = pc.fill_null(pc.equal(reason, NO_RESULT), fill_value=True)
     failed = pc.fill_null(pc.starts_with(reason, Reason.EVALUATION_FAILED.value), fill_value=False)
-    of_record = pc.is_valid(rows.column(ORIGIN))
+    of_record = pc.is_valid(rows.column(hidden.ORIGIN))
     # What a box refuses each path counts; what cannot be judged counts once, as a record does.
     bad = pc.if_else(of_record, pc.invert(fine), failed)
     advances = [
         at for at, (_, topic) in enumerate(lowered.origins) if topic.role is TopicRole.ADVANCES
     ]
-    is_advance = pc.is_in(rows.column(ORIGIN), pa.array(advances, pa.int32()))
+    is_advance = pc.is_in(rows.column(hidden.ORIGIN), pa.array(advances, pa.int32()))
     judged = rows.filter(pc.and_(of_record, pc.or_(fine, failed)))
     return Told(
         records=_number(of_record) - _number(is_advance),
         bad=_number(bad),
-        advance_ms=_millis(pc.max(rows.column(ADVANCE)).as_py()),
-        unknown=tuple(sorted(set(_unknown(rows, lowered)), key=wire.prefix)),
-        largest=dict(_largest(judged, lowered)),
+        advance_ms=_millis(pc.max(rows.column(hidden.ADVANCE)).as_py()),
+        unknown=schemas_of(_unknown(rows, lowered)),
+        largest=_largest(judged, lowered),
     )
 
 
@@ -72,6 +67,12 @@ def most_advanced(
         yield InputPartition(source.input, topic.topic, one), Millis(largest_ms)
 
 
+def schemas_of(prefixes: Iterable[bytes]) -> tuple[SchemaHandle, ...]:
+    """The schemas that some prefixes name, each once, in the order of the prefixes."""
+    named = (wire.handle(prefix) for prefix in sorted(set(prefixes)))
+    return tuple(handle for handle in named if handle is not None)
+
+
 def _number(mask: pa.Array) -> int:
     return int(pc.sum(mask).as_py() or 0)
 
@@ -80,27 +81,27 @@ def _millis(value: int | None) -> Millis | None:
     return None if value is None else Millis(value)
 
 
-def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[SchemaHandle]:
+def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:
     """The largest of each input."""
-    rows = rows.filter(pc.is_valid(rows.column(UNKNOWN)))
+    rows = rows.filter(pc.is_valid(rows.column(hidden.UNKNOWN)))
     if not rows.num_rows:
         return
     for source in lowered.sources:
         own = [at for at, (other, _) in enumerate(lowered.origins) if other == source]
-        mine = rows.filter(pc.is_in(rows.column(ORIGIN), pa.array(own, pa.int32())))
-        told = pc.max(mine.column(UNKNOWN)).as_py()
-        if told is not None and (handle := wire.handle(told)) is not None:
-            yield handle
+        mine = rows.filter(pc.is_in(rows.column(hidden.ORIGIN), pa.array(own, pa.int32())))
+        if mine.num_rows:
+            yield pc.max(mine.column(hidden.UNKNOWN)).as_py()
 
 
-def _largest(rows: pa.Table, lowered: Lowered) -> Iterator[tuple[InputPartition, Millis]]:
+def _largest(rows: pa.Table, lowered: Lowered) -> dict[InputPartition, Millis]:
     """The largest event time of each partition that had good records."""
-    found = rows.group_by([ORIGIN, READ_FROM]).aggregate([("timestamp_ms", "max")])
+    found = rows.group_by([hidden.ORIGIN, hidden.PARTITION]).aggregate([("timestamp_ms", "max")])
     largest: dict[InputPartition, Millis] = {}
     for row in found.to_pylist():
-        source, topic = lowered.origins[row[ORIGIN]]
-        if topic.role is TopicRole.ADVANCES or row["timestamp_ms_max"] is None:
+        source, topic = lowered.origins[row[hidden.ORIGIN]]
+        partition, time_ms = row[hidden.PARTITION], row["timestamp_ms_max"]
+        if time_ms is None:  # an advance has none
             continue
-        for at, time in most_advanced(source, topic, row[READ_FROM], row["timestamp_ms_max"]):
+        for at, time in most_advanced(source, topic, partition, time_ms):
             largest[at] = max(time, largest.get(at, time))
-    yield from largest.items()
+    return largest

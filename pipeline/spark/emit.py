@@ -212,7 +212,7 @@ def _judged_once(
     source = lowered.source(path.source)
     if not path.first:
         return _judged(raw, source, path, incarnation)
-    others = tuple(p.name for p in lowered.paths if p.source == path.source and p != path)
+    others = tuple(other.name for other in lowered.others(path))
     rows = _observed(_judged(raw, source, path, incarnation, others=others), source)
     if not others:
         return rows
@@ -450,12 +450,6 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     place = lowered.keeps_key and encoding.key_json is None
     partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
     reason = F.col(hidden.REASON)
-    told = {
-        counted.ORIGIN: hidden.ORIGIN,
-        counted.READ_FROM: hidden.PARTITION,
-        counted.ADVANCE: hidden.ADVANCE,
-        counted.UNKNOWN: hidden.UNKNOWN,
-    }
     if lowered.core is not None or lowered.counted:
         failed_on = F.lit(None) if lowered.counted else F.col(hidden.FAILED_ON)
         value = F.when(reason.isNull(), value).otherwise(failed_on.cast("binary"))
@@ -467,7 +461,7 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
-        *([F.col(own).alias(name) for name, own in told.items()] if lowered.counted else []),
+        *(counted.COLUMNS if lowered.counted else ()),
     )
 
 

@@ -18,10 +18,9 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.spark.counted import Told, counted, most_advanced
+from pipeline.spark.counted import Told, counted, most_advanced, schemas_of
 from pipeline.spark.emit import PATH_METRICS, SOURCE_METRICS
 from pipeline.spark.lowered import AssignedTopic, Lowered, TopicRole
-from schemas import wire
 
 _DROPPED = "numRowsDroppedByWatermark"
 
@@ -92,16 +91,10 @@ class Engine:
             ),
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
             advance_ms=Millis(int(max(advances))) if advances else None,
-            unknown=tuple(
-                sorted(
-                    {
-                        handle
-                        for _, row in sources
-                        if (told := row.get("unknown")) is not None
-                        and (handle := wire.handle(bytes.fromhex(told))) is not None
-                    },
-                    key=wire.prefix,
-                )
+            unknown=schemas_of(
+                bytes.fromhex(told)
+                for _, row in sources
+                if (told := row.get("unknown")) is not None
             ),
             largest=largest,
             failed={

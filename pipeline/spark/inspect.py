@@ -88,8 +88,7 @@ class Inspector:
     def _alone(self, path: Path) -> Column:
         """Whether other paths from the source do not have a record, since it was sent again."""
         source = self.lowered.source(path.source)
-        others = (p for p in self.lowered.paths if p.source == path.source and p != path)
-        return sent_to(source, path) if any(others) else F.lit(False)
+        return sent_to(source, path) if self.lowered.others(path) else F.lit(False)
 
     def _collected(self, rows: DataFrame, path: Path, late_ms: Millis | None) -> Iterator[Rejected]:
         for time in (hidden.KAFKA_TIME, hidden.EVENT_TIME):

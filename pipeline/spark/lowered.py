@@ -345,10 +345,13 @@ class Lowered:
             case _:
                 return paths
 
+    def others(self, path: Path) -> tuple[Path, ...]:
+        """The other paths from the same source."""
+        return tuple(p for p in self.paths if p.source == path.source and p != path)
+
     def twin(self, path: Path) -> str:
         """The name of a path, if another one leads from the same source to the same port."""
-        twins = [p for p in self.paths if (p.source, p.port) == (path.source, path.port)]
-        return path.name if len(twins) > 1 else ""
+        return path.name if any(p.port == path.port for p in self.others(path)) else ""
 
 
 def restricted(lowered: Lowered, known: Positions) -> Lowered:

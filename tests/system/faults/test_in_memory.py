@@ -6,16 +6,12 @@ since other tests leave one behind that lacks our jars. Every case can be run so
 takes it ten seconds or more: here are those that `make test` does not run otherwise.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+
+from tests.system.faults.programs import lines_of
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-ROOT = Path(__file__).parents[3]
 WITHIN_S = 500.0
 OF_ROWS = ("flat_map", "route", "union")
 OF_TIME = ("sliding", "sessions", "top", "deduplicate", "left_join")
@@ -23,16 +19,8 @@ OF_TIME = ("sliding", "sessions", "top", "deduplicate", "left_join")
 
 def test_results_in_memory_are_those_of_the_reference() -> None:
     """Something is expected of each, and all of it comes; where there is state, some comes late."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.memory", "--cases", *OF_ROWS, *OF_TIME],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    told = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    cases = ("--cases", *OF_ROWS, *OF_TIME)
+    lines = lines_of("tests.faults.memory", *cases, within_s=WITHIN_S)
+    told = dict(line.split(": ", 1) for line in lines)
     assert [*told] == [*OF_ROWS, *OF_TIME]
-    assert [case for case in OF_TIME if "(0 late)" in told[case]] == [], done.stdout
+    assert [case for case in OF_TIME if "(0 late)" in told[case]] == [], lines

@@ -7,10 +7,8 @@ A Java process of its own runs the queries, as in `test_in_memory.py`.
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,11 +29,11 @@ from pipeline.spark.lowered import WriterSchema
 from pipeline.spark.topics import topics_of
 from pipeline.testing.session import open_tests
 from schemas import wire
+from tests.system.faults.programs import ROOT, lines_of
 from tests.unit.spark.support import SCHEMA
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-ROOT = Path(__file__).parents[3]
 WITHIN_S = 300.0
 SENT_MS = 1_767_225_600_000
 SENT_AT = f"({SENT_MS} + length(car))"
@@ -68,17 +66,8 @@ WRITERS = tuple(WriterSchema(SchemaId(number), SCHEMA) for number in range(1, 5)
 
 def test_a_record_that_was_sent_again_to_a_second_path_counts_there() -> None:
     """In a query that is counted from its rows as in one that is observed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.system.faults.test_sent_again"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    for line in done.stdout.splitlines():
+    lines = lines_of("tests.system.faults.test_sent_again", within_s=WITHIN_S)
+    for line in lines:
         told = json.loads(line)
         first, second = told["paths"]
         assert (told["records"], told["bad"], told["unknown"]) == (4, 2, [UNKNOWN]), told
@@ -86,7 +75,7 @@ def test_a_record_that_was_sent_again_to_a_second_path_counts_there() -> None:
         assert told["rejected"] == [[first, 1], [second, 3]], told
         # Each path decodes once by each schema, and looks once for its name in the headers.
         assert told["said"] == [2 * len(WRITERS), 2], told
-    assert len(done.stdout.splitlines()) == len(BOXES)
+    assert len(lines) == len(BOXES)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.ids import SchemaGuid, SchemaId
 from pipeline.lanes.positions import InputPartition
 from pipeline.planner.planner import plan
-from pipeline.spark.counted import Told, counted
+from pipeline.spark.counted import COLUMNS, Told, counted
 from pipeline.spark.hidden import NO_RESULT, UNKNOWN_SCHEMA, Reason
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, TopicRole
@@ -22,6 +22,8 @@ from tests.unit.spark.support import SCHEMA, surroundings
 CARS, BIKES = (replace(external(n, column("car")), schema_json=SCHEMA) for n in ("cars", "bikes"))
 FAILED = f"{Reason.EVALUATION_FAILED.value}"
 AHEAD = Reason.EVENT_TIME_AHEAD.value
+ORIGIN, PARTITION, *OTHER_COLUMNS = COLUMNS
+NAMES = (ORIGIN, PARTITION, "timestamp_ms", "reason", *OTHER_COLUMNS)
 GUID = SchemaGuid(str(UUID(int=5)))
 
 
@@ -51,7 +53,7 @@ def count(rows: Sequence[Row]) -> Told:
     types = (pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.int64(), pa.binary())
     columns = [[row[at] for row in rows] for at in range(len(types))]
     arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
-    return counted(pa.table(dict(zip(Row._fields, arrays, strict=True))), LOWERED)
+    return counted(pa.table(dict(zip(NAMES, arrays, strict=True))), LOWERED)
 
 
 def at(origin: int, partition: int) -> InputPartition:
