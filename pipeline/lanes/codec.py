@@ -137,6 +137,21 @@ def decode_advance(value: bytes, place: str) -> AdvanceRecord:
     )
 
 
+def heeded_ms(value: bytes | None, incarnation: Incarnation) -> Millis | None:
+    """What an advance tells a lane; None if it is for another incarnation, or no advance.
+
+    It reads what the queries of stateful lanes read, and like them nothing else.
+    """
+    try:
+        told = json.loads(value or b"")
+    except ValueError:
+        return None
+    if not isinstance(told, dict) or told.get("incarnation") != incarnation:
+        return None
+    advance_ms = told.get("advance_ms")
+    return Millis(advance_ms) if isinstance(advance_ms, int) else None
+
+
 def _encode(fields: Mapping[str, object]) -> bytes:
     return json.dumps({"format": WRITTEN, **fields}, separators=(",", ":")).encode()
 

@@ -142,7 +142,7 @@ def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
     if len(lines) != 1 + len(lowered.paths):
         raise ValueError(f"offsets/{batch} is not whole")
     json.loads(lines[0])
-    return positions(lines[1:], lowered)
+    return positions([json.loads(line) for line in lines[1:]], lowered)
 
 
 @dataclass(frozen=True, slots=True)

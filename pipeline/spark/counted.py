@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ids import Millis, SchemaHandle
+from pipeline.ids import Incarnation, Millis, SchemaHandle
+from pipeline.lanes import codec
 from pipeline.lanes.positions import InputPartition
 from pipeline.spark import hidden
-from pipeline.spark.hidden import NO_RESULT, Reason
+from pipeline.spark.hidden import UNFIT, Reason
 from pipeline.spark.lowered import AssignedTopic, Lowered, Source, TopicRole
 from schemas import wire
 
-COLUMNS = (hidden.ORIGIN, hidden.PARTITION, hidden.ADVANCE, hidden.UNKNOWN)
-"""What is counted of a row, beside `reason` and `timestamp_ms`."""
+COLUMNS = (hidden.ORIGIN, hidden.PARTITION)
+"""What is counted of a row, beside those of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +36,29 @@ class Told:
     failed: Mapping[str, int] = field(default_factory=dict)
 
 
-def counted(rows: pa.Table, lowered: Lowered) -> Told:
-    """Count the rows of a batch: columns `reason`, `timestamp_ms`, and `COLUMNS`."""
-    rows = rows.select(["reason", "timestamp_ms", *COLUMNS])
-    reason = rows.column("reason")
-    fine = pc.fill_null(pc.equal(reason, NO_RESULT), fill_value=True)
+def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
+    """Count the rows of a batch.
+
+    Args:
+        rows: columns `reason`, `timestamp_ms`, `value`, and `COLUMNS`.
+        lowered: the fragment.
+        incarnation: whose advances count.
+    """
+    rows = rows.select(["reason", "timestamp_ms", "value", *COLUMNS])
+    reason, origin = rows.column("reason"), rows.column(hidden.ORIGIN)
+    unfit = pc.fill_null(pc.equal(reason, UNFIT), fill_value=False)
     failed = pc.fill_null(pc.starts_with(reason, Reason.EVALUATION_FAILED.value), fill_value=False)
-    of_record = pc.is_valid(rows.column(hidden.ORIGIN))
-    # What a box refuses each path counts; what cannot be judged counts once, as a record does.
-    bad = pc.if_else(of_record, pc.invert(fine), failed)
-    advances = [
-        at for at, (_, topic) in enumerate(lowered.origins) if topic.role is TopicRole.ADVANCES
-    ]
-    is_advance = pc.is_in(rows.column(hidden.ORIGIN), pa.array(advances, pa.int32()))
-    judged = rows.filter(pc.and_(of_record, pc.or_(fine, failed)))
+    advances = [lowered.places(source)[TopicRole.ADVANCES] for source in lowered.sources]
+    is_advance = _is_any(origin, advances)
+    is_record = pc.and_not(pc.is_valid(origin), is_advance)
+    # What a box refuses each path counts; what is unfit counts once, as a record does.
+    bad = pc.or_(failed, pc.and_(is_record, unfit))
     return Told(
-        records=_number(of_record) - _number(is_advance),
+        records=_number(is_record),
         bad=_number(bad),
-        advance_ms=_millis(pc.max(rows.column(hidden.ADVANCE)).as_py()),
-        unknown=schemas_of(_unknown(rows, lowered)),
-        largest=_largest(judged, lowered),
+        advance_ms=_advance(rows.filter(is_advance), incarnation),
+        unknown=schemas_of(_unknown(rows.filter(pc.and_(is_record, unfit)), lowered)),
+        largest=_largest(rows.filter(pc.and_not(is_record, unfit)), lowered),
     )
 
 
@@ -77,31 +81,51 @@ def _number(mask: pa.Array) -> int:
     return int(pc.sum(mask).as_py() or 0)
 
 
-def _millis(value: int | None) -> Millis | None:
-    return None if value is None else Millis(value)
+def _is_any(origin: pa.Array, places: Iterable[int]) -> pa.Array:
+    """Whether rows came from one of some topics."""
+    return pc.is_in(origin, pa.array(places, pa.int32()))
+
+
+def _advance(rows: pa.Table, incarnation: Incarnation) -> Millis | None:
+    """The largest."""
+    told = (codec.heeded_ms(value, incarnation) for value in rows.column("value").to_pylist())
+    return max((ms for ms in told if ms is not None), default=None)
 
 
 def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:
-    """The largest of each input."""
-    rows = rows.filter(pc.is_valid(rows.column(hidden.UNKNOWN)))
+    """Of unfit records, the largest prefix of each input that names a schema to be looked up.
+
+    One that the registry did not have may be there by the time that its record is sent again.
+    """
     if not rows.num_rows:
         return
     for source in lowered.sources:
-        own = [at for at, (other, _) in enumerate(lowered.origins) if other == source]
-        mine = rows.filter(pc.is_in(rows.column(hidden.ORIGIN), pa.array(own, pa.int32())))
-        if mine.num_rows:
-            yield pc.max(mine.column(hidden.UNKNOWN)).as_py()
+        planned = {wire.prefix(writer.handle) for writer in source.writers}
+        missing = {wire.prefix(handle) for handle in source.missing}
+        places = lowered.places(source)
+        found = _prefixes(rows, places[TopicRole.DATA]) - missing
+        found |= _prefixes(rows, places[TopicRole.REDRIVE])
+        if found := found - planned:
+            yield max(found)
+
+
+def _prefixes(rows: pa.Table, place: int) -> set[bytes]:
+    """The prefixes that values of a topic begin with, where they begin with one."""
+    values = rows.filter(_is_any(rows.column(hidden.ORIGIN), [place])).column("value")
+    begun = pc.unique(pc.binary_slice(values, 0, wire.GUID_PREFIX_BYTES))
+    named = (wire.split(value) for value in begun.to_pylist())
+    return {wire.prefix(one.schema) for one in named if isinstance(one, wire.Framed)}
 
 
 def _largest(rows: pa.Table, lowered: Lowered) -> dict[InputPartition, Millis]:
     """The largest event time of each partition that had good records."""
-    found = rows.group_by([hidden.ORIGIN, hidden.PARTITION]).aggregate([("timestamp_ms", "max")])
+    # Threads of Arrow's own would compete with Spark's tasks.
+    grouped = rows.group_by([hidden.ORIGIN, hidden.PARTITION], use_threads=False)
+    found = grouped.aggregate([("timestamp_ms", "max")])
     largest: dict[InputPartition, Millis] = {}
     for row in found.to_pylist():
         source, topic = lowered.origins[row[hidden.ORIGIN]]
         partition, time_ms = row[hidden.PARTITION], row["timestamp_ms_max"]
-        if time_ms is None:  # an advance has none
-            continue
         for at, time in most_advanced(source, topic, partition, time_ms):
             largest[at] = max(time, largest.get(at, time))
     return largest

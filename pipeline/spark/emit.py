@@ -20,7 +20,9 @@ from pipeline.spark.emitting import decoded
 from pipeline.spark.emitting.as_of import held
 from pipeline.spark.emitting.deduplicated import deduplicated
 from pipeline.spark.emitting.joined import joined
-from pipeline.spark.emitting.wanted import advances_of, is_for, sent_to, wanted
+from pipeline.spark.emitting.judged import judged
+from pipeline.spark.emitting.sifted import CARRIED, sifted
+from pipeline.spark.emitting.wanted import is_for, is_heeded, wanted
 from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
@@ -47,10 +49,8 @@ from schemas import wire
 
 _FAR_PAST_S = -9_000_000_000
 _DATA_BEFORE = "1900-01-01"
-_TOO_LATE = "2200-01-01"
 SOURCE_METRICS = "source_"
 PATH_METRICS = "path_"
-_COUNTED = (hidden.ORIGIN, hidden.ADVANCE, hidden.UNKNOWN)
 
 
 def emit(
@@ -66,7 +66,8 @@ def emit(
     `settled_ms` is what the lane had promised before the query began.
     `reason` is null in a result. Else the row is a result that could not be computed and `value`
     holds what it would have been computed from, as JSON; or, if `Lowered.counted`, a record without
-    a result: there all rows have the columns of `counted.py` as well.
+    a result and `value` how it begins if it is unfit: there all rows have the columns of
+    `counted.py` as well.
     """
     raw = {source.input: reader(source) for source in lowered.sources}
     core = lowered.core
@@ -107,7 +108,7 @@ def _ports(lowered: Lowered, rows_of: Callable[[Path], DataFrame]) -> dict[str, 
 def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
     """One path over a batch's ranges, with the original records: what inspection looks at."""
     source = lowered.source(path.source)
-    rows = _judged(reader(source), source, path, Incarnation(""))
+    rows = judged(reader(source), source, _heeded(source, Incarnation(""), path))
     # Past an observation Spark moves no filter. It would move one on the reason, and say all that
     # a reason is made of as often as it is named in there: more than memory may hold.
     rows = rows.observe("judged", F.count(F.lit(1)))
@@ -127,47 +128,6 @@ def unknown_schemas(
 # --- source ---------------------------------------------------------------------------------
 
 
-def _judged(
-    raw: DataFrame,
-    source: Source,
-    path: Path,
-    incarnation: Incarnation,
-    of_advance: str | None = None,
-    others: tuple[str, ...] = (),
-) -> DataFrame:
-    """Decode, find event times, and say of each record what is wrong with it, if anything.
-
-    `of_advance` is the reason that advances get. `others` are paths whose redriven records are
-    wanted as well.
-    """
-    advances = advances_of(source)
-    is_advance = F.col(hidden.TOPIC) == advances
-    names = {
-        hidden.TOPIC: "topic", hidden.PARTITION: "partition", hidden.OFFSET: "offset",
-        hidden.KEY: "key", hidden.VALUE: "value", hidden.KAFKA_TIME: "timestamp",
-        hidden.HEADERS: "headers",
-    }  # fmt: skip
-    rows = raw.select(*[F.col(kafka).alias(ours) for ours, kafka in names.items()])
-    rows = rows.where(wanted(source, (path.name, *others), incarnation))
-    value = F.col(hidden.VALUE)
-    text = value.cast("string")
-    rows = decoded.split(rows).select(
-        *names,
-        hidden.HANDLE,
-        F.when(is_advance, F.get_json_object(text, "$.advance_ms").cast("long")).alias(
-            hidden.ADVANCE
-        ),
-        decoded.record(source).alias(hidden.ROW),
-    )
-    columns = [F.col(f"{hidden.ROW}.{quoted(c.name)}").alias(c.name) for c in source.columns]
-    rows = rows.select("*", *columns)
-    time = source.event_time
-    event_time = F.expr(time.sql) if time.sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
-    rows = rows.withColumn(hidden.EVENT_TIME, F.when(decoded.is_decoded(), event_time))
-    reason = F.when(is_advance, F.lit(of_advance)).otherwise(_reason(source))
-    return rows.withColumn(hidden.REASON, reason)
-
-
 def _without(
     raw: DataFrame, stream: StreamName, port: str, left_out: tuple[LeftOut, ...]
 ) -> DataFrame:
@@ -185,23 +145,6 @@ def _without(
     return raw.join(F.broadcast(gone), columns, "left_anti")
 
 
-def _reason(source: Source) -> Column:
-    """What is wrong with a record, the common answer first: nothing."""
-    time, event_time = source.event_time, F.col(hidden.EVENT_TIME)
-    reason = F.when(~decoded.is_decoded(), decoded.undecoded(source))
-    if time.failed is not None:
-        reason = reason.when(F.expr(time.failed), Reason.EVENT_TIME_FAILED.value)
-    reason = reason.when(event_time.isNull(), Reason.EVENT_TIME_MISSING.value)
-    if time.sql is not None:
-        before = F.unix_millis(event_time) <= 0
-        reason = reason.when(before, Reason.EVENT_TIME_BEFORE_1970.value)
-    if time.ahead_ms is not None:
-        ahead = F.unix_millis(event_time) - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
-        ahead |= event_time >= F.lit(_TOO_LATE).cast("timestamp")
-        reason = reason.when(ahead, Reason.EVENT_TIME_AHEAD.value)
-    return reason
-
-
 def _judged_once(
     raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
 ) -> DataFrame:
@@ -210,14 +153,21 @@ def _judged_once(
     That one observes what was sent again to other paths, too, and then leaves it to them.
     """
     source = lowered.source(path.source)
+    others = lowered.others(path) if path.first else ()
+    rows = judged(raw, source, _heeded(source, incarnation, path, *others))
     if not path.first:
-        return _judged(raw, source, path, incarnation)
-    others = tuple(other.name for other in lowered.others(path))
-    rows = _observed(_judged(raw, source, path, incarnation, others=others), source)
+        return rows
+    rows = _observed(rows, source)
     if not others:
         return rows
     again = F.col(hidden.TOPIC) == source.topic(TopicRole.REDRIVE)
     return rows.where(~again | is_for(("", path.name)))
+
+
+def _heeded(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
+    """The records of some paths, and the advances for an incarnation."""
+    names = tuple(path.name for path in paths)
+    return wanted(source, names) & is_heeded(source, incarnation)
 
 
 def _observed(rows: DataFrame, source: Source) -> DataFrame:
@@ -254,34 +204,14 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
 
 def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
     """The good rows of one path through boxes that keep nothing."""
-    source = lowered.source(path.source)
     if lowered.counted:
-        rows = _judged(raw, source, path, incarnation, hidden.NO_RESULT)
-        rows, told = places.told(_originated(rows, lowered, path), lowered, path)
-        carried = (*_passed_columns(lowered), *told, *_COUNTED)
+        rows, told = places.told(sifted(raw, lowered, path), lowered, path)
+        carried = (*_passed_columns(lowered), *told, *CARRIED)
         return _with_steps(rows, path.steps, carried, keep_all=True)
     rows = _judged_once(raw, lowered, path, incarnation)
     rows, told = places.told(rows, lowered, path)
     carried = (*_passed_columns(lowered), *told)
     return _good(_walked(rows, path, carried))
-
-
-def _originated(rows: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
-    """With what is counted: each record once, see `sent_to`."""
-    origin = F.lit(None).cast("int")
-    topics = [
-        (place, topic.topic)
-        for place, (source, topic) in enumerate(lowered.origins)
-        if source.input == path.source
-    ]
-    for place, topic in topics:
-        origin = F.when(F.col(hidden.TOPIC) == topic, place).otherwise(origin)
-    is_unknown = F.col(hidden.REASON) == hidden.UNKNOWN_SCHEMA
-    if not path.first:
-        counts = sent_to(lowered.source(path.source), path)
-        origin, is_unknown = F.when(counts, origin), counts & is_unknown
-    unknown = F.when(is_unknown, F.col(hidden.HANDLE))
-    return rows.withColumns({hidden.ORIGIN: origin, hidden.UNKNOWN: unknown})
 
 
 def _good(rows: DataFrame) -> DataFrame:
@@ -297,7 +227,7 @@ def _port(
     if observed:
         rows = _judged_once(raw, lowered, path, incarnation)
     else:
-        rows = _judged(raw, source, path, incarnation)
+        rows = judged(raw, source, _heeded(source, incarnation, path))
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
     rows, told = places.told(rows, lowered, path)
     carried = (*told, *_passed_columns(lowered))
@@ -450,14 +380,14 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     place = lowered.keeps_key and encoding.key_json is None
     partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
     reason = F.col(hidden.REASON)
+    at_ms = F.col(hidden.EVENT_MS) if lowered.counted else F.unix_millis(hidden.EVENT_TIME)
     if lowered.core is not None or lowered.counted:
-        failed_on = F.lit(None) if lowered.counted else F.col(hidden.FAILED_ON)
-        value = F.when(reason.isNull(), value).otherwise(failed_on.cast("binary"))
-        key = F.when(reason.isNull(), key)
+        instead = F.col(hidden.UNREAD if lowered.counted else hidden.FAILED_ON).cast("binary")
+        value = F.when(reason.isNull(), value).otherwise(instead)
     return rows.select(
         key.alias("key"),
         value.alias("value"),
-        F.unix_millis(hidden.EVENT_TIME).alias("timestamp_ms"),
+        at_ms.alias("timestamp_ms"),
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),

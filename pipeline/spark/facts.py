@@ -6,8 +6,9 @@ change of Spark's insides ends here.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -15,7 +16,7 @@ from pyarrow import Table
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import BatchId, Millis, Offset, TopicName
+from pipeline.ids import BatchId, Incarnation, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.spark.counted import Told, counted, most_advanced, schemas_of
@@ -25,12 +26,13 @@ from pipeline.spark.lowered import AssignedTopic, Lowered, TopicRole
 _DROPPED = "numRowsDroppedByWatermark"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Engine:
     """A window into one running query."""
 
     query: StreamingQuery
     lowered: Lowered
+    incarnation: Incarnation
 
     def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
         """The facts of the batch that was just executed; call it inside `foreachBatch`.
@@ -41,13 +43,13 @@ class Engine:
             BrokenInvariantError: there are none, and the query is counted from its rows; or the
                 checkpoint does not hold the batch.
         """
-        stream = self._stream()
+        stream = self._stream
         if not self.lowered.counted:
             told = self._observed(stream)
         elif rows is None:
             raise BrokenInvariantError("a batch is counted from its rows, and there are none")
         else:
-            told = counted(rows, self.lowered)
+            told = counted(rows, self.lowered, self.incarnation)
         stateful = self.lowered.core is not None
         # Only records can be late; a batch without any spares the walk through the plan.
         dropped = stateful and told.records
@@ -109,7 +111,7 @@ class Engine:
 
         What a task reads counts at the latest when it is done.
         """
-        context = self._stream().sparkSession().sparkContext()
+        context = self._stream.sparkSession().sparkContext()
         jobs, store = context.statusTracker(), context.statusStore()
         try:
             return sum(
@@ -120,10 +122,11 @@ class Engine:
         except Py4JError:  # a stage that it has forgotten, or Java is gone, which the lane notices
             return 0
 
-    def _positions(self, offsets: list[str]) -> Positions:
-        """Positions from what the sources say: JSON, one text for each leaf of the plan."""
+    def _positions(self, offsets: list[Any]) -> Positions:
+        """Positions from what the sources say: JSON, one object for each leaf of the plan."""
         return positions(offsets, self.lowered)
 
+    @cached_property
     def _stream(self) -> Any:
         wrapped = self.query._jsq  # noqa: SLF001 - the only way to the engine's objects
         return wrapped.streamingQuery() if hasattr(wrapped, "streamingQuery") else wrapped
@@ -134,9 +137,9 @@ class Engine:
             raise BrokenInvariantError(f"the offsets of batch {batch} are not in the checkpoint")
         return found.get()
 
-    def _offsets(self, stream: Any, batch: int) -> list[str]:
-        offsets = self._entry(stream, batch).offsets()
-        return [str(offsets.apply(i).get().json()) for i in range(offsets.size())]
+    def _offsets(self, stream: Any, batch: int) -> list[Any]:
+        """What each source says; all in one text, since each call into Java takes its time."""
+        return list(json.loads(str(self._entry(stream, batch).toString())))
 
     def _watermark(self, stream: Any, batch: int) -> Millis | None:
         metadata = self._entry(stream, batch).metadataOpt().get()
@@ -144,14 +147,15 @@ class Engine:
         return Millis(reached) if reached > 0 else None
 
 
-def positions(sources: list[str], lowered: Lowered) -> dict[InputPartition, Offset]:
-    """Spark's offsets, one JSON text for each leaf of the plan, as positions.
+def positions(
+    sources: Sequence[Mapping[str, Mapping[str, int]]], lowered: Lowered
+) -> dict[InputPartition, Offset]:
+    """Spark's offsets, topic → partition → offset for each leaf of the plan, as positions.
 
     A source that has several leaves stands there for each, with the same offsets.
     """
     found: dict[InputPartition, Offset] = {}
-    for text in sources:
-        offsets: Mapping[str, Mapping[str, int]] = json.loads(text)
+    for offsets in sources:
         source = next((s for s in lowered.sources if s.data.topic in offsets), None)
         if source is None:
             raise BrokenInvariantError(f"offsets of topics that no input has: {sorted(offsets)}")

@@ -150,7 +150,7 @@ class MemoryQuery:
         self._inspector = Inspector(source.lowered, self._again)
         writer = source.rows.writeStream.outputMode("append").foreachBatch(self._batch)
         self._query = writer.option("checkpointLocation", folder.as_uri()).start()
-        self._engine = _MemoryEngine(self._query, source.lowered, self._ends)
+        self._engine = _MemoryEngine(self._query, source.lowered, source.incarnation, self._ends)
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """Hand records over; `ends` are the positions of all partitions behind them."""
@@ -213,13 +213,13 @@ class MemoryQuery:
         return _Told(self._spark.createDataFrame([(_told(found),)], "value string"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _MemoryEngine(Engine):
     """The engine of a query whose source counts what was handed over."""
 
     ends: list[Positions]
 
-    def _positions(self, offsets: list[str]) -> Positions:
+    def _positions(self, offsets: list[Any]) -> Positions:
         return self.ends[int(offsets[0])]
 
 

@@ -53,6 +53,7 @@ from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
 from pipeline.spark.ahead import Ahead
+from pipeline.spark.arrow_rows import ArrowRows
 from pipeline.spark.beside import Beside
 from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import emit
@@ -350,7 +351,9 @@ class StableLane:
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
             name = f"{self._label}.{self._settings.epoch}.rebuild"
-            self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
+            self._runner.run(
+                Query(name, rows, lowered, incarnation, folder, write, once=True, watch=watch)
+            )
 
         lowered = self._knowing_schemas(lowered, run)
         self._log.info("the state is rebuilt")
@@ -373,7 +376,7 @@ class StableLane:
             inspector = Inspector(lowered, self._again())
 
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
-                sink.write(rows, batch, engine, inspector)
+                sink.write(ArrowRows(rows), batch, engine, inspector)
 
             def watch(_: Engine) -> None:
                 self._beside.check()
@@ -384,7 +387,7 @@ class StableLane:
             incarnation, settled_ms = sink.marker.incarnation, sink.marker.boundary_ms
             rows = emit(lowered, reader, incarnation, settled_ms=settled_ms)
             name = f"{self._label}.{self._settings.epoch}"
-            self._runner.run(Query(name, rows, lowered, folder, write, watch=watch))
+            self._runner.run(Query(name, rows, lowered, incarnation, folder, write, watch=watch))
 
         try:
             self._knowing_schemas(lowered, run)

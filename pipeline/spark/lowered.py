@@ -329,6 +329,10 @@ class Lowered:
         """All topics that are read, each with the source that reads it."""
         return tuple((source, topic) for source in self.sources for topic in source.topics)
 
+    def places(self, source: Source) -> dict[TopicRole, int]:
+        """Where the topics of a source stand in `origins`."""
+        return {t.role: at for at, (other, t) in enumerate(self.origins) if other == source}
+
     def source(self, name: StreamName) -> Source:
         """The source of an input."""
         return next(source for source in self.sources if source.input == name)

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from pipeline.errors import MedusaError, RefusedError, RetryError
+from pipeline.ids import Incarnation
 from pipeline.spark.facts import Engine
 from pipeline.spark.function_task import SIGN
 from pipeline.spark.lowered import Lowered
@@ -55,7 +56,8 @@ class Query:
     Args:
         name: its name in Spark's own messages.
         rows: what it computes.
-        lowered: what `rows` was made of.
+        lowered: what `rows` was made of, and
+        incarnation: for which life of the lane.
         folder: its checkpoint.
         write: what happens to each batch.
         once: whether it ends after the one batch that is planned in the checkpoint.
@@ -65,6 +67,7 @@ class Query:
     name: str
     rows: DataFrame
     lowered: Lowered
+    incarnation: Incarnation
     folder: Path
     write: Write
     once: bool = False
@@ -100,7 +103,7 @@ class QueryRunner:
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
         try:
             running = _started(writer.trigger(once=True) if query.once else writer, query.folder)
-            holder.append(Engine(running, query.lowered))
+            holder.append(Engine(running, query.lowered, query.incarnation))
             ready.set()
             self._watch(running, query, holder[0])
         except PySparkException as error:

@@ -19,22 +19,27 @@ _PREFIXES = (
 )
 
 
-def split(rows: DataFrame) -> DataFrame:
-    """With each value behind the prefix that names its schema, and with that prefix, if it has one.
+def framed(rows: DataFrame) -> DataFrame:
+    """With each value behind the prefix that names its schema.
 
     Each step is a projection of its own, so that Spark computes once what is used more than once:
     it plans a query anew for each batch, and what the plan says twice it plans and compiles twice.
     """
-    value, told, framed = F.col(hidden.VALUE), F.col(hidden.TOLD), F.col(hidden.FRAMED)
+    value, told = F.col(hidden.VALUE), F.col(hidden.TOLD)
     rows = rows.select("*", _header().alias(hidden.TOLD))
     named = reduce(or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in _PREFIXES))
     framed_anew = F.when(named, F.concat(told, value)).otherwise(value)
-    rows = rows.select("*", framed_anew.alias(hidden.FRAMED))
+    return rows.select("*", framed_anew.alias(hidden.FRAMED))
+
+
+def split(rows: DataFrame) -> DataFrame:
+    """The same, and with that prefix, if it has one."""
+    value = F.col(hidden.FRAMED)
     handle = _case(
-        (_begins(framed, magic) & (F.length(framed) >= size), F.substring(framed, 1, size))
+        (_begins(value, magic) & (F.length(value) >= size), F.substring(value, 1, size))
         for magic, size in _PREFIXES
     )
-    return rows.select("*", handle.alias(hidden.HANDLE))
+    return framed(rows).select("*", handle.alias(hidden.HANDLE))
 
 
 def _begins(value: Column, magic: int) -> Column:
@@ -62,18 +67,17 @@ def _header() -> Column:
 
 
 def record(source: Source) -> Column:
-    """The record; without its mark if it cannot be decoded."""
-    framed = F.col(hidden.FRAMED)
+    """The record; without its mark if it cannot be decoded, as an advance: that is JSON."""
+    value = F.col(hidden.FRAMED)
     options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
     writers = [writer for writer in source.writers if not writer.unfit]
     if not writers:
         return from_avro(F.lit(None).cast("binary"), source.reader_json, options)
-    is_data = F.col(hidden.TOPIC) != source.topic(TopicRole.ADVANCES)
     prefixed = ((wire.prefix(writer.handle), writer.json) for writer in writers)
     return _case(
         (
-            is_data & F.startswith(framed, F.lit(prefix)),
-            from_avro(F.substring(framed, len(prefix) + 1, _REST), text, options),
+            F.startswith(value, F.lit(prefix)),
+            from_avro(F.substring(value, len(prefix) + 1, _REST), text, options),
         )
         for prefix, text in prefixed
     )

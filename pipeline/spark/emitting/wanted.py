@@ -12,17 +12,17 @@ from pipeline.spark import hidden
 from pipeline.spark.lowered import Path, Source, TopicRole
 
 
-def wanted(source: Source, paths: tuple[str, ...], incarnation: Incarnation) -> Column:
-    """The stream's records, redriven ones for these paths, advances for this incarnation."""
-    topic, text = F.col(hidden.TOPIC), F.col(hidden.VALUE).cast("string")
-    own = topic == source.data.topic
-    told = F.get_json_object(text, "$.incarnation") == incarnation
+def wanted(source: Source, paths: tuple[str, ...]) -> Column:
+    """The stream's records, redriven ones for these paths, and all advances."""
     redriven = _has_header(f"{PREFIX}input", source.input) & is_for(("", *paths))
-    return (
-        own
-        | ((topic == advances_of(source)) & told)
-        | ((topic == source.topic(TopicRole.REDRIVE)) & redriven)
-    )
+    return (F.col(hidden.TOPIC) != source.topic(TopicRole.REDRIVE)) | redriven
+
+
+def is_heeded(source: Source, incarnation: Incarnation) -> Column:
+    """Whether a record is not an advance for another incarnation."""
+    text = F.col(hidden.VALUE).cast("string")
+    told = F.get_json_object(text, "$.incarnation") == incarnation
+    return (F.col(hidden.TOPIC) != advances_of(source)) | told
 
 
 def sent_to(source: Source, path: Path) -> Column:

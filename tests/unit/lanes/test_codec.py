@@ -17,6 +17,7 @@ from pipeline.lanes.codec import (
     encode_advance,
     encode_boundary,
     encode_marker,
+    heeded_ms,
 )
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
@@ -85,6 +86,16 @@ def test_an_advance_comes_back_as_it_was(record: AdvanceRecord) -> None:
         record.incarnation,
         record.advance_ms,
     )
+
+
+def test_a_lane_heeds_the_advances_for_its_own_life_alone() -> None:
+    """What is no advance tells it nothing, as it tells nothing to Spark."""
+    mine, other = Incarnation("3-1"), Incarnation("2-1")
+    value = encode_advance(AdvanceRecord(mine, Millis(40)))
+    assert heeded_ms(value, mine) == 40
+    assert heeded_ms(value, other) is None
+    for damaged in (None, b"", b"{", b"[3]", b"\xff\x00", value.replace(b"40", b"null")):
+        assert heeded_ms(damaged, mine) is None
 
 
 @given(MARKERS)

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.ids import SchemaGuid, SchemaId
+from pipeline.ids import Incarnation, Millis, SchemaGuid, SchemaHandle, SchemaId
+from pipeline.lanes import codec
 from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.signals import AdvanceRecord
 from pipeline.planner.planner import plan
 from pipeline.spark.counted import COLUMNS, Told, counted
-from pipeline.spark.hidden import NO_RESULT, UNKNOWN_SCHEMA, Reason
+from pipeline.spark.hidden import NO_RESULT, UNFIT, Reason
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, TopicRole
 from schemas import wire
@@ -21,9 +23,8 @@ from tests.unit.spark.support import SCHEMA, surroundings
 
 CARS, BIKES = (replace(external(n, column("car")), schema_json=SCHEMA) for n in ("cars", "bikes"))
 FAILED = f"{Reason.EVALUATION_FAILED.value}"
-AHEAD = Reason.EVENT_TIME_AHEAD.value
-ORIGIN, PARTITION, *OTHER_COLUMNS = COLUMNS
-NAMES = (ORIGIN, PARTITION, "timestamp_ms", "reason", *OTHER_COLUMNS)
+LIFE, OTHER_LIFE = Incarnation("2-1"), Incarnation("1-1")
+NAMES = (*COLUMNS, "timestamp_ms", "reason", "value")
 GUID = SchemaGuid(str(UUID(int=5)))
 
 
@@ -34,8 +35,7 @@ class Row(NamedTuple):
     read_from: int = 0
     timestamp_ms: int | None = None
     reason: str | None = None
-    advance_ms: int | None = None
-    unknown: bytes | None = None
+    value: bytes | None = None
 
 
 def two_inputs() -> Lowered:
@@ -48,12 +48,23 @@ LOWERED = two_inputs()
 DATA, REDRIVE, ADVANCES, OTHERS = range(4)
 
 
-def count(rows: Sequence[Row]) -> Told:
+def count(rows: Sequence[Row], lowered: Lowered = LOWERED) -> Told:
     """What some rows tell; all columns have their types, whatever is in them."""
-    types = (pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.int64(), pa.binary())
+    types = (pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.binary())
     columns = [[row[at] for row in rows] for at in range(len(types))]
     arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
-    return counted(pa.table(dict(zip(NAMES, arrays, strict=True))), LOWERED)
+    return counted(pa.table(dict(zip(NAMES, arrays, strict=True))), lowered, LIFE)
+
+
+def advance(ms: int, life: Incarnation = LIFE) -> Row:
+    """An advance, which can be read as no record."""
+    value = codec.encode_advance(AdvanceRecord(life, Millis(ms)))
+    return Row(ADVANCES, 0, None, UNFIT, value)
+
+
+def unread(origin: int | None, schema: SchemaHandle, rest: bytes = b"") -> Row:
+    """A record that was written with a schema."""
+    return Row(origin, 0, None, UNFIT, wire.prefix(schema) + rest)
 
 
 def at(origin: int, partition: int) -> InputPartition:
@@ -82,8 +93,9 @@ def test_a_record_counts_whether_it_gives_a_result_or_not() -> None:
             Row(DATA, 0, 7, NO_RESULT),
             Row(DATA, 1, 9, FAILED),
             Row(OTHERS, 1, 3),
-            Row(ADVANCES, 0, None, NO_RESULT, 40),
-            Row(ADVANCES, 0, None, NO_RESULT, 30),
+            advance(40),
+            advance(30),
+            advance(50, OTHER_LIFE),
         )
     )
     assert (told.records, told.bad, told.advance_ms) == (4, 1, 40)
@@ -92,7 +104,7 @@ def test_a_record_counts_whether_it_gives_a_result_or_not() -> None:
 
 def test_what_could_not_be_judged_moves_no_time() -> None:
     """Its event time may be years ahead."""
-    told = count((Row(DATA, 0, 10**12, AHEAD), Row(DATA, 0, None, Reason.EMPTY_VALUE.value)))
+    told = count((Row(DATA, 0, 10**12, UNFIT, b"{}"), Row(DATA, 0, None, UNFIT)))
     assert (told.records, told.bad, told.largest) == (2, 2, {})
 
 
@@ -104,11 +116,12 @@ def test_further_rows_of_a_record_do_not_count() -> None:
             Row(None, 0, 5),
             Row(None, 0, 5, FAILED),
             Row(None, 0, 5, NO_RESULT),
-            Row(None, 0, None, AHEAD),
-            Row(None, 0, None, UNKNOWN_SCHEMA),
+            Row(None, 0, None, UNFIT),
+            unread(None, SchemaId(9)),
         )
     )
     assert (told.records, told.bad, told.largest) == (1, 1, {at(DATA, 0): 5})
+    assert told.unknown == ()
 
 
 def test_a_record_that_was_sent_again_may_be_of_any_partition() -> None:
@@ -119,11 +132,26 @@ def test_a_record_that_was_sent_again_may_be_of_any_partition() -> None:
 
 def test_of_unknown_schemas_the_largest_of_each_input_is_told() -> None:
     """In the order of their prefixes; a GUID's comes after all ids."""
-    seven, nine, guid = (wire.prefix(one) for one in (SchemaId(7), SchemaId(9), GUID))
-    rows = [Row(DATA, 0, None, UNKNOWN_SCHEMA, None, told) for told in (seven, nine)]
-    rows += [Row(OTHERS, 0, None, UNKNOWN_SCHEMA, None, guid)]
+    rows = [unread(DATA, SchemaId(7), b"x"), unread(DATA, SchemaId(9)), unread(OTHERS, GUID, b"yz")]
     assert count(rows).unknown == (9, GUID)
     assert count(rows[:2]).unknown == (9,)
+
+
+def test_a_schema_is_unknown_that_is_neither_planned_nor_known_to_be_missing() -> None:
+    """By the time that a record is sent again, the registry may have the one that it missed."""
+    missing = SchemaId(9)
+    known = replace(LOWERED, sources=tuple(replace(s, missing=(missing,)) for s in LOWERED.sources))
+    (planned, *_), first = LOWERED.sources[0].writers, unread(DATA, missing)
+    assert count([unread(DATA, planned.handle)]).unknown == ()
+    assert count([first], known).unknown == ()
+    assert count([first, unread(REDRIVE, missing)], known).unknown == (missing,)
+
+
+def test_what_is_in_no_wire_format_names_no_schema() -> None:
+    """Whatever it begins with."""
+    values = (b"", b"{}", b"\x00\x00\x00\x09", b"\x01" + bytes(15), b"\x02" + bytes(40))
+    told = count([Row(DATA, 0, None, UNFIT, value) for value in values])
+    assert (told.bad, told.unknown) == (len(values), ())
 
 
 @pytest.mark.parametrize("reason", ["evaluation_failed:box:where:1 / x", FAILED])
@@ -138,7 +166,7 @@ def test_a_query_with_a_function_is_observed() -> None:
     assert not lower(planned, surroundings(planned)).counted
 
 
-REASONS = st.sampled_from((None, NO_RESULT, FAILED, AHEAD))
+REASONS = st.sampled_from((None, NO_RESULT, FAILED, UNFIT))
 ORIGINS = st.sampled_from((DATA, REDRIVE, OTHERS))
 ROWS = st.lists(
     st.tuples(ORIGINS, st.integers(0, 1), st.integers(1, 50), REASONS).map(lambda one: Row(*one))
@@ -150,11 +178,11 @@ def test_counting_all_at_once_is_counting_one_after_the_other(rows: list[Row]) -
     """A loop over the rows is the reference."""
     largest: dict[InputPartition, int] = {}
     for row in rows:
-        if row.reason == AHEAD or row.timestamp_ms is None or row.origin is None:
+        if row.reason == UNFIT or row.timestamp_ms is None or row.origin is None:
             continue
         for partition in (0, 1) if row.origin == REDRIVE else (row.read_from,):
             place = at(row.origin, partition)
             largest[place] = max(row.timestamp_ms, largest.get(place, 0))
     told = count(rows)
     assert told.largest == largest
-    assert (told.records, told.bad) == (len(rows), sum(r.reason in {FAILED, AHEAD} for r in rows))
+    assert (told.records, told.bad) == (len(rows), sum(r.reason in {FAILED, UNFIT} for r in rows))

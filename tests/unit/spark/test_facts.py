@@ -14,8 +14,8 @@ def test_offsets_belong_to_the_input_whose_data_topic_they_name() -> None:
     lowered = lower(planned, surroundings(planned))
     found = positions(
         [
-            '{"sightings-topic":{"0":5,"1":7},"net.toll_notifications.advances":{"0":3}}',
-            '{"net.tolls":{"0":1},"net.toll_notifications.advances":{"0":2}}',
+            {"sightings-topic": {"0": 5, "1": 7}, "net.toll_notifications.advances": {"0": 3}},
+            {"net.tolls": {"0": 1}, "net.toll_notifications.advances": {"0": 2}},
         ],
         lowered,
     )
@@ -32,4 +32,4 @@ def test_offsets_of_foreign_topics_are_a_broken_invariant() -> None:
     planned = fragment("tow_dispatch")
     lowered = lower(planned, surroundings(planned))
     with pytest.raises(BrokenInvariantError, match="other"):
-        positions(['{"other":{"0":5}}'], lowered)
+        positions([{"other": {"0": 5}}], lowered)

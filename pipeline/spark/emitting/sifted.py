@@ -1,0 +1,49 @@
+"""Records of a stateless fragment → rows for its boxes, each record fit or unfit.
+
+Spark plans a query anew for each batch, and a small batch takes about as long as its plan is long.
+So this one does not say what is wrong with a record: inspection finds that out, where something is.
+Advances are unfit as well. An unfit row hands over how its value begins, of which `counted.py`
+reads an advance, or the schema that the query was not planned with.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.spark import hidden
+from pipeline.spark.emitting import decoded
+from pipeline.spark.emitting.judged import KAFKA, fit, of_kafka, timed
+from pipeline.spark.emitting.wanted import sent_to, wanted
+from pipeline.spark.lowered import Lowered, Path, TopicRole
+
+CARRIED = (hidden.ORIGIN, hidden.EVENT_MS, hidden.UNREAD)
+"""What of a record stays with its row, beside what its result needs."""
+_UNREAD_BYTES = 1_024
+"""An advance is shorter, and so is what names a schema."""
+
+
+def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
+    """The records of a path's source; `raw` has Kafka's columns."""
+    source = lowered.source(path.source)
+    rows = decoded.framed(of_kafka(raw).where(wanted(source, (path.name,))))
+    rows = rows.select(*KAFKA, hidden.FRAMED, decoded.record(source).alias(hidden.ROW))
+    rows = timed(rows, source)
+    rows = rows.withColumn(hidden.EVENT_MS, F.unix_millis(hidden.EVENT_TIME))
+    unfit = F.when(~F.coalesce(fit(source), F.lit(False)), hidden.UNFIT)
+    rows = rows.withColumn(hidden.REASON, unfit)
+    beginning = F.substring(hidden.FRAMED, 1, _UNREAD_BYTES)
+    unread = F.when(F.col(hidden.REASON).isNotNull(), beginning)
+    return rows.withColumns({hidden.ORIGIN: _origin(lowered, path), hidden.UNREAD: unread})
+
+
+def _origin(lowered: Lowered, path: Path) -> Column:
+    """Where a record came from, on the one path on which it counts: see `sent_to`."""
+    source = lowered.source(path.source)
+    places = lowered.places(source)
+    if not path.first:
+        return F.when(sent_to(source, path), places[TopicRole.REDRIVE])
+    *others, last = places.values()
+    origin = F.lit(last)
+    for place in reversed(others):
+        _, topic = lowered.origins[place]
+        origin = F.when(F.col(hidden.TOPIC) == topic.topic, place).otherwise(origin)
+    return origin
