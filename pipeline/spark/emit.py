@@ -266,9 +266,10 @@ def _with_steps(
 ) -> DataFrame:
     """Apply stateless steps; a row that fails in one is set aside, on `which` with what failed.
 
-    `keep_all`: a record without a result stays as a row that says so.
+    `keep_all`: a record without a result stays as a row that says so; its time is carried.
     """
-    always = (*carried, hidden.EVENT_TIME, hidden.REASON)
+    time = () if keep_all else (hidden.EVENT_TIME,)
+    always = (*carried, *time, hidden.REASON)
     for step in steps:
         reason = F.col(hidden.REASON)
         failed = any_failed(step)

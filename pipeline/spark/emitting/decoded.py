@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pyspark.sql.avro.functions import from_avro
 
 from pipeline.spark import hidden
+from pipeline.spark.emitting.headers import header
 from pipeline.spark.lowered import DECODED_MARK, Source, TopicRole
 from schemas import wire
 
@@ -26,7 +27,7 @@ def framed(rows: DataFrame) -> DataFrame:
     it plans a query anew for each batch, and what the plan says twice it plans and compiles twice.
     """
     value, told = F.col(hidden.VALUE), F.col(hidden.TOLD)
-    rows = rows.select("*", _header().alias(hidden.TOLD))
+    rows = rows.select("*", header(wire.Part.VALUE.value).alias(hidden.TOLD))
     named = reduce(or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in _PREFIXES))
     framed_anew = F.when(named, F.concat(told, value)).otherwise(value)
     return rows.select("*", framed_anew.alias(hidden.FRAMED))
@@ -53,17 +54,6 @@ def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
     for condition, value in others:
         found = found.when(condition, value)
     return found
-
-
-def _header() -> Column:
-    """What the first header says that may name a value's schema; null where none does.
-
-    Of the functions that find it Spark generates code; with a lambda it would generate none for
-    all that happens to the record.
-    """
-    headers = F.col(hidden.HEADERS)
-    at = F.array_position(headers.getField("key"), wire.Part.VALUE.value) - 1
-    return F.get(headers.getField("value"), at.cast("int"))
 
 
 def record(source: Source) -> Column:

@@ -46,7 +46,8 @@ def judged(
         advance.alias(hidden.ADVANCE),
         decoded.record(source).alias(hidden.ROW),
     )
-    rows = timed(rows, source)
+    rows = rows.select("*", *columns_of(source))
+    rows = rows.withColumn(hidden.EVENT_TIME, event_time(source))
     reason = F.when(is_advance, F.lit(of_advance)).otherwise(_reason(source))
     return rows.withColumn(hidden.REASON, reason)
 
@@ -56,13 +57,16 @@ def of_kafka(raw: DataFrame) -> DataFrame:
     return raw.select(*[F.col(kafka).alias(ours) for ours, kafka in KAFKA.items()])
 
 
-def timed(rows: DataFrame, source: Source) -> DataFrame:
-    """With the columns of the records in `__row`, and their event time."""
-    columns = [F.col(f"{hidden.ROW}.{quoted(c.name)}").alias(c.name) for c in source.columns]
-    rows = rows.select("*", *columns)
+def columns_of(source: Source) -> list[Column]:
+    """The columns of the record in `__row`."""
+    return [F.col(f"{hidden.ROW}.{quoted(c.name)}").alias(c.name) for c in source.columns]
+
+
+def event_time(source: Source) -> Column:
+    """Event time of a record that could be decoded; of others null."""
     sql = source.event_time.sql
-    event_time = F.expr(sql) if sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
-    return rows.withColumn(hidden.EVENT_TIME, F.when(decoded.is_decoded(), event_time))
+    time = F.expr(sql) if sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
+    return F.when(decoded.is_decoded(), time)
 
 
 def fit(source: Source) -> Column:
@@ -84,16 +88,16 @@ def fit(source: Source) -> Column:
 
 def _reason(source: Source) -> Column:
     """What is wrong with a record, the common answer first: nothing."""
-    time, event_time = source.event_time, F.col(hidden.EVENT_TIME)
+    time, at = source.event_time, F.col(hidden.EVENT_TIME)
     reason = F.when(~decoded.is_decoded(), decoded.undecoded(source))
     if time.failed is not None:
         reason = reason.when(F.expr(time.failed), Reason.EVENT_TIME_FAILED.value)
-    reason = reason.when(event_time.isNull(), Reason.EVENT_TIME_MISSING.value)
+    reason = reason.when(at.isNull(), Reason.EVENT_TIME_MISSING.value)
     if time.sql is not None:
-        before = F.unix_millis(event_time) <= 0
+        before = F.unix_millis(at) <= 0
         reason = reason.when(before, Reason.EVENT_TIME_BEFORE_1970.value)
     if time.ahead_ms is not None:
-        ahead = F.unix_millis(event_time) - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
-        ahead |= event_time >= F.lit(f"{_TOO_LATE:%Y-%m-%d}").cast("timestamp")
+        ahead = F.unix_millis(at) - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
+        ahead |= at >= F.lit(f"{_TOO_LATE:%Y-%m-%d}").cast("timestamp")
         reason = reason.when(ahead, Reason.EVENT_TIME_AHEAD.value)
     return reason

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.spark import hidden
 from pipeline.spark.emitting import decoded
-from pipeline.spark.emitting.judged import KAFKA, fit, of_kafka, timed
+from pipeline.spark.emitting.judged import columns_of, event_time, fit, of_kafka
 from pipeline.spark.emitting.wanted import sent_to, wanted
 from pipeline.spark.lowered import Lowered, Path, TopicRole
 
@@ -22,17 +22,28 @@ _UNREAD_BYTES = 1_024
 
 
 def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
-    """The records of a path's source; `raw` has Kafka's columns."""
+    """The records of a path's source; `raw` has Kafka's columns.
+
+    What is not needed any more is left behind at once: each column in each step costs time.
+    """
     source = lowered.source(path.source)
+    placed = (*hidden.PLACE, hidden.HEADERS) if lowered.ids else (hidden.PARTITION,)
     rows = decoded.framed(of_kafka(raw).where(wanted(source, (path.name,))))
-    rows = rows.select(*KAFKA, hidden.FRAMED, decoded.record(source).alias(hidden.ROW))
-    rows = timed(rows, source)
-    rows = rows.withColumn(hidden.EVENT_MS, F.unix_millis(hidden.EVENT_TIME))
+    rows = rows.select(
+        *placed,
+        hidden.KEY,
+        hidden.KAFKA_TIME,
+        hidden.FRAMED,
+        _origin(lowered, path).alias(hidden.ORIGIN),
+        decoded.record(source).alias(hidden.ROW),
+    )
+    rows = rows.select("*", *columns_of(source))
+    rows = rows.withColumn(hidden.EVENT_MS, F.unix_millis(event_time(source)))
     unfit = F.when(~F.coalesce(fit(source), F.lit(False)), hidden.UNFIT)
     rows = rows.withColumn(hidden.REASON, unfit)
     beginning = F.substring(hidden.FRAMED, 1, _UNREAD_BYTES)
     unread = F.when(F.col(hidden.REASON).isNotNull(), beginning)
-    return rows.withColumns({hidden.ORIGIN: _origin(lowered, path), hidden.UNREAD: unread})
+    return rows.withColumn(hidden.UNREAD, unread)
 
 
 def _origin(lowered: Lowered, path: Path) -> Column:

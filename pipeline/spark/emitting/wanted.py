@@ -1,20 +1,18 @@
 """Which records of its topics a source hands to a path, and whose they are to count."""
 
-from functools import reduce
-from operator import or_
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Incarnation
 from pipeline.lanes.dead_letters import PREFIX
 from pipeline.spark import hidden
+from pipeline.spark.emitting.headers import header
 from pipeline.spark.lowered import Path, Source, TopicRole
 
 
 def wanted(source: Source, paths: tuple[str, ...]) -> Column:
     """The stream's records, redriven ones for these paths, and all advances."""
-    redriven = _has_header(f"{PREFIX}input", source.input) & is_for(("", *paths))
+    redriven = (header(f"{PREFIX}input") == _literal(source.input)) & is_for(("", *paths))
     return (F.col(hidden.TOPIC) != source.topic(TopicRole.REDRIVE)) | redriven
 
 
@@ -36,12 +34,11 @@ def sent_to(source: Source, path: Path) -> Column:
 
 def is_for(paths: tuple[str, ...]) -> Column:
     """Whether a record that was sent again is for one of some paths; an empty name: for all."""
-    return reduce(or_, (_has_header(f"{PREFIX}port", path) for path in paths))
+    return header(f"{PREFIX}port").isin([_literal(path) for path in paths])
 
 
-def _has_header(name: str, value: str) -> Column:
-    header = F.struct(F.lit(name).alias("key"), F.lit(value.encode()).alias("value"))
-    return F.array_contains(F.col(hidden.HEADERS), header)
+def _literal(text: str) -> Column:
+    return F.lit(text.encode())
 
 
 def advances_of(source: Source) -> str:

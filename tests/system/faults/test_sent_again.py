@@ -128,7 +128,7 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
             time for at, time in facts.largest.items() if at.topic == fragment.names.redrive
         ]
         optimised = engine._stream.lastExecution().optimizedPlan().toString()
-        told["said"] = [optimised.count(call) for call in ("from_avro(", "array_position(")]
+        told["said"] = [optimised.count(call) for call in ("from_avro(", "__value_schema_id")]
         found = inspector.rejected(begin, facts.end, None)
         told["rejected"] = [[one.port, one.offset] for one in found]
 

@@ -1,0 +1,168 @@
+"""That a query's short judgement of a record, fit or unfit, is that of the second look, on Spark.
+
+Records of every kind that can be unfit, and on both sides of every limit: what is called unfit here
+has to be what inspection has a reason for, or a bad record would be lost, or a good one be written
+and be a dead letter as well.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from brokers.records import KafkaRecord
+from pipeline.cli.project import load_project
+from pipeline.ids import Incarnation, Millis, Offset, ParticipantId, SchemaId
+from pipeline.lanes.positions import InputPartition
+from pipeline.network.document import SchemaText, load, schema_references
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
+from pipeline.spark import hidden
+from pipeline.spark.facts import Engine
+from pipeline.spark.from_memory import MemoryQueries
+from pipeline.spark.hidden import Reason
+from pipeline.spark.inspect import Inspector
+from pipeline.spark.lower import Surroundings, lower
+from pipeline.spark.lowered import WriterSchema
+from pipeline.spark.topics import topics_of
+from pipeline.testing.session import open_tests
+from schemas import wire
+from tests.system.faults.programs import ROOT, lines_of
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+WITHIN_S = 300.0
+SENT_MS = 1_767_225_600_000
+AHEAD_MS = 3_600_000
+IN_2200_MS = 7_258_118_400_000
+SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "S",
+        "fields": [
+            {"name": "micros", "type": ["null", "long"]},
+            {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+            {"name": "by", "type": "long"},
+        ],
+    }
+)
+TIMES = {
+    "computed": "timestamp_micros(micros DIV by)",
+    "a_column": "at",
+}
+DOCUMENT = """
+network: {name}
+streams: {{readings: {{topic: readings, schema: s.avsc, event_time: {time}}}}}
+boxes: {{some: {{filter: readings, where: by < 3}}}}
+outputs: {{some: {{topic: some}}}}
+"""
+KNOWN, MISSING, UNKNOWN = SchemaId(1), SchemaId(9), SchemaId(11)
+TO_BE_SEEN = {
+    "computed": set(Reason) - {Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE},
+    "a_column": {Reason.EVENT_TIME_MISSING, Reason.EVENT_TIME_BEFORE_1970, Reason.EVENT_TIME_AHEAD},
+}
+
+
+def test_unfit_is_what_inspection_has_a_reason_for() -> None:
+    """However event time is found."""
+    lines = [json.loads(x) for x in lines_of("tests.system.faults.test_fit", within_s=WITHIN_S)]
+    for told in lines:
+        reasons = {int(offset): why for offset, why in told["rejected"].items()}
+        assert sorted(reasons) == told["unfit"], told
+        assert told["bad"] == len(reasons), told
+        assert 0 < len(reasons) < told["records"], told
+        assert {why.value for why in TO_BE_SEEN[told["name"]]} <= set(reasons.values()), told
+    assert [told["name"] for told in lines] == list(TIMES)
+
+
+def main() -> None:
+    """Judge all records in both ways; tell what was found."""
+    with open_tests(load_project({}, os.environ, ROOT).settings) as start:
+        for name, time in TIMES.items():
+            told = _told(_fragment(DOCUMENT.format(name=name, time=time), name), start)
+            sys.stdout.write(f"{json.dumps({'name': name, **told})}\n")
+
+
+def _fragment(document: str, name: str) -> Fragment:
+    references = schema_references(document, name)
+    network = load(document, name, {one: SchemaText(SCHEMA, one.value) for one in references})
+    (found,) = plan(network, ParticipantId("me")).fragments
+    return found
+
+
+def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
+    lowered = lower(
+        fragment,
+        Surroundings(
+            writers={i.name: (WriterSchema(KNOWN, SCHEMA),) for i in fragment.inputs},
+            missing=(MISSING,),
+            partitions=dict.fromkeys(topics_of(fragment), 1),
+            value_id=KNOWN,
+            key_id=None,
+        ),
+    )
+    (source,) = lowered.sources
+    records = [
+        KafkaRecord(source.data.topic, 0, Offset(at), Millis(sent_ms), b"%d" % at, value, ())
+        for at, (sent_ms, value) in enumerate(_values())
+    ]
+    begin, end = (
+        {InputPartition(source.input, topic.topic, 0): Offset(read) for topic in source.topics}
+        for read in (0, len(records))
+    )
+    told: dict[str, Any] = {"records": len(records)}
+
+    def write(rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
+        table = rows.toArrow()
+        facts = engine.batch_facts(batch, table)
+        pairs = zip(*(table.column(name).to_pylist() for name in ("key", "reason")), strict=True)
+        told["unfit"] = sorted(int(key) for key, reason in pairs if reason == hidden.UNFIT)
+        told["bad"] = facts.bad
+        found = inspector.rejected(begin, facts.end, None)
+        told["rejected"] = {int(one.offset): one.why.reason.value for one in found}
+
+    query = start(lowered, Incarnation("test"), write)
+    try:
+        query.add(records, end)
+        query.drain()
+    finally:
+        query.close()
+    return told
+
+
+def _values() -> Iterator[tuple[int, bytes | None]]:
+    """When a record was sent, and its value."""
+    edges = (0, 1_000, SENT_MS * 1_000, (SENT_MS + AHEAD_MS) * 1_000, IN_2200_MS * 1_000)
+    times = (None, -1, *(edge + step for edge in edges for step in (-1_000, -1, 0, 1, 999, 1_000)))
+    for micros, by, sent_ms in product(times, (0, 1, 2), (SENT_MS, IN_2200_MS + 2 * AHEAD_MS)):
+        yield sent_ms, wire.join(KNOWN, _body(micros, by))
+    whole = wire.join(KNOWN, _body(5_000, 1))
+    yield SENT_MS, None
+    for value in (b"", b"{}", b"\x00\x00", b"\x02" + whole, whole[:5], whole[:-1], whole + b"more"):
+        yield SENT_MS, value
+    for other in (MISSING, UNKNOWN):
+        yield SENT_MS, wire.join(other, whole[5:])
+
+
+def _body(micros: int | None, by: int) -> bytes:
+    """In Avro's binary form; both event times are the same."""
+    time = _number(0) if micros is None else _number(1) + _number(micros)
+    return time + time + _number(by)
+
+
+def _number(value: int) -> bytes:
+    """Zigzag, seven bits in a byte, the lowest first."""
+    left, found = value << 1 if value >= 0 else ~(value << 1), bytearray()
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes((*found, left))
+
+
+if __name__ == "__main__":
+    main()
