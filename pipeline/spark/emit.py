@@ -385,6 +385,8 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     if lowered.core is not None or lowered.counted:
         instead = F.col(hidden.UNREAD if lowered.counted else hidden.FAILED_ON).cast("binary")
         value = F.when(reason.isNull(), value).otherwise(instead)
+        if encoding.key_json is not None:
+            key = F.when(reason.isNull(), key)
     return rows.select(
         key.alias("key"),
         value.alias("value"),

@@ -58,9 +58,11 @@ TIMES = {
 DOCUMENT = """
 network: {name}
 streams: {{readings: {{topic: readings, schema: s.avsc, event_time: {time}}}}}
-boxes: {{some: {{filter: readings, where: by < 3}}}}
+boxes: {{some: {{filter: readings, where: by < 3{key}}}}}
 outputs: {{some: {{topic: some}}}}
 """
+KEY = ", key: [by]"
+"""Then the key is a value of its own, which an unfit record cannot have."""
 KNOWN, MISSING, UNKNOWN = SchemaId(1), SchemaId(9), SchemaId(11)
 TO_BE_SEEN = {
     "computed": set(Reason) - {Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE},
@@ -77,14 +79,15 @@ def test_unfit_is_what_inspection_has_a_reason_for() -> None:
         assert told["bad"] == len(reasons), told
         assert 0 < len(reasons) < told["records"], told
         assert {why.value for why in TO_BE_SEEN[told["name"]]} <= set(reasons.values()), told
-    assert [told["name"] for told in lines] == list(TIMES)
+    assert [told["name"] for told in lines] == [name for name in TIMES for _ in ("", KEY)]
 
 
 def main() -> None:
     """Judge all records in both ways; tell what was found."""
     with open_tests(load_project({}, os.environ, ROOT).settings) as start:
-        for name, time in TIMES.items():
-            told = _told(_fragment(DOCUMENT.format(name=name, time=time), name), start)
+        for (name, time), key in product(TIMES.items(), ("", KEY)):
+            document = DOCUMENT.format(name=name, time=time, key=key)
+            told = _told(_fragment(document, name), start)
             sys.stdout.write(f"{json.dumps({'name': name, **told})}\n")
 
 
@@ -103,7 +106,7 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
             missing=(MISSING,),
             partitions=dict.fromkeys(topics_of(fragment), 1),
             value_id=KNOWN,
-            key_id=None,
+            key_id=None if fragment.output.key_schema_json is None else KNOWN,
         ),
     )
     (source,) = lowered.sources
@@ -120,8 +123,8 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
     def write(rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
         table = rows.toArrow()
         facts = engine.batch_facts(batch, table)
-        pairs = zip(*(table.column(name).to_pylist() for name in ("key", "reason")), strict=True)
-        told["unfit"] = sorted(int(key) for key, reason in pairs if reason == hidden.UNFIT)
+        reasons = table.column("reason").to_pylist()
+        told["unfit"] = [at for at, reason in enumerate(reasons) if reason == hidden.UNFIT]
         told["bad"] = facts.bad
         found = inspector.rejected(begin, facts.end, None)
         told["rejected"] = {int(one.offset): one.why.reason.value for one in found}
