@@ -1,8 +1,8 @@
 """What we may do at the brokers. It is asked by looking: nothing is changed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported unmarked
@@ -15,9 +15,12 @@ from brokers.kafka.errors import NoSuchTopicError, TopicExistsError, medusa_erro
 from brokers.kafka.servers import KafkaServers
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.records import NewTopicSpec
-from pipeline.clock import Deadline, SystemClock
-from pipeline.errors import MedusaError, UnavailableError
+from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.errors import MedusaError, RetryError, UnavailableError
 from pipeline.ids import GroupName, TopicName, TransactionalId
+
+AGAIN_AFTER_S = 0.2
+T = TypeVar("T")
 
 
 class KafkaRights:
@@ -71,8 +74,12 @@ class KafkaRights:
 
     def why_no_group(self, group: GroupName) -> MedusaError | None:
         """What the brokers have against our looking at a consumer group."""
-        futures = self._client.describe_consumer_groups([group], request_timeout=self._timeout_s)
-        answer = self._answer(futures[group], f"group {group}")
+
+        def ask() -> Any:
+            asked = self._client.describe_consumer_groups([group], request_timeout=self._timeout_s)
+            return self._answer(asked[group], f"group {group}")
+
+        answer = settled(ask, SystemClock(), self._timeout_s)
         return answer if isinstance(answer, MedusaError) else None
 
     def why_no_transactions(self, transactional_id: TransactionalId) -> MedusaError | None:
@@ -94,3 +101,14 @@ class KafkaRights:
             return medusa_error(error, place)
         except TimeoutError:
             return UnavailableError("Kafka did not answer in time", place=place)
+
+
+def settled(ask: Callable[[], T], clock: Clock, within_s: float) -> T:
+    """What brokers say once they do not say any more that they are to be asked again.
+
+    They do for some seconds after their first start. When the time is over, that is the answer.
+    """
+    deadline = Deadline.after(clock, within_s, "asking the brokers")
+    while isinstance(answer := ask(), RetryError) and not deadline.passed:
+        clock.sleep(AGAIN_AFTER_S)
+    return answer
