@@ -20,6 +20,8 @@ MAGIC = 0
 PREFIX_BYTES = 5
 GUID_MAGIC = 1
 GUID_PREFIX_BYTES = 17
+PREFIXES: Final = {MAGIC: PREFIX_BYTES, GUID_MAGIC: GUID_PREFIX_BYTES}
+"""The first byte of each kind of prefix, with how many bytes it has."""
 SCHEMA_ID_MAX: Final = 2**31 - 1
 """Registries count in signed numbers of 32 bits; a prefix has room for twice as many."""
 _PREFIX = struct.Struct(">bI")

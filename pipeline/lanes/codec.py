@@ -137,19 +137,22 @@ def decode_advance(value: bytes, place: str) -> AdvanceRecord:
     )
 
 
-def heeded_ms(value: bytes | None, incarnation: Incarnation) -> Millis | None:
-    """What an advance tells a lane; None if it is for another incarnation, or no advance.
+_FAR_MS = 2**63
+"""What a query cannot read as a number."""
 
-    It reads what the queries of stateful lanes read, and like them nothing else.
-    """
+
+def heeded_ms(value: bytes | None, incarnation: Incarnation) -> Millis | None:
+    """What an advance tells a lane; None if it is for another incarnation, or no advance."""
     try:
         told = json.loads(value or b"")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(told, dict) or told.get("incarnation") != incarnation:
         return None
-    advance_ms = told.get("advance_ms")
-    return Millis(advance_ms) if isinstance(advance_ms, int) else None
+    at_ms = told.get("advance_ms")
+    if not isinstance(at_ms, int) or isinstance(at_ms, bool) or abs(at_ms) >= _FAR_MS:
+        return None
+    return Millis(at_ms)
 
 
 def _encode(fields: Mapping[str, object]) -> bytes:

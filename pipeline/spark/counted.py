@@ -87,7 +87,7 @@ def _is_any(origin: pa.Array, places: Iterable[int]) -> pa.Array:
 
 
 def _advance(rows: pa.Table, incarnation: Incarnation) -> Millis | None:
-    """The largest."""
+    """How far event time may advance: the most that was told this life of the lane."""
     told = (codec.heeded_ms(value, incarnation) for value in rows.column("value").to_pylist())
     return max((ms for ms in told if ms is not None), default=None)
 
@@ -112,9 +112,11 @@ def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:
 def _prefixes(rows: pa.Table, place: int) -> set[bytes]:
     """The prefixes that values of a topic begin with, where they begin with one."""
     values = rows.filter(_is_any(rows.column(hidden.ORIGIN), [place])).column("value")
-    begun = pc.unique(pc.binary_slice(values, 0, wire.GUID_PREFIX_BYTES))
-    named = (wire.split(value) for value in begun.to_pylist())
-    return {wire.prefix(one.schema) for one in named if isinstance(one, wire.Framed)}
+    found = set[bytes]()
+    for magic, size in wire.PREFIXES.items():
+        begun = values.filter(pc.starts_with(values, bytes((magic,))))
+        found.update(pc.unique(pc.binary_slice(begun, 0, size)).to_pylist())
+    return {prefix for prefix in found if wire.handle(prefix) is not None}
 
 
 def _largest(rows: pa.Table, lowered: Lowered) -> dict[InputPartition, Millis]:

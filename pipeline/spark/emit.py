@@ -108,7 +108,8 @@ def _ports(lowered: Lowered, rows_of: Callable[[Path], DataFrame]) -> dict[str, 
 def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
     """One path over a batch's ranges, with the original records: what inspection looks at."""
     source = lowered.source(path.source)
-    rows = judged(reader(source), source, _heeded(source, Incarnation(""), path))
+    nobody = Incarnation("")  # so no advance comes along
+    rows = judged(reader(source), source, _wanted_by(source, nobody, path))
     # Past an observation Spark moves no filter. It would move one on the reason, and say all that
     # a reason is made of as often as it is named in there: more than memory may hold.
     rows = rows.observe("judged", F.count(F.lit(1)))
@@ -154,7 +155,7 @@ def _judged_once(
     """
     source = lowered.source(path.source)
     others = lowered.others(path) if path.first else ()
-    rows = judged(raw, source, _heeded(source, incarnation, path, *others))
+    rows = judged(raw, source, _wanted_by(source, incarnation, path, *others))
     if not path.first:
         return rows
     rows = _observed(rows, source)
@@ -164,7 +165,7 @@ def _judged_once(
     return rows.where(~again | is_for(("", path.name)))
 
 
-def _heeded(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
+def _wanted_by(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
     """The records of some paths, and the advances for an incarnation."""
     names = tuple(path.name for path in paths)
     return wanted(source, names) & is_heeded(source, incarnation)
@@ -176,7 +177,7 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
     Metrics are computed row by row, apart from the compiled plan; so each is as plain as it can be.
     """
     topic, partition = F.col(hidden.TOPIC), F.col(hidden.PARTITION)
-    reason, time_ms = F.col(hidden.REASON), F.unix_millis(hidden.EVENT_TIME)
+    reason, time_ms = F.col(hidden.REASON), F.col(hidden.EVENT_MS)
     own, again = topic == source.data.topic, topic == source.topic(TopicRole.REDRIVE)
     rows = rows.withColumns(
         {
@@ -227,7 +228,7 @@ def _port(
     if observed:
         rows = _judged_once(raw, lowered, path, incarnation)
     else:
-        rows = judged(raw, source, _heeded(source, incarnation, path))
+        rows = judged(raw, source, _wanted_by(source, incarnation, path))
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
     rows, told = places.told(rows, lowered, path)
     carried = (*told, *_passed_columns(lowered))
@@ -323,6 +324,7 @@ def _walked(
     rows = _with_steps(rows, path.as_records, told_apart)
     if observed and (path.calls or any(step.checks for step in path.steps)):
         failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
+        failed &= F.col(hidden.EVENT_TIME).isNotNull()  # in an advance every column is missing
         which = [checksums().alias("failed")] if path.calls else []
         counted = F.count(F.when(failed, 1)).alias("bad")
         rows = rows.observe(f"{PATH_METRICS}{path.name}", counted, *which)

@@ -138,7 +138,7 @@ class Engine:
         return found.get()
 
     def _offsets(self, stream: Any, batch: int) -> list[Any]:
-        """What each source says; all in one text, since each call into Java takes its time."""
+        """What each source says, in JSON; all in one text, as each call into Java takes time."""
         return list(json.loads(str(self._entry(stream, batch).toString())))
 
     def _watermark(self, stream: Any, batch: int) -> Millis | None:

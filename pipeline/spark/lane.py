@@ -351,9 +351,7 @@ class StableLane:
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
             name = f"{self._label}.{self._settings.epoch}.rebuild"
-            self._runner.run(
-                Query(name, rows, lowered, incarnation, folder, write, once=True, watch=watch)
-            )
+            self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
 
         lowered = self._knowing_schemas(lowered, run)
         self._log.info("the state is rebuilt")
@@ -387,7 +385,7 @@ class StableLane:
             incarnation, settled_ms = sink.marker.incarnation, sink.marker.boundary_ms
             rows = emit(lowered, reader, incarnation, settled_ms=settled_ms)
             name = f"{self._label}.{self._settings.epoch}"
-            self._runner.run(Query(name, rows, lowered, incarnation, folder, write, watch=watch))
+            self._runner.run(Query(name, rows, lowered, folder, write, incarnation, watch=watch))
 
         try:
             self._knowing_schemas(lowered, run)

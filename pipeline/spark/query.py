@@ -24,6 +24,7 @@ START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 60.0
 POLL_S = 1
 LOCK_S = 0.05
+NOBODY = Incarnation("")
 
 SparkError: TypeAlias = PySparkException | Py4JJavaError
 """What PySpark raises; of tasks often what Java raised, as it is."""
@@ -56,10 +57,10 @@ class Query:
     Args:
         name: its name in Spark's own messages.
         rows: what it computes.
-        lowered: what `rows` was made of, and
-        incarnation: for which life of the lane.
+        lowered: what `rows` was made of.
         folder: its checkpoint.
         write: what happens to each batch.
+        incarnation: the life of the lane whose advances count; of nobody's none does.
         once: whether it ends after the one batch that is planned in the checkpoint.
         watch: called about once a second while it runs; a MedusaError from it ends the query.
     """
@@ -67,9 +68,9 @@ class Query:
     name: str
     rows: DataFrame
     lowered: Lowered
-    incarnation: Incarnation
     folder: Path
     write: Write
+    incarnation: Incarnation = NOBODY
     once: bool = False
     watch: Callable[[Engine], None] = lambda _: None
 

@@ -196,10 +196,10 @@ def open_recomputer(
 
 def _within(lowered: Lowered, period: Period) -> Lowered:
     """The plan for records of a period alone; no other one can be part of its results."""
-    time = hidden.EVENT_TIME
-    where = f"{time} >= timestamp_millis({int(period.input_from_ms)})"
+    at_ms = hidden.EVENT_MS if lowered.counted else f"unix_millis({hidden.EVENT_TIME})"
+    where = f"{at_ms} >= {int(period.input_from_ms)}"
     if period.input_until_ms is not None:
-        where += f" AND {time} < timestamp_millis({int(period.input_until_ms)})"
+        where += f" AND {at_ms} < {int(period.input_until_ms)}"
     first = Keep(where, ())
     return replace(
         lowered, paths=tuple(replace(path, steps=(first, *path.steps)) for path in lowered.paths)

@@ -8,7 +8,6 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from pipeline.clock import Clock
-from pipeline.ids import Incarnation
 from pipeline.spark.facts import Engine
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.query import Query, QueryRunner, StoppingError
@@ -58,8 +57,7 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
         if stop.is_set() or clock.monotonic_s() > ends_s:
             enough.set()
 
-    life, folder = Incarnation(""), trial.folder  # nothing is counted, so whose it is says nothing
-    query = Query(trial.name, trial.rows, trial.lowered, life, folder, write, watch=watch)
+    query = Query(trial.name, trial.rows, trial.lowered, trial.folder, write, watch=watch)
     with silenced(trial.rows.sparkSession, _ENGINE), suppress(StoppingError):
         QueryRunner(enough).run(query)
     return counts

@@ -14,10 +14,6 @@ from pipeline.spark.lowered import DECODED_MARK, Source, TopicRole
 from schemas import wire
 
 _REST = 2_147_483_647
-_PREFIXES = (
-    (wire.MAGIC, wire.PREFIX_BYTES),
-    (wire.GUID_MAGIC, wire.GUID_PREFIX_BYTES),
-)
 
 
 def framed(rows: DataFrame) -> DataFrame:
@@ -28,7 +24,9 @@ def framed(rows: DataFrame) -> DataFrame:
     """
     value, told = F.col(hidden.VALUE), F.col(hidden.TOLD)
     rows = rows.select("*", header(wire.Part.VALUE.value).alias(hidden.TOLD))
-    named = reduce(or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in _PREFIXES))
+    named = reduce(
+        or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in wire.PREFIXES.items())
+    )
     framed_anew = F.when(named, F.concat(told, value)).otherwise(value)
     return rows.select("*", framed_anew.alias(hidden.FRAMED))
 
@@ -38,7 +36,7 @@ def split(rows: DataFrame) -> DataFrame:
     value = F.col(hidden.FRAMED)
     handle = _case(
         (_begins(value, magic) & (F.length(value) >= size), F.substring(value, 1, size))
-        for magic, size in _PREFIXES
+        for magic, size in wire.PREFIXES.items()
     )
     return framed(rows).select("*", handle.alias(hidden.HANDLE))
 
@@ -98,7 +96,7 @@ def unknown(rows: DataFrame, source: Source) -> DataFrame:
     """
     planned = [wire.prefix(writer.handle) for writer in source.writers]
     kafka = {hidden.TOPIC: "topic", hidden.VALUE: "value", hidden.HEADERS: "headers"}
-    rows = rows.where(F.col("topic") != source.topic(TopicRole.ADVANCES))
+    rows = rows.where(F.col("topic").isin(source.data.topic, source.topic(TopicRole.REDRIVE)))
     rows = split(rows.select(*[F.col(theirs).alias(ours) for ours, theirs in kafka.items()]))
     handle = F.col(hidden.HANDLE)
     rows = rows.where(handle.isNotNull() & ~handle.isin(planned) & ~_is_missing(source))

@@ -1,10 +1,13 @@
 """Records of a source → rows, each with its event time and with what is wrong with it, if anything.
 
-`judged` says of each record why it is unfit. `fit` is the same decision without the reasons, for
-queries that need no more: see `sifted.py`.
+`judged` says of each record why it is unfit. `is_unfit` says no more than that, by the same
+conditions, for queries that need no more: see `sifted.py`.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
@@ -22,20 +25,13 @@ KAFKA = {
     hidden.HEADERS: "headers",
 }  # fmt: skip
 """Our names of Kafka's columns."""
-_TOO_LATE = datetime(2200, 1, 1, tzinfo=UTC)
-_TOO_LATE_MS = round(1_000 * _TOO_LATE.timestamp())
+_TOO_LATE_MS = round(1_000 * datetime(2200, 1, 1, tzinfo=UTC).timestamp())
 
 
-def judged(
-    raw: DataFrame, source: Source, wanted: Column, of_advance: str | None = None
-) -> DataFrame:
+def judged(raw: DataFrame, source: Source, wanted: Column) -> DataFrame:
     """Decode, find event times, and say of each record what is wrong with it, if anything.
 
-    Args:
-        raw: Kafka's columns.
-        source: where they are from.
-        wanted: which records come along.
-        of_advance: the reason that advances get.
+    Nothing is wrong with an advance; it has no event time. `wanted` says which records come along.
     """
     is_advance = F.col(hidden.TOPIC) == advances_of(source)
     text = F.col(hidden.VALUE).cast("string")
@@ -48,8 +44,8 @@ def judged(
     )
     rows = rows.select("*", *columns_of(source))
     rows = rows.withColumn(hidden.EVENT_TIME, event_time(source))
-    reason = F.when(is_advance, F.lit(of_advance)).otherwise(_reason(source))
-    return rows.withColumn(hidden.REASON, reason)
+    rows = rows.withColumn(hidden.EVENT_MS, F.unix_millis(hidden.EVENT_TIME))
+    return rows.withColumn(hidden.REASON, F.when(~is_advance, _reason(source)))
 
 
 def of_kafka(raw: DataFrame) -> DataFrame:
@@ -69,35 +65,28 @@ def event_time(source: Source) -> Column:
     return F.when(decoded.is_decoded(), time)
 
 
-def fit(source: Source) -> Column:
-    """Whether nothing is wrong with a record, by its `__event_ms`; null may stand for no.
-
-    It is where `judged` finds no reason.
-    """
-    time, at_ms = source.event_time, F.col(hidden.EVENT_MS)
-    good = decoded.is_decoded() & at_ms.isNotNull()
-    if time.failed is not None:
-        good &= ~F.coalesce(F.expr(time.failed), F.lit(False))
-    if time.sql is not None:
-        good &= at_ms > 0
-    if time.ahead_ms is not None:
-        good &= at_ms - F.unix_millis(hidden.KAFKA_TIME) <= time.ahead_ms
-        good &= at_ms < _TOO_LATE_MS
-    return good
+def is_unfit(source: Source) -> Column:
+    """Whether a record cannot be decoded, or something is wrong with its event time."""
+    wrong = reduce(or_, (condition for condition, _ in _faults(source)))
+    return ~decoded.is_decoded() | F.coalesce(wrong, F.lit(False))
 
 
 def _reason(source: Source) -> Column:
     """What is wrong with a record, the common answer first: nothing."""
-    time, at = source.event_time, F.col(hidden.EVENT_TIME)
     reason = F.when(~decoded.is_decoded(), decoded.undecoded(source))
-    if time.failed is not None:
-        reason = reason.when(F.expr(time.failed), Reason.EVENT_TIME_FAILED.value)
-    reason = reason.when(at.isNull(), Reason.EVENT_TIME_MISSING.value)
-    if time.sql is not None:
-        before = F.unix_millis(at) <= 0
-        reason = reason.when(before, Reason.EVENT_TIME_BEFORE_1970.value)
-    if time.ahead_ms is not None:
-        ahead = F.unix_millis(at) - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
-        ahead |= at >= F.lit(f"{_TOO_LATE:%Y-%m-%d}").cast("timestamp")
-        reason = reason.when(ahead, Reason.EVENT_TIME_AHEAD.value)
+    for condition, word in _faults(source):
+        reason = reason.when(condition, word.value)
     return reason
+
+
+def _faults(source: Source) -> Iterator[tuple[Column, Reason]]:
+    """What can be wrong with the event time of a record that could be decoded."""
+    time, at_ms = source.event_time, F.col(hidden.EVENT_MS)
+    if time.failed is not None:
+        yield F.expr(time.failed), Reason.EVENT_TIME_FAILED
+    yield at_ms.isNull(), Reason.EVENT_TIME_MISSING
+    if time.sql is not None:
+        yield at_ms <= 0, Reason.EVENT_TIME_BEFORE_1970
+    if time.ahead_ms is not None:
+        ahead = at_ms - F.unix_millis(hidden.KAFKA_TIME) > time.ahead_ms
+        yield ahead | (at_ms >= _TOO_LATE_MS), Reason.EVENT_TIME_AHEAD

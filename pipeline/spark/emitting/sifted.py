@@ -11,14 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.spark import hidden
 from pipeline.spark.emitting import decoded
-from pipeline.spark.emitting.judged import columns_of, event_time, fit, of_kafka
+from pipeline.spark.emitting.judged import columns_of, event_time, is_unfit, of_kafka
 from pipeline.spark.emitting.wanted import sent_to, wanted
 from pipeline.spark.lowered import Lowered, Path, TopicRole
 
 CARRIED = (hidden.ORIGIN, hidden.EVENT_MS, hidden.UNREAD)
 """What of a record stays with its row, beside what its result needs."""
-_UNREAD_BYTES = 1_024
-"""An advance is shorter, and so is what names a schema."""
+UNREAD_BYTES = 256
+"""An advance is shorter, and so is what names a schema. Of many unfit records it is much."""
 
 
 def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
@@ -39,11 +39,12 @@ def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     )
     rows = rows.select("*", *columns_of(source))
     rows = rows.withColumn(hidden.EVENT_MS, F.unix_millis(event_time(source)))
-    unfit = F.when(~F.coalesce(fit(source), F.lit(False)), hidden.UNFIT)
-    rows = rows.withColumn(hidden.REASON, unfit)
-    beginning = F.substring(hidden.FRAMED, 1, _UNREAD_BYTES)
-    unread = F.when(F.col(hidden.REASON).isNotNull(), beginning)
-    return rows.withColumn(hidden.UNREAD, unread)
+    rows = rows.withColumn(hidden.REASON, F.when(is_unfit(source), hidden.UNFIT))
+    is_told = F.col(hidden.REASON).isNotNull()
+    if not path.first:
+        is_told &= F.col(hidden.ORIGIN).isNotNull()
+    beginning = F.substring(hidden.FRAMED, 1, UNREAD_BYTES)
+    return rows.withColumn(hidden.UNREAD, F.when(is_told, beginning))
 
 
 def _origin(lowered: Lowered, path: Path) -> Column:
@@ -52,6 +53,7 @@ def _origin(lowered: Lowered, path: Path) -> Column:
     places = lowered.places(source)
     if not path.first:
         return F.when(sent_to(source, path), places[TopicRole.REDRIVE])
+    places.pop(TopicRole.TENTATIVE, None)  # nothing of it comes along
     *others, last = places.values()
     origin = F.lit(last)
     for place in reversed(others):

@@ -11,9 +11,12 @@ from pipeline.spark.lowered import Path, Source, TopicRole
 
 
 def wanted(source: Source, paths: tuple[str, ...]) -> Column:
-    """The stream's records, redriven ones for these paths, and all advances."""
+    """The stream's records, redriven ones for these paths, and all advances; nothing tentative."""
+    topic = F.col(hidden.TOPIC)
     redriven = (header(f"{PREFIX}input") == _literal(source.input)) & is_for(("", *paths))
-    return (F.col(hidden.TOPIC) != source.topic(TopicRole.REDRIVE)) | redriven
+    stable = (topic != source.topic(TopicRole.REDRIVE)) | redriven
+    tentative = source.topic(TopicRole.TENTATIVE)
+    return stable if tentative is None else (topic != tentative) & stable
 
 
 def is_heeded(source: Source, incarnation: Incarnation) -> Column:
@@ -33,7 +36,10 @@ def sent_to(source: Source, path: Path) -> Column:
 
 
 def is_for(paths: tuple[str, ...]) -> Column:
-    """Whether a record that was sent again is for one of some paths; an empty name: for all."""
+    """Whether a record that was sent again is for one of some paths; an empty name: for all.
+
+    Only one header says so: whoever sends it again takes away those that the record had.
+    """
     return header(f"{PREFIX}port").isin([_literal(path) for path in paths])
 
 

@@ -28,7 +28,7 @@ from pipeline.spark.from_memory import MemoryQueries
 from pipeline.spark.hidden import Reason
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import Surroundings, lower
-from pipeline.spark.lowered import WriterSchema
+from pipeline.spark.lowered import TopicRole, WriterSchema
 from pipeline.spark.topics import topics_of
 from pipeline.testing.session import open_tests
 from schemas import wire
@@ -63,6 +63,14 @@ outputs: {{some: {{topic: some}}}}
 """
 KEY = ", key: [by]"
 """Then the key is a value of its own, which an unfit record cannot have."""
+DERIVED = """
+network: derived
+streams: {readings: {topic: readings, schema: s.avsc, event_time: at}}
+boxes:
+  counts: {aggregate: readings, window: 1s, by: [by], compute: {n: count(*)}}
+  some: {filter: counts, where: n > 0}
+outputs: {counts: {topic: counts}, some: {topic: some}}
+"""
 KNOWN, MISSING, UNKNOWN = SchemaId(1), SchemaId(9), SchemaId(11)
 TO_BE_SEEN = {
     "computed": set(Reason) - {Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE},
@@ -82,9 +90,20 @@ def test_unfit_is_what_inspection_has_a_reason_for() -> None:
     assert [told["name"] for told in lines] == [name for name in TIMES for _ in ("", KEY)]
 
 
+def test_a_stable_lane_takes_nothing_tentative() -> None:
+    """It reads the topic, and neither counts nor judges what stands in there."""
+    (line,) = lines_of("tests.system.faults.test_fit", "derived", within_s=WITHIN_S)
+    told = json.loads(line)
+    assert (told["results"], told["counted"], told["bad"]) == (1, 1, 0), told
+    assert told["rejected"] == {}, told
+
+
 def main() -> None:
     """Judge all records in both ways; tell what was found."""
     with open_tests(load_project({}, os.environ, ROOT).settings) as start:
+        if sys.argv[1:] == ["derived"]:
+            sys.stdout.write(f"{json.dumps(_told(_fragment(DERIVED, 'derived'), start))}\n")
+            return
         for (name, time), key in product(TIMES.items(), ("", KEY)):
             document = DOCUMENT.format(name=name, time=time, key=key)
             told = _told(_fragment(document, name), start)
@@ -94,15 +113,15 @@ def main() -> None:
 def _fragment(document: str, name: str) -> Fragment:
     references = schema_references(document, name)
     network = load(document, name, {one: SchemaText(SCHEMA, one.value) for one in references})
-    (found,) = plan(network, ParticipantId("me")).fragments
-    return found
+    planned = plan(network, ParticipantId("me")).fragments
+    return next(found for found in planned if found.name == "some")
 
 
 def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
     lowered = lower(
         fragment,
         Surroundings(
-            writers={i.name: (WriterSchema(KNOWN, SCHEMA),) for i in fragment.inputs},
+            writers={i.name: (WriterSchema(KNOWN, i.schema_json),) for i in fragment.inputs},
             missing=(MISSING,),
             partitions=dict.fromkeys(topics_of(fragment), 1),
             value_id=KNOWN,
@@ -110,9 +129,13 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
         ),
     )
     (source,) = lowered.sources
+    tentative = source.topic(TopicRole.TENTATIVE)
+    values = _values() if tentative is None else [(SENT_MS, wire.join(KNOWN, _count()))]
     records = [
-        KafkaRecord(source.data.topic, 0, Offset(at), Millis(sent_ms), b"%d" % at, value, ())
-        for at, (sent_ms, value) in enumerate(_values())
+        KafkaRecord(topic, 0, Offset(at), Millis(sent_ms), b"%d" % at, value, ())
+        for at, (sent_ms, value) in enumerate(values)
+        for topic in (source.data.topic, tentative)
+        if topic is not None
     ]
     begin, end = (
         {InputPartition(source.input, topic.topic, 0): Offset(read) for topic in source.topics}
@@ -125,7 +148,8 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
         facts = engine.batch_facts(batch, table)
         reasons = table.column("reason").to_pylist()
         told["unfit"] = [at for at, reason in enumerate(reasons) if reason == hidden.UNFIT]
-        told["bad"] = facts.bad
+        told["bad"], told["counted"] = facts.bad, facts.records
+        told["results"] = reasons.count(None)
         found = inspector.rejected(begin, facts.end, None)
         told["rejected"] = {int(one.offset): one.why.reason.value for one in found}
 
@@ -156,6 +180,11 @@ def _body(micros: int | None, by: int) -> bytes:
     """In Avro's binary form; both event times are the same."""
     time = _number(0) if micros is None else _number(1) + _number(micros)
     return time + time + _number(by)
+
+
+def _count() -> bytes:
+    """A row of a window: `by`, when it starts and ends, and `n`."""
+    return b"".join(map(_number, (1, SENT_MS - 1_000, SENT_MS, 2)))
 
 
 def _number(value: int) -> bytes:

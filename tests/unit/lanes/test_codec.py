@@ -94,8 +94,10 @@ def test_a_lane_heeds_the_advances_for_its_own_life_alone() -> None:
     value = encode_advance(AdvanceRecord(mine, Millis(40)))
     assert heeded_ms(value, mine) == 40
     assert heeded_ms(value, other) is None
-    for damaged in (None, b"", b"{", b"[3]", b"\xff\x00", value.replace(b"40", b"null")):
-        assert heeded_ms(damaged, mine) is None
+    damaged = (None, b"", b"{", b"[3]", b"\xff\x00", b"[" * 100_000)
+    wrong = (value.replace(b"40", one) for one in (b"null", b"true", b"4.5", b"9" * 20))
+    for other_value in (*damaged, *wrong):
+        assert heeded_ms(other_value, mine) is None
 
 
 @given(MARKERS)

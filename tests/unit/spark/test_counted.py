@@ -14,6 +14,7 @@ from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.planner.planner import plan
 from pipeline.spark.counted import COLUMNS, Told, counted
+from pipeline.spark.emitting.sifted import UNREAD_BYTES
 from pipeline.spark.hidden import NO_RESULT, UNFIT, Reason
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, TopicRole
@@ -78,6 +79,12 @@ def test_the_topics_stand_in_the_order_that_is_meant_here() -> None:
     assert LOWERED.counted
     roles = [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES] * 2
     assert [topic.role for _, topic in LOWERED.origins] == roles
+
+
+def test_an_unfit_row_hands_over_all_of_an_advance() -> None:
+    """However large its numbers are."""
+    life = Incarnation(f"{2**63}-{2**63}")
+    assert len(codec.encode_advance(AdvanceRecord(life, Millis(-(2**63))))) < UNREAD_BYTES
 
 
 def test_an_empty_batch_tells_nothing() -> None:
