@@ -17,11 +17,9 @@ from pyspark.sql import DataFrame
 
 from brokers.records import KafkaRecord
 from pipeline.cli.project import load_project
-from pipeline.ids import Incarnation, Millis, Offset, ParticipantId, SchemaId
+from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.positions import InputPartition
-from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
-from pipeline.planner.planner import plan
 from pipeline.spark import hidden
 from pipeline.spark.facts import Engine
 from pipeline.spark.from_memory import MemoryQueries
@@ -32,7 +30,7 @@ from pipeline.spark.lowered import TopicRole, WriterSchema
 from pipeline.spark.topics import topics_of
 from pipeline.testing.session import open_tests
 from schemas import wire
-from tests.system.faults.programs import ROOT, lines_of
+from tests.system.faults.programs import ROOT, fragments_of, lines_of, run
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -111,9 +109,7 @@ def main() -> None:
 
 
 def _fragment(document: str, name: str) -> Fragment:
-    references = schema_references(document, name)
-    network = load(document, name, {one: SchemaText(SCHEMA, one.value) for one in references})
-    planned = plan(network, ParticipantId("me")).fragments
+    planned = fragments_of(document, name, SCHEMA)
     return next(found for found in planned if found.name == "some")
 
 
@@ -153,12 +149,7 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
         found = inspector.rejected(begin, facts.end, None)
         told["rejected"] = {int(one.offset): one.why.reason.value for one in found}
 
-    query = start(lowered, Incarnation("test"), write)
-    try:
-        query.add(records, end)
-        query.drain()
-    finally:
-        query.close()
+    run(start, lowered, write, records, end)
     return told
 
 

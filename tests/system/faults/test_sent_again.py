@@ -16,11 +16,9 @@ from pyspark.sql import DataFrame
 
 from brokers.records import KafkaRecord
 from pipeline.cli.project import load_project
-from pipeline.ids import Incarnation, Millis, Offset, ParticipantId, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.positions import InputPartition
-from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
-from pipeline.planner.planner import plan
 from pipeline.spark.facts import Engine
 from pipeline.spark.from_memory import MemoryQueries
 from pipeline.spark.inspect import Inspector
@@ -29,7 +27,7 @@ from pipeline.spark.lowered import WriterSchema
 from pipeline.spark.topics import topics_of
 from pipeline.testing.session import open_tests
 from schemas import wire
-from tests.system.faults.programs import ROOT, lines_of
+from tests.system.faults.programs import ROOT, fragments_of, lines_of, run
 from tests.unit.spark.support import SCHEMA
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -86,10 +84,7 @@ def main() -> None:
 
 
 def _fragment(name: str, boxes: str) -> Fragment:
-    document = STREAM + boxes
-    references = schema_references(document, name)
-    network = load(document, name, {one: SchemaText(SCHEMA, one.value) for one in references})
-    return next(found for found in plan(network, ParticipantId("me")).fragments)
+    return fragments_of(STREAM + boxes, name, SCHEMA)[0]
 
 
 def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
@@ -132,12 +127,7 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
         found = inspector.rejected(begin, facts.end, None)
         told["rejected"] = [[one.port, one.offset] for one in found]
 
-    query = start(lowered, Incarnation("test"), write)
-    try:
-        query.add(records, end)
-        query.drain()
-    finally:
-        query.close()
+    run(start, lowered, write, records, end)
     return told
 
 
