@@ -1,8 +1,7 @@
 """The reference pages say what the code does."""
 
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,34 +11,9 @@ from pipeline.network.boxes.kinds import KINDS
 from pipeline.network.functions import FUNCTIONS, REFUSED
 from pipeline.network.model import Network
 from pipeline.network.reference import function_tables
+from tests.box_examples import SCHEMAS, Example, examples
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
-
-INSTANT = {"type": "long", "logicalType": "timestamp-millis"}
-ROWS: Mapping[str, Mapping[str, object]] = {
-    "sighting": {
-        "car": "string", "road": "string", "location": "string",
-        "segment": "int", "speed": "double", "length": "double", "seen_at": INSTANT,
-    },
-    "reading": {
-        "device": "string", "sensor": "string", "number": "long", "value": "double", "at": INSTANT
-    },
-    "calibration": {"device": "string", "gain": "double", "offset": "double", "since": INSTANT},
-}  # fmt: skip
-"""The columns that examples read."""
-OF_SIGHTINGS = ("sightings", "cars", "trucks", "stopped", "departures", "arrivals")
-STREAMS = (
-    "network: shop\nstreams:\n"
-    "  orders: {topic: orders, schema: order.avsc, event_time: at}\n"
-    "  readings: {topic: readings, schema: reading.avsc, event_time: at}\n"
-    "  calibrations: {topic: calibrations, schema: calibration.avsc, event_time: since}\n"
-    + "".join(
-        f"  {name}: {{topic: {name}, schema: sighting.avsc, event_time: seen_at}}\n"
-        for name in OF_SIGHTINGS
-    )
-    + "boxes:\n"
-)
-ORDER = (Path(__file__).parents[2] / "plans" / "order.avsc").read_text()
 
 
 def test_the_list_of_functions_is_the_table_in_force() -> None:
@@ -79,30 +53,22 @@ def test_the_example_loads(text: str, load_text: Callable[[str], Network]) -> No
     assert load_text(text).boxes
 
 
-def schema(name: str) -> str:
-    """The schema of a kind of rows."""
-    fields = [{"name": column, "type": of} for column, of in ROWS[name].items()]
-    return json.dumps({"type": "record", "name": name, "fields": fields})
-
-
-def examples() -> list[str]:
-    """What stands below the headings of kinds of boxes."""
-    sections = (DOCS / "network.md").read_text().split("\n### ")[1:]
-    of_kinds = (section for section in sections if section.split("`")[1] in KINDS)
-    return [
-        block
-        for section in of_kinds
-        for block in re.findall(r"```yaml\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
-    ]
-
-
-@pytest.mark.parametrize("text", examples(), ids=lambda text: text.split(":")[0])
-def test_the_example_of_a_kind_loads(text: str, load_text: Callable[..., Network]) -> None:
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_the_example_of_a_kind_loads(example: Example, load_text: Callable[..., Network]) -> None:
     """What stands below its heading works in a network with the streams that it reads."""
-    lines = "".join(f"  {line}\n" for line in text.splitlines())
-    files = {"order.avsc": ORDER, **{f"{name}.avsc": schema(name) for name in ROWS}}
-    boxes = load_text(STREAMS + lines, files).boxes
-    assert boxes[0].name == text.split(":", maxsplit=1)[0]
+    boxes = load_text(example.document, {file.name: file.read_text() for file in SCHEMAS}).boxes
+    assert boxes[0].name == example.name
+
+
+def test_every_example_of_a_kind_shows_records() -> None:
+    """So that a reader sees what it does; tests/system/test_box_examples.py runs them."""
+    assert [example.name for example in examples() if "expect:" not in example.steps] == []
+
+
+def test_every_kind_has_an_example() -> None:
+    """At least one of them."""
+    shown = {kind for kind in KINDS for it in examples() if re.search(rf"\b{kind}: ", it.box)}
+    assert shown == set(KINDS)
 
 
 def test_there_is_an_example() -> None:
