@@ -43,6 +43,7 @@ from pipeline.spark.lowered import (
     TopicRole,
     WindowCore,
 )
+from pipeline.spark.optimised import optimised
 from pipeline.spark.readers import Reader
 from pipeline.spark.sql import any_failed, quoted
 from schemas import wire
@@ -73,7 +74,8 @@ def emit(
     core = lowered.core
     if core is None:
         ports = _ports(lowered, lambda p: _passed(raw[p.source], lowered, p, incarnation))
-        return _encoded(ports["only"], lowered)
+        rows = _encoded(ports["only"], lowered)
+        return optimised(rows) if lowered.counted else rows
 
     def port(path: Path, *, observed: bool = True) -> DataFrame:
         kept = _without(raw[path.source], path.source, path.name, left_out)
