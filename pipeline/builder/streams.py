@@ -1,5 +1,6 @@
 """Streams and boxes as objects of a description, and the sheet on which they are written down."""
 
+import re
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -13,6 +14,7 @@ from pipeline.network.written import Place
 from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
 
 _PACKAGE = __name__.rpartition(".")[0]
+_HALF = re.compile("[\ud800-\udfff]")
 
 Value = object
 """What can be written: a text, a whole number, true or false, a time or length of
@@ -96,8 +98,9 @@ class Sheet:
         if first != call:
             message = f"{what} {name} is there already: {self.places[first - 1]}"
             raise self.mistake(call, message)
+        key = YamlScalar(self._text(name, call, f"the name of a {what}"), call)
         node = self.node(said(content), call, f"{what} {name}")
-        self.sections.setdefault(section, []).append((YamlScalar(name, call), node))
+        self.sections.setdefault(section, []).append((key, node))
 
     def node(self, value: Value, call: int, what: str) -> YamlNode:
         """A value as a part of the document; `what` it is, for messages."""
@@ -106,7 +109,10 @@ class Sheet:
             return self.node(said(parts), call, what)
         if isinstance(value, Mapping):
             entries = (
-                (YamlScalar(str(key), call), self.node(part, call, f"{key} of {what}"))
+                (
+                    YamlScalar(self._name(key, call, what), call),
+                    self.node(part, call, f"{key} of {what}"),
+                )
                 for key, part in value.items()
             )
             return YamlMap(tuple(entries), call)
@@ -115,8 +121,15 @@ class Sheet:
             return YamlList(tuple(items), call)
         return YamlScalar(self._text(value, call, what), call)
 
+    def _name(self, key: Value, call: int, what: str) -> str:
+        if isinstance(key, str):
+            return self._text(key, call, what)
+        raise self.mistake(call, f"a name in {what} must be a text, not {typed(key)}")
+
     def _text(self, value: Value, call: int, what: str) -> str:
         match value:
+            case str() if _HALF.search(value):
+                raise self.mistake(call, f"{what} has half of a surrogate pair")
             case bool():
                 return "true" if value else "false"
             case str() | int():
@@ -145,7 +158,9 @@ class Sheet:
 
     def _duration(self, value: timedelta, call: int, what: str) -> str:
         ms, rest = divmod(value, timedelta(milliseconds=1))
-        if rest or ms < 0:
+        if ms < 0:
+            raise self.mistake(call, f"{what} must not be negative")
+        if rest:
             raise self.mistake(call, f"{what} must be whole milliseconds, not {value!r}")
         return durations.format(ms)
 

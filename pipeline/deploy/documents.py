@@ -129,7 +129,7 @@ def _schema_file(reference: SchemaReference, path: Path) -> SchemaText | Problem
 def _code_file(reference: CodeReference, path: Path) -> str | Problem:
     file = path.parent / reference.file
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")  # Python passes over a mark at the start, too
     except (OSError, UnicodeDecodeError) as error:
         nearby = sorted(file.parent.glob("*.py"))
         return Problem(

@@ -29,6 +29,9 @@ from pipeline.network.types import (
 Json = object
 """A parsed JSON value."""
 
+RESERVED_PREFIX = "__"
+"""Columns of Medusa's own begin so; a field that does is no column."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
@@ -94,7 +97,9 @@ def read(schema: Json) -> ReaderSchema:
     columns: list[Column] = []
     unreadable: list[tuple[str, str]] = []
     for name, made in fields:
-        if made.reason:
+        if name.startswith(RESERVED_PREFIX):
+            unreadable.append((name, f"a field of which the name begins with {RESERVED_PREFIX}"))
+        elif made.reason:
             unreadable.append((name, made.reason))
         else:
             columns.append(Column(name, made.type, made.nullable, made.millis))

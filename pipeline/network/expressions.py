@@ -50,7 +50,12 @@ class Checked:
 
 
 def check(
-    text: str, scope: Scope, *, wants: DataType | None = None, origin: Origin = NOWHERE
+    text: str,
+    scope: Scope,
+    *,
+    wants: DataType | None = None,
+    origin: Origin = NOWHERE,
+    named: bool = False,
 ) -> Checked:
     """Check one expression.
 
@@ -59,16 +64,22 @@ def check(
         scope: what its names may mean.
         wants: the type that it must have; None: any that a column can have.
         origin: where it stands.
+        named: it stands in a list of columns, so a name means a column, whatever word it is.
     """
-    return check_with(text, Walk(scope), wants=wants, origin=origin)
+    return check_with(text, Walk(scope), wants=wants, origin=origin, named=named)
 
 
 def check_with(
-    text: str, walk: "Walk", *, wants: DataType | None = None, origin: Origin = NOWHERE
+    text: str,
+    walk: "Walk",
+    *,
+    wants: DataType | None = None,
+    origin: Origin = NOWHERE,
+    named: bool = False,
 ) -> Checked:
     """Check one expression with a walk that may take aggregate functions."""
     try:
-        tree = parsing.parse(text)
+        tree = parsing.parse(parsing.name(text) if named else text)
     except FaultError as error:
         return Checked(None, (error.fault,))
     term = walk.term(tree)
@@ -80,10 +91,10 @@ def check_with(
     return Checked(None, tuple(dict.fromkeys(walk.faults)))
 
 
-def syntax(text: str) -> tuple[Fault, ...]:
-    """What keeps an expression from being parsed, whatever its names mean."""
+def syntax(text: str, *, named: bool = False) -> tuple[Fault, ...]:
+    """What keeps an expression from being parsed, whatever its names mean; `named` as above."""
     try:
-        parsing.parse(text)
+        parsing.parse(parsing.name(text) if named else text)
     except FaultError as error:
         return (error.fault,)
     return ()

@@ -14,13 +14,14 @@ from pipeline.network.function_rules import (
     small,
     text,
 )
-from pipeline.network.logic import rlike
+from pipeline.network.logic import rlike, searched
 from pipeline.network.patterns import check_regex
 from pipeline.network.term import FaultError, Term
 from pipeline.network.types import ArrayType, Scalar
 
 _PAD_MAX = 1_000
 """The longest padding: a length from the data could ask for gigabytes."""
+_TOO_LONG = "the pattern repeats a group, and the text is too long for that"
 
 
 def _concat(args: Sequence[Term]) -> Term:
@@ -68,9 +69,11 @@ def _split_part(args: Sequence[Term]) -> Term:
 
 def _split(args: Sequence[Term]) -> Term:
     given = checked(args, [text, text])
-    check_regex(literal_text(args[1], "argument 2"))
-    sql = f"split({given[0].sql}, {given[1].sql})"
-    return safe.strict(sql, ArrayType(Scalar.STRING, element_nullable=False), given)
+    pattern = literal_text(args[1], "argument 2")
+    check_regex(pattern)
+    value, too_long = searched(given[0], pattern)
+    sql = f"split({value}, {given[1].sql})"
+    return safe.strict(sql, ArrayType(Scalar.STRING, element_nullable=False), given, own=too_long)
 
 
 def _regexp_extract(args: Sequence[Term]) -> Term:
@@ -82,8 +85,9 @@ def _regexp_extract(args: Sequence[Term]) -> Term:
         raise FaultError(
             f"asks for group {index} of a pattern with {groups}", hint="0 is the whole match"
         )
-    sql = f"regexp_extract({given[0].sql}, {sql_text.string(pattern)}, {index})"
-    return safe.strict(sql, Scalar.STRING, given[:1])
+    value, too_long = searched(given[0], pattern)
+    sql = f"regexp_extract({value}, {sql_text.string(pattern)}, {index})"
+    return safe.strict(sql, Scalar.STRING, given[:1], own=too_long)
 
 
 def _regexp_replace(args: Sequence[Term]) -> Term:
@@ -93,8 +97,9 @@ def _regexp_replace(args: Sequence[Term]) -> Term:
     new = literal_text(args[2], "argument 3")
     if "$" in new or "\\" in new:
         raise FaultError("argument 3 may hold no $ and no backslash: groups are not put back")
-    literals = f"{sql_text.string(pattern)}, {sql_text.string(new)}"
-    return safe.strict(f"regexp_replace({given[0].sql}, {literals})", Scalar.STRING, given[:1])
+    value, too_long = searched(given[0], pattern)
+    sql = f"regexp_replace({value}, {sql_text.string(pattern)}, {sql_text.string(new)})"
+    return safe.strict(sql, Scalar.STRING, given[:1], own=too_long)
 
 
 def _regexp_like(args: Sequence[Term]) -> Term:
@@ -183,6 +188,7 @@ TABLE: tuple[Function, ...] = (
         "ARRAY<STRING>",
         "the parts of the text between what matches the regular expression",
         _split,
+        fails=_TOO_LONG,
     ),
     Function(
         "split_part",
@@ -217,6 +223,7 @@ TABLE: tuple[Function, ...] = (
         "BOOLEAN",
         "whether a literal regular expression is found; also `text RLIKE pattern`",
         _regexp_like,
+        fails=_TOO_LONG,
         also=("rlike", "regexp"),
     ),
     Function(
@@ -225,6 +232,7 @@ TABLE: tuple[Function, ...] = (
         "STRING",
         "a group (1 unless said) of the first match of a literal pattern; empty without a match",
         _regexp_extract,
+        fails=_TOO_LONG,
     ),
     Function(
         "regexp_replace",
@@ -232,6 +240,7 @@ TABLE: tuple[Function, ...] = (
         "STRING",
         "every match of a literal pattern replaced by a literal text",
         _regexp_replace,
+        fails=_TOO_LONG,
     ),
 )
 """Every function of text."""

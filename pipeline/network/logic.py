@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pipeline.network import sql_text
 from pipeline.network.coercion import common_type, is_numeric, is_orderable
+from pipeline.network.patterns import like_as_regex, longest_text
 from pipeline.network.safe import any_of, castable, columns_of, convert, strict
 from pipeline.network.term import FaultError, Term
 from pipeline.network.types import DataType, Scalar
@@ -136,8 +137,8 @@ def member(value: Term, options: Sequence[Term]) -> Term:
 # --- choices ------------------------------------------------------------------------------------
 
 
-def unify(terms: Sequence[Term], what: str) -> list[Term]:
-    """All terms widened to one type.
+def unify(terms: Sequence[Term], what: str = "") -> list[Term]:
+    """All terms widened to one type; `what` mixes them, unless the caller says so.
 
     Raises:
         FaultError: they have none in common.
@@ -146,7 +147,8 @@ def unify(terms: Sequence[Term], what: str) -> list[Term]:
     for term in terms[1:]:
         wider = common_type(wide, term.type)
         if wider is None:
-            raise FaultError(f"{what} mixes {wide} and {term.type}", hint="CAST them to one type")
+            message = f"{what} mixes {wide} and {term.type}".strip()
+            raise FaultError(message, hint="CAST them to one type")
         wide = wider
     return [convert(term, wide) for term in terms]
 
@@ -188,7 +190,7 @@ def _case_failed(conditions: Sequence[Term], values: Sequence[Term]) -> str:
 
 def first_given(terms: Sequence[Term]) -> Term:
     """`coalesce(term, …)`: a later term is evaluated only where all before it are null."""
-    values = unify(terms, "coalesce")
+    values = unify(terms)
     failed: str | None = None
     for value in reversed(values):
         later = f"({value.sql} IS NULL AND {failed})" if failed else None
@@ -215,8 +217,15 @@ def like(value: Term, pattern: str, escape: str, *, ignore_case: bool) -> Term:
     """`value LIKE pattern`; the pattern is a literal."""
     if value.type not in (Scalar.STRING, Scalar.NULL):
         raise FaultError(f"LIKE looks at text, not {value.type}")
-    word = "ILIKE" if ignore_case else "LIKE"
-    sql = f"({value.sql} {word} {sql_text.string(pattern)} ESCAPE {sql_text.string(escape)})"
+    text = value.sql
+    if ignore_case and pattern.isascii() and not escape.isalpha():  # what ILIKE means
+        text, pattern, ignore_case = f"lower({text})", pattern.lower(), False
+    regex = None if ignore_case else like_as_regex(pattern, escape)
+    if regex is not None:
+        sql = f"({text} RLIKE {sql_text.string(regex)})"
+    else:
+        word = "ILIKE" if ignore_case else "LIKE"
+        sql = f"({text} {word} {sql_text.string(pattern)} ESCAPE {sql_text.string(escape)})"
     return strict(sql, Scalar.BOOLEAN, [value])
 
 
@@ -224,4 +233,17 @@ def rlike(value: Term, pattern: str) -> Term:
     """`value RLIKE pattern`; the pattern is a literal that was checked."""
     if value.type not in (Scalar.STRING, Scalar.NULL):
         raise FaultError(f"RLIKE looks at text, not {value.type}")
-    return strict(f"({value.sql} RLIKE {sql_text.string(pattern)})", Scalar.BOOLEAN, [value])
+    text, too_long = searched(value, pattern)
+    sql = f"({text} RLIKE {sql_text.string(pattern)})"
+    return strict(sql, Scalar.BOOLEAN, [value], own=too_long)
+
+
+def searched(value: Term, pattern: str) -> tuple[str, str | None]:
+    """What a checked regular expression is tried on, and when that is too long for it."""
+    longest = longest_text(pattern)
+    if longest is None:
+        return value.sql, None
+    too_long = f"(length({value.sql}) > {longest})"
+    if value.nullable:
+        too_long = f"coalesce({too_long}, false)"
+    return f"substring({value.sql}, 1, {longest})", too_long

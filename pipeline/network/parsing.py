@@ -4,12 +4,16 @@ sqlglot rewrites calls of the functions that it knows into forms of its own. Tha
 every call stays a name with arguments, so that the one table of functions decides what it means.
 """
 
+import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import Token, TokenType
 
 from pipeline.network.term import FaultError
 
@@ -20,6 +24,11 @@ DEPTH_MAX = 80
 """How deep an expression may be nested; a chain of n operators counts n."""
 
 _EXCERPT = 20
+_TEXTS = (TokenType.CHAR, TokenType.NCHAR, TokenType.VARCHAR, TokenType.NVARCHAR)
+_QUOTED = "a column of that name is written `{}`"
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
 class _PlainParser(SparkParser):
@@ -39,6 +48,13 @@ class _PlainParser(SparkParser):
 _SPARK = Spark()
 
 
+def name(text: str) -> str:
+    """A name, with or without parts, as an expression that means it, whatever word it is."""
+    if not _NAME.fullmatch(text.strip()):
+        return text
+    return ".".join(f"`{part}`" for part in text.strip().split("."))
+
+
 def parse(text: str) -> exp.Expr:
     """The syntax tree of one expression.
 
@@ -51,6 +67,7 @@ def parse(text: str) -> exp.Expr:
         raise FaultError(f"the expression has more than {TEXT_MAX} characters")
     try:
         tokens = _SPARK.tokenize(text)
+        _refuse_lengths(tokens)
         trees = _PlainParser(dialect=_SPARK).parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         raise _not_sql(text, error) from error
@@ -63,6 +80,16 @@ def parse(text: str) -> exp.Expr:
         raise FaultError("needs exactly one expression, without a semicolon")
     _check_depth(found[0])
     return found[0]
+
+
+def _refuse_lengths(tokens: Sequence[Token]) -> None:
+    """Of `VARCHAR(2)` sqlglot, as Spark in a CAST, keeps no more than that it is a text."""
+    for token, following in pairwise(tokens):
+        if token.token_type in _TEXTS and following.token_type is TokenType.L_PAREN:
+            raise FaultError(
+                f"{token.text.upper()}(n): a text has no type with a length",
+                hint="CAST to STRING, and left(text, n) cuts it",
+            )
 
 
 def _check_depth(tree: exp.Expr) -> None:
@@ -88,9 +115,11 @@ def _not_sql(text: str, error: ParseError) -> FaultError:
         return FaultError("the expression does not parse", hint=word)
     at = _position(text, near, before if isinstance(before, str) else "")
     if near.upper() == "SELECT":
-        return FaultError(f"a SELECT inside an expression is refused (character {at})", hint="join")
+        message = f"a SELECT inside an expression is refused (character {at})"
+        return FaultError(message, hint=f"use a join box; {_QUOTED.format(near)}")
     shown = near if len(near) <= _EXCERPT else near[:_EXCERPT] + "…"
-    return FaultError(f"the expression does not parse at character {at}, {shown!r}")
+    hint = _QUOTED.format(near) if near.upper() in _SPARK.tokenizer_class.KEYWORDS else ""
+    return FaultError(f"the expression does not parse at character {at}, {shown!r}", hint=hint)
 
 
 def _position(text: str, near: str, before: str) -> int:

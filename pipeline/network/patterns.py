@@ -10,7 +10,12 @@ import warnings
 from pipeline.network.term import FaultError
 
 _REGEX_MAX = 1_000
+_DEEPEST = 3_000
+"""How often Java may go into a group; twice as often can be more than its stack takes."""
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
 _FORMAT_MAX = 100
+_WILDCARDS_OF_SPARK = 2
+"""So many `%` of LIKE are left to Spark."""
 
 _PYTHON_ONLY = re.compile(r"\(\?P|\(\?#|\(\?\(|\(\?[A-Za-z]*[aLx]|\\[UNZ]")
 r"""What Python takes and Java does not, or means otherwise: `(?P<n>`, `(?#…)`, `(?(1)…)`, `\Z`."""
@@ -33,7 +38,7 @@ def check_regex(pattern: str) -> int:
     """
     if len(pattern) > _REGEX_MAX:
         raise FaultError(f"a regular expression of more than {_REGEX_MAX} characters")
-    plain = re.sub(r"\\[^A-Za-z0-9]", "", pattern)  # escaped punctuation is harmless everywhere
+    plain = _without_escapes(pattern)
     odd = _PYTHON_ONLY.search(plain) or _BRACE.search(plain)
     if odd:
         raise FaultError(
@@ -51,6 +56,54 @@ def check_regex(pattern: str) -> int:
             return re.compile(pattern).groups
     except (re.error, Warning, OverflowError, RecursionError) as error:
         raise FaultError(f"the regular expression does not parse: {error}") from error
+
+
+def longest_text(pattern: str) -> int | None:
+    """The longest text that a checked regular expression may be tried on, in characters; None: any.
+
+    Java goes deeper for each time that a group is repeated, and a stack that is too deep ends the
+    whole process.
+    """
+    plain = _without_classes(_without_escapes(pattern))
+    return _DEEPEST // plain.count("(") if _REPEATED_GROUP.search(plain) else None
+
+
+def _without_escapes(pattern: str) -> str:
+    """Without escaped punctuation, which is harmless everywhere."""
+    return re.sub(r"\\[^A-Za-z0-9]", "", pattern)
+
+
+def _without_classes(pattern: str) -> str:
+    return re.sub(r"\[\^?\]?[^\]]*\]", "c", pattern)
+
+
+def like_as_regex(pattern: str, escape: str) -> str | None:
+    """A checked LIKE pattern as a regular expression of Java that never tries a place twice.
+
+    What stands between two `%` is taken where it comes first, which is never worse than later.
+    Spark's own expression tries all places together; of a text of some thousand characters these
+    are too many from the third `%` on. None: it has no third.
+    """
+    parts, literal = [""], False
+    for character in pattern:
+        if literal or character not in (escape, "%", "_"):
+            parts[-1] += _literally(character)
+            literal = False
+        elif character == escape:
+            literal = True
+        elif character == "%":
+            parts.append("")
+        else:
+            parts[-1] += "."
+    if len(parts) <= _WILDCARDS_OF_SPARK + 1:
+        return None
+    first, *middle, last = parts
+    between = "".join(f"(?>.*?{part})" for part in middle if part)
+    return rf"(?s)\A{first}{between}.*{last}\z"
+
+
+def _literally(character: str) -> str:
+    return character if character.isalnum() or not character.isascii() else f"\\{character}"
 
 
 def check_like(pattern: str, escape: str) -> None:

@@ -131,6 +131,8 @@ def convert(term: Term, to: DataType) -> Term:
     """Widen to a type that `common_type` gave."""
     if term.type == to:
         return term
+    if term.type is Scalar.NULL and not castable(term.type, to):
+        return replace(term, type=to)  # what has parts: Spark makes a NULL fit where it stands
     return replace(cast(term, to), millis=term.millis or term.type is Scalar.DATE)
 
 

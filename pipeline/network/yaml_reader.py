@@ -127,7 +127,15 @@ class _Builder:
             return YamlMap(self._entries(node), line)
         plain = isinstance(node, ScalarNode) and node.style is None
         null = plain and node.tag == _NULL_TAG
-        return YamlScalar(str(node.value), line, null=null, quoted=not plain)
+        return YamlScalar(self._text(str(node.value), line), line, null=null, quoted=not plain)
+
+    def _text(self, text: str, line: int) -> str:
+        r"""With one character for both halves of a surrogate pair: JSON writes `\ud83d\ude00`."""
+        try:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            self._report("the text has half of a surrogate pair", line)
+            return ""
 
     def _entries(self, node: MappingNode) -> tuple[tuple[YamlScalar, YamlNode], ...]:
         entries: dict[str, tuple[YamlScalar, YamlNode]] = {}

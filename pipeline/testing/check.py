@@ -293,10 +293,15 @@ class Checker:
             if name not in LETTER_FIELDS:
                 known = ", ".join(LETTER_FIELDS)
                 return line.problem(f"/{name}", f"a dead letter has none (there is: {known})")
-        reasons = [reason.value for reason in Reason]
-        if value.get("reason", reasons[0]) not in reasons:
-            known = ", ".join(reasons)
-            return line.problem("/reason", f"there is no such reason (there is: {known})")
+        there: Mapping[str, Sequence[str]] = {
+            "reason": [reason.value for reason in Reason],
+            "stream": [*self.streams.external, *self.network.by_name()],
+            "box": list(self.network.by_name()),
+        }
+        for name, known in there.items():
+            if name in value and value[name] not in known:
+                choices = ", ".join(nearest_first(str(value[name]), known))
+                return line.problem(f"/{name}", f"there is no such {name} (there is: {choices})")
         plain = {name: part for name, part in value.items() if name != RECORD}
         inner = self._original(line) if RECORD in value else Expected({}, {}, "")
         if isinstance(inner, Problem):

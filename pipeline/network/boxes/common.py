@@ -13,6 +13,7 @@ from typing import Protocol
 from pipeline.errors import Problem
 from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
+from pipeline.network.avro_types import RESERVED_PREFIX
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check, syntax
 from pipeline.network.fields import Fields, Report, Text
@@ -23,9 +24,6 @@ from pipeline.network.yaml_reader import YamlList, YamlMap
 
 COLUMN_PATTERN = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
 """Names of columns are names of Avro fields."""
-
-RESERVED_PREFIX = "__"
-"""Column names of Medusa's own begin so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +82,14 @@ class Draft(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One column to compute, as written: its name and the text of its expression."""
+    """One column to compute, as written: its name and the text of its expression.
+
+    `named`: it stands in a list of columns.
+    """
 
     name: Text
     text: Text
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class OneInput(Headed):
 def check_syntax(draft: Draft, report: Report) -> None:
     """Report what does not parse in a box that cannot be built, since it lacks an input."""
     for entry in draft.entries:
-        faults = syntax(entry.text.value)
+        faults = syntax(entry.text.value, named=entry.named)
         report.faults(faults, entry.text.line, box=draft.name, column=entry.name.value)
 
 
@@ -178,7 +180,7 @@ def read_entries(fields: Fields, key: str, *, plain_list: bool) -> tuple[Entry, 
         names = fields.as_texts(node, f"{key} of {fields.what}")
         if names is None:
             return None
-        entries = [Entry(Text(_last_part(t.value), t.line), t) for t in names]
+        entries = [Entry(Text(_last_part(t.value), t.line), t, named=True) for t in names]
     elif isinstance(node, YamlMap):
         entries = []
         for written, value in node.entries:
@@ -243,7 +245,7 @@ def compute(
     made: list[Computed] = []
     for entry in entries:
         origin = Origin(box, f"{key}.{entry.name.value}")
-        checked = check(entry.text.value, scope, origin=origin)
+        checked = check(entry.text.value, scope, origin=origin, named=entry.named)
         report.faults(checked.faults, entry.text.line, box=box, column=entry.name.value)
         if checked.expression is not None:
             made.append(Computed(entry.name.value, checked.expression))

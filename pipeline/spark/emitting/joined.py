@@ -36,9 +36,9 @@ def joined(
 def matched(left: DataFrame, right: DataFrame, core: JoinCore, *more: str) -> DataFrame:
     """Both sides side by side, under the names `left` and `right`; `more` conditions of a pair."""
     conditions = [f"left.{quoted(a)} = right.{quoted(b)}" for a, b in core.on]
-    if core.how is not How.INNER:  # said in so many words, else Spark may take nulls for equal
-        conditions += [f"left.{quoted(a)} IS NOT NULL" for a, _ in core.on]
-        conditions += [f"right.{quoted(b)} IS NOT NULL" for _, b in core.on]
+    # Said in so many words, else Spark takes nulls for equal, of fractions in every kind of join.
+    conditions += [f"left.{quoted(a)} IS NOT NULL" for a, _ in core.on]
+    conditions += [f"right.{quoted(b)} IS NOT NULL" for _, b in core.on]
     # The one form of a bound from which Spark learns how long rows have to wait.
     conditions += [
         f"{LEFT_TIME} >= {RIGHT_TIME} + {_interval(core.lower_ms)}",

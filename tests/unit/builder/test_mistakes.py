@@ -107,7 +107,11 @@ def test_a_column_that_is_selected_twice_is_told_without_a_line() -> None:
         (lambda s: boxes.aggregate("b", s, compute={}, window=timedelta(microseconds=1)),
          "window of box b must be whole milliseconds, not datetime.timedelta(microseconds=1)"),
         (lambda s: boxes.aggregate("b", s, compute={}, window=Window(size=timedelta(-1))),
-         "size of window of box b must be whole milliseconds, not datetime.timedelta(days=-1)"),
+         "size of window of box b must not be negative"),
+        (lambda s: boxes.map("b", s, select={None: "car"}),  # type: ignore[dict-item]
+         "a name in select of box b must be a text, not a NoneType"),
+        (lambda s: boxes.filter("b", s, where="car = '\ud800'"),
+         "where of box b has half of a surrogate pair"),
         (lambda s: boxes.join("b", s, network()[1], on=["car"]),
          "box b reads streams of two networks, cars and cars"),
         (lambda _: NetworkBuilder("n", window=1.5),  # type: ignore[arg-type]

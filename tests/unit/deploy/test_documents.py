@@ -117,6 +117,15 @@ def test_the_text_of_a_function_is_deployed_with_the_document(tmp_path: Path) ->
     assert replan(stored, owner) == plan
 
 
+def test_a_mark_at_the_start_of_a_python_file_is_none_of_it(tmp_path: Path) -> None:
+    """Some editors write one; Python passes over it."""
+    path = write_rating(tmp_path, RATING)
+    file = tmp_path / "code" / "rating.py"
+    whole = read_document(path, _nothing).code
+    file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert read_document(path, _nothing).code == whole
+
+
 def test_a_missing_python_file_names_those_that_exist(tmp_path: Path) -> None:
     """The message has the line, and the files nearby."""
     path = write_rating(tmp_path, RATING)

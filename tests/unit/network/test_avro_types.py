@@ -89,6 +89,13 @@ def test_timestamp_millis_is_remembered() -> None:
     assert [column.millis for column in read(schema).columns] == [True, False]
 
 
+def test_a_field_with_a_name_of_medusas_own_is_no_column() -> None:
+    """It would stand beside ours in the query."""
+    made = read(record({"name": "__decoded", "type": "int"}, {"name": "_x", "type": "int"}))
+    assert [column.name for column in made.columns] == ["_x"]
+    assert made.unreadable == (("__decoded", "a field of which the name begins with __"),)
+
+
 def test_named_types_are_found_in_their_namespace() -> None:
     """A name used again means the type defined before."""
     kind = {"type": "enum", "name": "Kind", "symbols": ["CAR"]}

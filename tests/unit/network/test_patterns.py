@@ -1,8 +1,18 @@
 """Patterns that Spark would only look at when the query runs."""
 
-import pytest
+import re
 
-from pipeline.network.patterns import check_like, check_regex, check_time_format
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.network.patterns import (
+    check_like,
+    check_regex,
+    check_time_format,
+    like_as_regex,
+    longest_text,
+)
 from pipeline.network.term import FaultError
 
 
@@ -36,6 +46,55 @@ def test_what_java_might_refuse_is_refused(pattern: str) -> None:
     """A pattern that stops the query must not get there."""
     with pytest.raises(FaultError):
         check_regex(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "longest"),
+    [
+        ("[ab]*c+.*(d|e)", None),
+        (r"\(ab\)*", None),
+        ("[(a)*]", None),
+        ("[])*](a)?", None),
+        ("^(a|b)*c$", 3_000),
+        ("(ab){2,}", 3_000),
+        (r"(\w+\.)+(com|org)", 1_500),
+        ("(a|(b|(?:c)))*", 1_000),
+    ],
+)
+def test_a_pattern_that_repeats_a_group_takes_no_long_text(
+    pattern: str, longest: int | None
+) -> None:
+    """The more groups, the shorter: Java goes deeper for each repetition."""
+    check_regex(pattern)
+    assert longest_text(pattern) == longest
+
+
+def like(pattern: str, text: str) -> bool:
+    """LIKE without escapes, the simple way."""
+    if not pattern:
+        return not text
+    if pattern[0] == "%":
+        return any(like(pattern[1:], text[at:]) for at in range(len(text) + 1))
+    return bool(text) and pattern[0] in ("_", text[0]) and like(pattern[1:], text[1:])
+
+
+@given(st.text("ab.%_", max_size=8), st.text("ab.\n", max_size=8))
+def test_many_wildcards_mean_what_like_means(pattern: str, text: str) -> None:
+    """As a regular expression that goes through the text once."""
+    regex = like_as_regex(pattern, "!")
+    assert (regex is None) == (pattern.count("%") <= 2)
+    if regex is not None:
+        found = re.search(regex.replace(r"\z", r"\Z"), text)
+        assert (found is not None) == like(pattern, text)
+
+
+def test_what_is_escaped_is_no_wildcard() -> None:
+    """Neither for LIKE nor for the regular expression."""
+    assert like_as_regex("a!%b!_c!!%", "!") is None
+    regex = like_as_regex("%!%%!_%", "!")
+    assert regex is not None
+    assert re.search(regex.replace(r"\z", r"\Z"), "a%b_c")
+    assert not re.search(regex.replace(r"\z", r"\Z"), "a%bcc")
 
 
 @pytest.mark.parametrize(("pattern", "escape"), [("a%", "\\"), ("a\\%", "\\"), ("a!_!!", "!")])

@@ -25,6 +25,15 @@ def test_scalars_stay_as_written_and_know_their_line() -> None:
     assert [v.quoted for v in scalars] == [False, False, False, True]
 
 
+def test_halves_of_a_surrogate_pair_are_one_character() -> None:
+    """What writes JSON may write a character as two escapes; one of them alone is no text."""
+    tree, problems = read('a: "\\ud83d\\ude00"\n', "f.yaml")
+    assert problems == ()
+    assert isinstance(tree, YamlMap)
+    assert tree.entries[0][1] == YamlScalar("\U0001f600", 1)
+    assert messages('a: 1\nb: "\\ud800"\n') == ["2: the text has half of a surrogate pair"]
+
+
 def test_a_repeated_key_is_reported_with_both_lines() -> None:
     """YAML would take the last one silently."""
     assert messages("a: 1\nb: 2\na: 3\n") == ["3: a is written twice, first in line 1"]
