@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token, TokenType
 
 from pipeline.network.term import FaultError
 

@@ -289,19 +289,9 @@ class Checker:
         value = line.written.value
         if not isinstance(value, dict):
             return line.problem("", "a dead letter is a mapping")
-        for name in value:
-            if name not in LETTER_FIELDS:
-                known = ", ".join(LETTER_FIELDS)
-                return line.problem(f"/{name}", f"a dead letter has none (there is: {known})")
-        there: Mapping[str, Sequence[str]] = {
-            "reason": [reason.value for reason in Reason],
-            "stream": [*self.streams.external, *self.network.by_name()],
-            "box": list(self.network.by_name()),
-        }
-        for name, known in there.items():
-            if name in value and value[name] not in known:
-                choices = ", ".join(nearest_first(str(value[name]), known))
-                return line.problem(f"/{name}", f"there is no such {name} (there is: {choices})")
+        unknown = self._unknown(value, line)
+        if unknown is not None:
+            return unknown
         plain = {name: part for name, part in value.items() if name != RECORD}
         inner = self._original(line) if RECORD in value else Expected({}, {}, "")
         if isinstance(inner, Problem):
@@ -309,6 +299,19 @@ class Checker:
         fields = {f"{RECORD}.{name}": part for name, part in inner.fields.items()}
         shown = {f"{RECORD}.{name}": part for name, part in inner.shown.items()}
         return Expected(plain | fields, plain | shown, line.place())
+
+    def _unknown(self, letter: Mapping[str, Any], line: Line) -> Problem | None:
+        """What a dead letter cannot say."""
+        reasons, streams = [reason.value for reason in Reason], [*self.network.by_name()]
+        there: Mapping[str, Sequence[str]] = {"reason": reasons, "stream": streams, "box": streams}
+        for name, said in letter.items():
+            if name not in LETTER_FIELDS:
+                known = ", ".join(LETTER_FIELDS)
+                return line.problem(f"/{name}", f"a dead letter has none (there is: {known})")
+            if name in there and said not in there[name]:
+                known = ", ".join(nearest_first(str(said), there[name]))
+                return line.problem(f"/{name}", f"there is no such {name} (there is: {known})")
+        return None
 
     def _original(self, line: Line) -> Expected | Problem:
         """The record of a dead letter."""
