@@ -1,20 +1,14 @@
 """The examples of boxes in the reference, run on the records that it shows with them."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.box_examples import SCHEMAS, examples
+from tests.system.tested import medusa_test
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
-
-ROOT = Path(__file__).parents[2]
-WITHIN_S = 500.0
 
 
 def write_project(folder: Path) -> list[str]:
@@ -34,16 +28,7 @@ def write_project(folder: Path) -> list[str]:
 def test_every_box_makes_of_its_records_what_the_page_shows(tmp_path: Path) -> None:
     """With `medusa test`, as a reader would."""
     names = write_project(tmp_path)
-    called = subprocess.run(
-        [sys.executable, "-P", "-m", "pipeline.cli.main", "test", "-o", "json"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
-    assert called.stdout, called.stderr
-    tests = json.loads(called.stdout)["tests"]
+    _, said = medusa_test(tmp_path)
+    tests = said["tests"]
     assert [test for test in tests if not test["passed"]] == []
     assert sorted(test["name"] for test in tests) == sorted(names)

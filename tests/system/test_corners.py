@@ -5,18 +5,15 @@ and about what would end the Java process.
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.system.tested import medusa_test
+
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-ROOT = Path(__file__).parents[2]
-WITHIN_S = 500.0
 INSTANT = {"type": "long", "logicalType": "timestamp-millis"}
 FIELDS: list[dict[str, Any]] = [
     {"name": "id", "type": "int", "default": 0},
@@ -126,15 +123,6 @@ def test_what_comes_is_what_the_reference_says(tmp_path: Path) -> None:
     test = {"network": "../network.yaml", "steps": STEPS}
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "corners.yaml").write_text(json.dumps(test), "utf-8")
-    called = subprocess.run(
-        [sys.executable, "-P", "-m", "pipeline.cli.main", "test", "-o", "json"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
-    assert called.stdout, called.stderr
-    (told,) = json.loads(called.stdout)["tests"]
+    _, said = medusa_test(tmp_path)
+    (told,) = said["tests"]
     assert told["passed"], json.dumps(told, indent=1)

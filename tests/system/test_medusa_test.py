@@ -1,20 +1,16 @@
 """`medusa test` as a user calls it: the tolls project, tests that pass and tests that do not."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.system.tested import ROOT, medusa_test, run
+
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-ROOT = Path(__file__).parents[2]
-WITHIN_S = 280.0
 LATE = """
 network: ../network.yaml
 steps:
@@ -95,26 +91,6 @@ def example(language: str) -> str:
     return found[1]
 
 
-def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
-    """Run a program in a folder, with this source tree."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
-
-
-def medusa(folder: Path, *arguments: str) -> tuple[int, Any]:
-    """Run `medusa test`; the exit code, and what it says as data."""
-    called = run(folder, "pipeline.cli.main", "test", *arguments, "-o", "json")
-    assert called.stdout, called.stderr
-    return called.returncode, json.loads(called.stdout)
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """The tolls project with the examples of the reference, and a small network beside it."""
@@ -135,7 +111,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
     """The project's, the reference's and one with a late record pass; what differs is told."""
-    code, said = medusa(project, "tests", "small/tests")
+    code, said = medusa_test(project, "tests", "small/tests")
     found = {test["name"]: test for test in said["tests"]}
     assert {name: test["passed"] for name, test in found.items()} == {
         "page": True,
