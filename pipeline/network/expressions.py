@@ -64,7 +64,7 @@ def check(
         scope: what its names may mean.
         wants: the type that it must have; None: any that a column can have.
         origin: where it stands.
-        named: it stands in a list of columns, so a name means a column, whatever word it is.
+        named: as for `parsing.parse`.
     """
     return check_with(text, Walk(scope), wants=wants, origin=origin, named=named)
 
@@ -79,7 +79,7 @@ def check_with(
 ) -> Checked:
     """Check one expression with a walk that may take aggregate functions."""
     try:
-        tree = parsing.parse(parsing.name(text) if named else text)
+        tree = parsing.parse(text, named=named)
     except FaultError as error:
         return Checked(None, (error.fault,))
     term = walk.term(tree)
@@ -92,9 +92,9 @@ def check_with(
 
 
 def syntax(text: str, *, named: bool = False) -> tuple[Fault, ...]:
-    """What keeps an expression from being parsed, whatever its names mean; `named` as above."""
+    """What keeps an expression from being parsed, whatever its names mean."""
     try:
-        parsing.parse(parsing.name(text) if named else text)
+        parsing.parse(text, named=named)
     except FaultError as error:
         return (error.fault,)
     return ()

@@ -66,7 +66,7 @@ def _extreme(name: str) -> Rule:
     def rule(args: Sequence[Term]) -> Term:
         if len(args) < 2:  # noqa: PLR2004 - one value has no greatest
             raise FaultError(f"takes 2 arguments or more, not {len(args)}")
-        values = unify([simple(arg) for arg in args], name)
+        values = unify([simple(arg) for arg in args])
         made = safe.strict(
             f"{name}({', '.join(v.sql for v in values)})",
             values[0].type,

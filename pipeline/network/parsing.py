@@ -25,8 +25,6 @@ DEPTH_MAX = 80
 _EXCERPT = 20
 _TEXTS = (TokenType.CHAR, TokenType.NCHAR, TokenType.VARCHAR, TokenType.NVARCHAR)
 _QUOTED = "a column of that name is written `{}`"
-
-
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
@@ -47,19 +45,18 @@ class _PlainParser(SparkParser):
 _SPARK = Spark()
 
 
-def name(text: str) -> str:
-    """A name, with or without parts, as an expression that means it, whatever word it is."""
-    if not _NAME.fullmatch(text.strip()):
-        return text
-    return ".".join(f"`{part}`" for part in text.strip().split("."))
-
-
-def parse(text: str) -> exp.Expr:
+def parse(text: str, *, named: bool = False) -> exp.Expr:
     """The syntax tree of one expression.
+
+    Args:
+        text: as the user wrote it.
+        named: it stands in a list of columns, so a name means a column, whatever word it is.
 
     Raises:
         FaultError: it does not parse, is empty, too long or too deep; names the character.
     """
+    if named and _NAME.fullmatch(text.strip()):
+        text = ".".join(f"`{part}`" for part in text.strip().split("."))
     if not text.strip():
         raise FaultError("the expression is empty")
     if len(text) > TEXT_MAX:

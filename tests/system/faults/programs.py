@@ -1,10 +1,6 @@
 """Programs of the tests that run Spark in a Java process of their own."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, ParticipantId
@@ -14,21 +10,13 @@ from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.from_memory import MemoryQueries, Write
 from pipeline.spark.lowered import Lowered
-
-ROOT = Path(__file__).parents[3]
+from tests.system import tested
+from tests.system.tested import ROOT
 
 
 def lines_of(module: str, *arguments: str, within_s: float) -> list[str]:
     """What a module prints as a program; fails the test if it does not end well."""
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=within_s,
-        check=False,
-    )
+    done = tested.run(ROOT, module, *arguments, within_s=within_s)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 

@@ -30,7 +30,8 @@ from pipeline.spark.lowered import TopicRole, WriterSchema
 from pipeline.spark.topics import topics_of
 from pipeline.testing.session import open_tests
 from schemas import wire
-from tests.system.faults.programs import ROOT, fragments_of, lines_of, run
+from tests.system.faults.programs import fragments_of, lines_of, run
+from tests.system.tested import ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 

@@ -241,6 +241,7 @@ def test_columns_are_those_that_are_read(scope: Scope) -> None:
         ("t::CHAR(5)", "CHAR(n): a text has no type with a length"),
         ("coalesce(i, t)", "coalesce mixes INT and STRING"),
         ("nvl(i, t)", "nvl mixes INT and STRING"),
+        ("greatest(i, t)", "greatest mixes INT and STRING"),
         ("CAST(i AS DECIMAL(50,1))", "DECIMAL(50, 1) is no type"),
         ("upper(i)", "upper needs text, not INT"),
         ("substring(t)", "substring takes 2 to 3 arguments, not 1"),
