@@ -51,7 +51,7 @@ def number(text: str, *, negative: bool) -> Term:
     """A number as it is written: `1` INT, `3000000000` BIGINT, `1.5` DECIMAL(2,1), `1e3` DOUBLE."""
     sign = "-" if negative else ""
     if "e" in text.lower():
-        return floating(float(sign + text), Scalar.DOUBLE)
+        return floating(_parsed(sign + text), Scalar.DOUBLE)
     if "." in text:
         return exact(sign + text)
     value = int(sign + text)
@@ -66,11 +66,19 @@ def suffixed(text: str, to: Scalar, *, negative: bool) -> Term:
     """A number with the suffix `L`, `D` or `F`."""
     sign = "-" if negative else ""
     if to is not Scalar.LONG:
-        return floating(float(sign + text), to)
+        return floating(_parsed(sign + text), to)
     value = int(sign + text) if text.isdigit() else LONG_MAX + 1
     if not LONG_MIN <= value <= LONG_MAX:
         raise FaultError(f"{sign}{text}L is no BIGINT")
     return Term(sql_text.long(value), Scalar.LONG, constant=value)
+
+
+def _parsed(text: str) -> float:
+    """The grammar takes `1e` for a number; it is none."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise FaultError(f"{text} is no number", hint="write 1e3") from error
 
 
 def floating(value: float, data_type: Scalar) -> Term:

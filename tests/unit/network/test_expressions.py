@@ -219,6 +219,8 @@ def test_columns_are_those_that_are_read(scope: Scope) -> None:
         ("r.z", "the record has no field z"),
         ("i.z", "z is asked of a value that is no record but INT"),
         ("i +", "the expression does not parse at character 3, '+'"),
+        ("i * 0E", "0E is no number"),
+        ("i * -1eD", "-1e is no number"),
         ("i i", "the expression does not parse at character 3, 'i'"),
         ("i, j", "the expression does not parse at character 2, ','"),
         ("i; j", "needs exactly one expression, without a semicolon"),
