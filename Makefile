@@ -3,17 +3,16 @@
 # What runs: tools of .venv, which `setup` makes from the lock files.
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest
-QUICK_TESTS := tests/tidy tests/unit tests/plans tests/conformance
 
 export PYTHON
 ifdef DEMO_SECONDS
 export DEMO_SECONDS
 endif
 
-.PHONY: help setup jars demo test check unit system plans format lock clean
+.PHONY: help setup jars demo test test-all check unit system plans format lock clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
 setup: ## the virtual environment .venv with the locked dependencies
 	@sh tools/bootstrap.sh
@@ -25,9 +24,10 @@ demo: jars ## the toll network on embedded Kafka, Spark and ZooKeeper (DEMO_SECO
 	@$(BIN)/medusa demo
 
 test: jars ## everything that CI runs
-	@$(MAKE) --no-print-directory check
-	$(PYTEST) $(QUICK_TESTS)
-	$(PYTEST) tests/system
+	@$(BIN)/python -m tools.run_stages first
+
+test-all: jars ## the same and all faults, a Spark cluster, clients in other languages, many random examples
+	@$(BIN)/python -m tools.run_stages all
 
 check: setup ## style, types and who imports whom
 	$(BIN)/ruff check
@@ -36,10 +36,10 @@ check: setup ## style, types and who imports whom
 	$(BIN)/lint-imports
 
 unit: setup ## the tests that need no JVM
-	$(PYTEST) $(QUICK_TESTS)
+	$(PYTEST) tests/tidy tests/unit tests/plans
 
-system: jars ## the tests on embedded Kafka, ZooKeeper and Spark
-	$(PYTEST) tests/system
+system: jars ## the first tier of the tests on embedded Kafka, ZooKeeper and Spark
+	$(PYTEST) -m "not second_tier" tests/conformance tests/system
 
 plans: setup ## the golden plans; REWRITE=1 writes them anew, to be read in review
 	$(PYTEST) tests/plans $(if $(REWRITE),--rewrite)

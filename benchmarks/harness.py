@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from benchmarks.readings import HERE, READING_JSON
 from brokers.embedded.control import running_stack as running_control
 from brokers.embedded.jars import jar_folder
 from brokers.kafka.admin import KafkaAdmin
+from brokers.ports import free_port
 from brokers.records import NewTopicSpec
 from pipeline.ids import TopicName
 from schemas.client import RegistryClient
@@ -87,7 +87,7 @@ def environment() -> dict[str, str]:
 def project() -> Iterator[Stack]:
     """A folder with the benchmark networks and free ports; nothing is started."""
     folder = Path(tempfile.mkdtemp(prefix="medusa-bench-"))
-    kafka, zookeeper, registry = free_ports(3)
+    kafka, zookeeper, registry = free_port(), free_port(), free_port()
     cache = Path(os.environ.get("MEDUSA_CACHE") or "~/.cache/medusa").expanduser()
     settings = {
         "kafka": {"bootstrap_servers": f"127.0.0.1:{kafka}"},
@@ -122,18 +122,6 @@ def running_stack() -> Iterator[Stack]:
                 check=False,
                 stdout=subprocess.DEVNULL,
             )
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def create_topics(stack: Stack, *topics: str) -> None:

@@ -1,6 +1,7 @@
 """Ports of this machine: which are free, and which process listens on one that is not."""
 
 import contextlib
+import random
 import re
 import shutil
 import socket
@@ -9,16 +10,45 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from pipeline.errors import EnvironmentProblem
+
+_LOOPBACK: Final = "127.0.0.1"
 _LISTENING: Final = "0A"
 """The state in /proc/net/tcp."""
 _LSOF_WITHIN_S: Final = 10.0
+_CHOICES: Final = range(15_000, 30_000)
+"""Below the ports that Linux (from 32768) and macOS (from 49152) give to outgoing connections: one
+of those could take a server's port while the server restarts."""
 
 
 def free_port() -> int:
-    """A port of loopback on which nothing listens now; somebody may take it meanwhile."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of loopback on which nothing listens, reserved for this process until it ends.
+
+    The reservation is a UDP socket bound to the same number, so that runs on one machine never
+    choose the same port; programs that do not choose their port here may still take it.
+
+    Raises:
+        EnvironmentProblem: there is none.
+    """
+    for port in random.sample(_CHOICES, len(_CHOICES)):
+        if _reserve(port):
+            with socket.socket() as probe, contextlib.suppress(OSError):
+                probe.bind((_LOOPBACK, port))
+                return port
+    raise EnvironmentProblem(
+        f"no port from {_CHOICES[0]} to {_CHOICES[-1]} is free", place=_LOOPBACK
+    )
+
+
+def _reserve(port: int) -> bool:
+    """Reserve a port until this process ends; False if a process, this one included, has it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reservation:
+        try:
+            reservation.bind((_LOOPBACK, port))
+        except OSError:
+            return False
+        reservation.detach()  # nothing closes it before the process ends
+    return True
 
 
 def holder_of_port(port: int) -> str | None:

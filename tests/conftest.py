@@ -1,4 +1,4 @@
-"""What tests share: bounded waits, and one embedded stack for everything that needs servers."""
+"""What tests share: bounded waits, one embedded stack for all that need servers, profiles."""
 
 import os
 import signal
@@ -8,11 +8,22 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import settings as drawing
 
 from brokers.embedded.stack import EmbeddedStack, StackSettings
 from brokers.ports import free_port
 from pipeline.cli.project import load_project
 from schemas.embedded import start_registry
+from tests import profiles
+
+profiles.register()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Which random examples a run draws."""
+    seed = config.getoption("hypothesis_seed", default=None)
+    name = drawing.get_current_profile_name()
+    return f"random examples: profile {name}, seed {seed or 'random'}"
 
 
 class WaitFor(Protocol):

@@ -76,7 +76,7 @@ failed="The packages could not be installed; pip's message is above. Run the com
 say "1/3 build tools"
 $pip install --quiet --require-hashes -r requirements-build.lock || fail "$failed"
 say "2/3 dependencies from requirements.lock (PySpark is about 450 MB; minutes at first, cached after)"
-$pip install --no-build-isolation --require-hashes -r requirements.lock || fail "$failed"
+$pip install --no-build-isolation --no-deps --no-compile --require-hashes -r requirements.lock || fail "$failed"
 say "3/3 this project"
 $pip install --quiet --no-deps --no-build-isolation -e . || fail "$failed"
 printf '%s\n' "$wanted" >"$venv/complete"

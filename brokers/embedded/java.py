@@ -49,12 +49,17 @@ def parse_version(text: str) -> int | None:
 def build_of(text: str) -> str:
     """The lines about the build in what `java -version` prints, without warnings and greetings.
 
+    Modes are left out: they follow from options, of which one build may be given any.
+
     >>> build_of("OpenJDK Runtime Environment (build 17.0.15+6)")
     'OpenJDK Runtime Environment (build 17.0.15+6)'
+    >>> build_of("OpenJDK 64-Bit Server VM (build 17.0.15+6, mixed mode, sharing)")
+    'OpenJDK 64-Bit Server VM (build 17.0.15+6)'
     >>> build_of("Picked up JAVA_TOOL_OPTIONS: -Xmx1g")
     ''
     """
-    return "\n".join(line for line in text.splitlines() if re.search(r'version "|\(build ', line))
+    lines = (line for line in text.splitlines() if re.search(r'version "|\(build ', line))
+    return "\n".join(re.sub(r"(\(build [^,)]*),[^)]*\)", r"\1)", line) for line in lines)
 
 
 def find_java(environment: Mapping[str, str]) -> Java:

@@ -116,6 +116,8 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.CONCURRENT_TRANSACTIONS: _AGAIN,
     KafkaError.THROTTLING_QUOTA_EXCEEDED: _AGAIN,
     KafkaError.TRANSACTION_ABORTABLE: _AGAIN,
+    # A broker that was killed may have ended the transaction without the answer having come.
+    KafkaError.INVALID_TXN_STATE: _AGAIN,
     KafkaError._QUEUE_FULL: _AGAIN,
     KafkaError._CONFLICT: _AGAIN,
     KafkaError._PREV_IN_PROGRESS: _AGAIN,

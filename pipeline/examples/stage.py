@@ -4,7 +4,6 @@ Every process is started through the command line or, the producer, as a user wo
 stands behind a guard: none outlives this process, however it ends.
 """
 
-import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -15,10 +14,10 @@ from typing import Self
 
 from brokers.embedded.control import running_stack
 from brokers.embedded.processes import Child, ChildSpec, start_child
-from brokers.embedded.servers import LOOPBACK
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
+from brokers.ports import free_port
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock, Deadline
@@ -73,14 +72,7 @@ class Feed:
 
 def choose_place(folder: Path, cache: Path) -> Place:
     """A place in a folder, with three ports that are free now."""
-    sockets = [socket.socket() for _ in range(3)]
-    try:
-        for one in sockets:
-            one.bind((LOOPBACK, 0))
-        kafka, zookeeper, registry = (int(one.getsockname()[1]) for one in sockets)
-    finally:
-        for one in sockets:
-            one.close()
+    kafka, zookeeper, registry = free_port(), free_port(), free_port()
     return Place(folder, StackSettings(folder / ".medusa", cache, kafka, zookeeper, registry))
 
 

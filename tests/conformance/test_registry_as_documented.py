@@ -26,6 +26,7 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 from brokers.memory_store import MemoryStore, MemoryTree
 from schemas.server import RegistryServer
 from tests.conformance.registry.scenario import STRING, field_of, record
+from tests.profiles import examples
 
 Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 DOCUMENT: Final = yaml.safe_load(
@@ -42,10 +43,8 @@ UNREAD: Final = {400, 405, 406, 413, 415}
 """Statuses with which nothing is answered that fits the document."""
 TIMEOUT_S: Final = 30.0
 CALM: Final = settings(
-    derandomize=True,
     database=None,
-    deadline=None,
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=list(HealthCheck),
 )
 

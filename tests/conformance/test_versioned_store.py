@@ -24,6 +24,7 @@ from brokers.versioned_store import (
 )
 from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, UnavailableError
 from tests.conformance.conftest import OpenSession, zookeeper_sessions
+from tests.profiles import examples
 
 
 def test_what_was_written_is_read_by_all(open_session: OpenSession) -> None:
@@ -257,9 +258,7 @@ def outcome(store: VersionedStore, operations: tuple[Operation, ...]) -> str:
 
 @pytest.mark.system
 @given(steps=STEPS)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_twin_and_zookeeper_agree_on_random_steps(
     embedded_stack: EmbeddedStack, steps: list[list[Operation]]
 ) -> None:

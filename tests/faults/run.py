@@ -74,6 +74,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--cases", nargs="+", default=[ALL], choices=[ALL, *CASES], metavar="CASE")
     add("--faults", nargs="+", default=[ALL], choices=[ALL, *FAULTS], metavar="FAULT")
+    add(
+        "--share", type=_share, default=(1, 1), metavar="K/N", help="every Nth case from the Kth on"
+    )
     add("--rounds", type=int, default=1, help="how often each (%(default)s)")
     add("--seed", type=int, default=1, help="of everything left to chance (%(default)s)")
     add("--together", action="store_true", help="all cases at once on one node")
@@ -83,9 +86,18 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _share(text: str) -> tuple[int, int]:
+    """The two numbers of `K/N`."""
+    share, shares = map(int, text.split("/"))
+    if not 1 <= share <= shares:
+        raise ValueError(text)
+    return share, shares
+
+
 def _jobs(options: argparse.Namespace) -> Iterator[Job]:
     random = Random(options.seed)
-    cases = tuple(CASES) if ALL in options.cases else tuple(options.cases)
+    share, shares = options.share
+    cases = (tuple(CASES) if ALL in options.cases else tuple(options.cases))[share - 1 :: shares]
     faults = tuple(FAULTS) if ALL in options.faults else tuple(options.faults)
     of_cases = [cases] if options.together else [(case,) for case in cases]
     for number in range(1, options.rounds + 1):

@@ -10,7 +10,11 @@ from tests.system.clients.conftest import PASSWORD, StartClient
 from tests.system.clients.foreign import Foreign, Served
 from tests.system.clients.installing import Program
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.second_tier("in other languages; tests/conformance sends the same requests"),
+]
 
 CAR = record(field_of("id", "long"))
 CAR_2 = record(field_of("id", "long"), field_of("kind", "string", default="car"))

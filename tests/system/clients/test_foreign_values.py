@@ -27,7 +27,11 @@ with warnings.catch_warnings():
     from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
     from confluent_kafka.serialization import MessageField, SerializationContext
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.second_tier("in other languages; unit tests of the codec hold the same bytes"),
+]
 
 
 def sighting(segment: str, *more: dict[str, Any]) -> str:

@@ -18,9 +18,13 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.remove import stop
 from tests.conftest import WaitFor
 from tests.system.cluster.servers import CORES, LOOPBACK, Cluster, executors_of
-from tests.system.lanes.support import READING, Installation
+from tests.system.support import READING, Installation
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.second_tier("a Spark cluster: elsewhere the same lanes run on a local master"),
+]
 
 RESULTS_WITHIN_S = 180.0
 ENDS_WITHIN_S = 150.0

@@ -1,4 +1,4 @@
-"""A short selection; the whole matrix runs with `python -m tests.faults.run`."""
+"""A short selection; the whole matrix of cases and faults runs in `make test-all`."""
 
 import pytest
 
@@ -7,16 +7,14 @@ from tests.system.faults.conftest import Strike
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 
-def test_kill_9_of_the_node_and_of_its_java_process(strike: Strike) -> None:
-    """In the middle of a batch, right after a commit, Java alone: windows and pairs are exact."""
-    strike(["window", "join"], ["kill_node_in_batch", "kill_node_after_marker", "kill_jvm"])
+def test_kill_9_of_the_node_in_a_batch(strike: Strike) -> None:
+    """Planned in the checkpoint and not committed there: every pair comes once."""
+    strike(["join"], ["kill_node_in_batch"])
 
 
-def test_a_checkpoint_that_is_lost_or_comes_back_from_before(strike: Strike) -> None:
+def test_a_checkpoint_that_is_lost(strike: Strike) -> None:
     """State is rebuilt from the log, also when the node is killed again while it does so."""
-    strike(
-        ["union_window"], ["checkpoint_deleted_twice", "checkpoint_older", "checkpoint_truncated"]
-    )
+    strike(["union_window"], ["checkpoint_deleted_twice"])
 
 
 def test_a_zombie_does_not_write_one_record(strike: Strike) -> None:
@@ -26,14 +24,4 @@ def test_a_zombie_does_not_write_one_record(strike: Strike) -> None:
 
 def test_servers_that_are_killed(strike: Strike) -> None:
     """The broker and the catalog, one after the other, while records without a window flow."""
-    strike(["map", "union", "python"], ["kill_broker", "kill_zookeeper", "registry_down"])
-
-
-def test_a_wall_clock_that_jumps_by_hours(strike: Strike) -> None:
-    """The node's and the producers': nothing idles early, is late, or stands still."""
-    strike(["window_idle", "window_clocks"], ["clock_jumps"])
-
-
-def test_the_toll_network(strike: Strike) -> None:
-    """Three fragments that depend on one another, as their users have them."""
-    strike(["tolls"], ["kill_node"])
+    strike(["map", "union"], ["kill_broker", "kill_zookeeper"])

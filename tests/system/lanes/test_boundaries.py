@@ -13,7 +13,7 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import NetworkName
 from schemas import avro, codec, wire
-from tests.system.lanes.support import READING, Installation
+from tests.system.support import READING, Installation
 
 pytestmark = [
     pytest.mark.system,

@@ -8,7 +8,7 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.cli.main import run
 from pipeline.lanes.dead_letters import PREFIX
-from tests.system.lanes.support import READING, Installation, readings
+from tests.system.support import READING, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 

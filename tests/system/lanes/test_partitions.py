@@ -9,7 +9,7 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.records import LaneState
 from pipeline.ids import TopicName
-from tests.system.lanes.support import READING, TIMEOUT_S, Installation
+from tests.system.support import READING, TIMEOUT_S, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(400)]
 

@@ -21,7 +21,7 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName, TopicName
 from pipeline.lanes.dead_letters import PREFIX
-from tests.system.lanes.support import READING, Installation
+from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
 

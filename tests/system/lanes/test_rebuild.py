@@ -1,5 +1,6 @@
-"""A lane whose checkpoint is lost, old or damaged builds its state from the log, exactly."""
+"""A lane whose checkpoint is lost, damaged or of other programs rebuilds its state, exactly."""
 
+import json
 import shutil
 import time
 from collections import Counter
@@ -13,9 +14,10 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName
-from tests.system.lanes.support import READING, WINDOWS, Installation
+from tests.system.lanes.conftest import NODE
+from tests.system.support import READING, WINDOWS, Installation
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 
 PAIRS = """
 network: {name}
@@ -66,6 +68,18 @@ def lose_state(folder: Path) -> None:
     shutil.rmtree(_last_epoch(folder) / "state")
 
 
+def written_by(**fields: object) -> Damage:
+    """Marks the checkpoint as written by other programs."""
+
+    def damage(folder: Path) -> None:
+        file = _last_epoch(folder) / "medusa.json"
+        before = json.loads(file.read_text())
+        assert all(before[name] != value for name, value in fields.items())
+        file.write_text(json.dumps({**before, **fields}))
+
+    return damage
+
+
 def _last_epoch(folder: Path) -> Path:
     return max(path.parent for path in folder.glob("epoch-*/medusa.json"))
 
@@ -89,6 +103,8 @@ DAMAGES: dict[str, Damage] = {
     "changes gone": gone("state/0/1/*.changelog"),
     "schema of the state cut off": cut_off("state/0/0/_metadata/*"),
     "identity cut off": cut_off("medusa.json"),
+    "of another Spark": written_by(spark="3.5.1"),
+    "of a newer Medusa": written_by(format=2),
 }
 
 
@@ -164,13 +180,12 @@ def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -
     late = ("a", 1_000_000, base * 250)
     parts[1].append(late)
     lane = Lane(medusa, name, "counts")
-    with medusa.node("damaged_node"):
-        for part, damage in zip(parts, DAMAGES.values(), strict=False):
-            lane.feed(part)
-            with lane.paused():
-                lane.damage(damage)
-        lane.feed(parts[-1])
-        lane.finish(parts[-1][-1][2])
+    for part, damage in zip(parts, DAMAGES.values(), strict=False):
+        lane.feed(part)
+        with lane.paused():
+            lane.damage(damage)
+    lane.feed(parts[-1])
+    lane.finish(parts[-1][-1][2])
     counts: Counter[tuple[str, int]] = Counter()
     totals: Counter[tuple[str, int]] = Counter()
     for reading in (r for part in parts for r in part if r != late):
@@ -183,10 +198,13 @@ def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -
     ]
     assert sorted(found) == sorted((w, n, totals[w]) for w, n in counts.items())
     assert len(medusa.records(f"{name}.counts.dlq")) == 1
+    log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
+    assert "Spark 3.5.1 wrote the checkpoint, this is Spark" in log
+    assert "there is no checkpoint of its last life here that can be read: rebuilding" in log
 
 
 def test_rows_that_wait_for_a_partner_are_rebuilt_from_the_log(medusa: Installation) -> None:
-    """Every pair comes once, also those whose two rows were read in different lives of a node."""
+    """Every pair comes once, also those whose two rows were read in different lives of the lane."""
     name = "rebuilt_pairs"
     medusa.deploy(PAIRS.format(name=name), {"reading.avsc": READING})
     base = int(time.time()) // 10 * 40 - 4_000
@@ -196,11 +214,10 @@ def test_rows_that_wait_for_a_partner_are_rebuilt_from_the_log(medusa: Installat
     ]
     lane = Lane(medusa, name, "pairs")
     for part in parts:
-        with medusa.node("rebuilding_node"):
-            lane.feed(part)
-        lane.damage(lose)
-    with medusa.node("rebuilding_node"):
-        lane.finish(parts[-1][-1][2])
+        lane.feed(part)
+        with lane.paused():
+            lane.damage(lose)
+    lane.finish(parts[-1][-1][2])
     rows = [reading for part in parts for reading in part]
     expected = sorted(
         (s, a, b)

@@ -10,12 +10,13 @@ from brokers.kafka.transactions import TransactionalWriter
 from pipeline.catalog.records import LaneState
 from pipeline.cli.main import run
 from pipeline.clock import Deadline, SystemClock
+from pipeline.deploy.pause import pause
 from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkName, SchemaId
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.names import FragmentNames
 from schemas import wire
-from tests.system.lanes.support import OWNER, READING, Installation, readings
+from tests.system.support import OWNER, READING, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 
@@ -168,6 +169,9 @@ def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation
         medusa.send("killed-in", b"plain text", key=str(number).encode())
     medusa.producer.flush(10)
     _await(medusa, names.dead_letters, 3)
+    # Else it would refuse what is sent again once more, and so add letters.
+    pause(names.network, names.fragment, medusa.catalog)
+    medusa.await_state(names.network, names.fragment, LaneState.STOPPED)
     bootstrap, clock = medusa.stack.kafka_bootstrap_servers, SystemClock()
     cut_off = TransactionalWriter(bootstrap, names.redriver)
     try:

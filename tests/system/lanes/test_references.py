@@ -8,7 +8,7 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from pipeline.catalog.records import LaneState
-from tests.system.lanes.support import Installation, readings
+from tests.system.support import Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]
 

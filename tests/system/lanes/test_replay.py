@@ -17,12 +17,13 @@ import pytest
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.catalog.records import LaneState
+from pipeline.cli.main import run
 from pipeline.clock import Deadline, SystemClock, rfc3339
 from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
 from pipeline.lanes.ids import CORRECTION, RESULT_ID
 from pipeline.names import FragmentNames
-from tests.system.lanes.support import OWNER, READING, Installation
+from tests.system.support import OWNER, READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.usefixtures("node")]
 
@@ -76,8 +77,8 @@ Reading = tuple[str, int, int]
 Replay = Callable[..., Any]
 
 
-def command(medusa: Installation, *arguments: str) -> list[str]:
-    """`medusa replay` against the stack."""
+def words(medusa: Installation, *arguments: str) -> list[str]:
+    """The words of `medusa replay` against the stack."""
     settings = {
         "data": str(medusa.folder / "replays"),
         "kafka.bootstrap_servers": medusa.stack.kafka_bootstrap_servers,
@@ -85,21 +86,36 @@ def command(medusa: Installation, *arguments: str) -> list[str]:
         "registry.url": medusa.stack.registry_url,
         "cache": str(medusa.stack.cache),
     }
-    medusa_itself = [sys.executable, "-P", "-m", "pipeline.cli.main", "replay"]
-    return [
-        *medusa_itself,
-        *arguments,
-        "-o",
-        "json",
-        *(f"--set={k}={v}" for k, v in settings.items()),
-    ]
+    return ["replay", *arguments, "-o", "json", *(f"--set={k}={v}" for k, v in settings.items())]
+
+
+def command(medusa: Installation, *arguments: str) -> list[str]:
+    """`medusa replay` as a process is started with it."""
+    return [sys.executable, "-P", "-m", "pipeline.cli.main", *words(medusa, *arguments)]
 
 
 @pytest.fixture
-def replay(medusa: Installation) -> Replay:
-    """Runs `medusa replay` in a process of its own; returns what it printed as JSON."""
+def replay(medusa: Installation, capsys: pytest.CaptureFixture[str]) -> Replay:
+    """Runs `medusa replay` in this process; returns what it printed as JSON.
+
+    Spark sessions of one process share a Java process, which takes seconds to start.
+    """
 
     def call(*arguments: str, code: int = 0) -> Any:
+        capsys.readouterr()
+        found = run(words(medusa, *arguments))
+        captured = capsys.readouterr()
+        assert found == code, captured.err
+        return json.loads(captured.out)
+
+    return call
+
+
+@pytest.fixture
+def replay_command(medusa: Installation) -> Replay:
+    """The same in a process of its own, as users run it."""
+
+    def call(*arguments: str) -> Any:
         done = subprocess.run(
             command(medusa, *arguments),
             capture_output=True,
@@ -107,7 +123,7 @@ def replay(medusa: Installation) -> Replay:
             timeout=REPLAY_S,
             check=False,
         )
-        assert done.returncode == code, done.stderr[-4000:]
+        assert done.returncode == 0, done.stderr[-4000:]
         return json.loads(done.stdout)
 
     return call
@@ -182,7 +198,7 @@ def _record(record: KafkaRecord) -> tuple[Any, ...]:
 
 
 def test_windows_of_a_replay_hold_the_late_records_too(
-    medusa: Installation, replay: Replay, readings: list[Reading]
+    medusa: Installation, replay: Replay, replay_command: Replay, readings: list[Reading]
 ) -> None:
     """They are those of a sequential computation, in order, with the lane's keys and partitions."""
     base = readings[0][2]
@@ -194,7 +210,7 @@ def test_windows_of_a_replay_hold_the_late_records_too(
     assert dry["input_from"] == rfc3339(base + 10_000)
     assert dry["results_from"] == rfc3339(base + 20_000)
     assert TopicName("again-counts.replay-1") not in medusa.admin.topic_names()
-    done = replay("again.counts", *interval, "--yes")
+    done = replay_command("again.counts", *interval, "--yes")
     expected = _expected(readings, base + 12_000, base + 55_000)
     assert done["written"] == len(expected)
     assert (done["left_out"], done["failed_results"]) == ({"not_wire_format": 1}, {})
@@ -211,20 +227,32 @@ def test_windows_of_a_replay_hold_the_late_records_too(
     assert medusa.status("again", "counts").state is LaneState.RUNNING  # type: ignore[union-attr] # it runs
 
 
-def test_pairs_and_filtered_records_come_again_as_they_were(
-    medusa: Installation, replay: Replay, readings: list[Reading]
+OTHER_KIND = pytest.mark.second_tier(
+    "the same as for pairs, of a box that other tests of lanes run"
+)
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "pairs",
+        pytest.param("known", marks=OTHER_KIND),
+        pytest.param("many", marks=OTHER_KIND),
+    ],
+)
+def test_results_come_again_as_they_were(
+    medusa: Installation, replay: Replay, readings: list[Reading], box: str
 ) -> None:
     """A join reads back as far as it may reach; a box without state reads what is asked for."""
     base = readings[0][2]
     start, end = base + 20_000, base + 60_000
     interval = ("--from", rfc3339(start), "--to", rfc3339(end), "--yes")
-    for box in ("pairs", "known", "many"):
-        replay(f"again.{box}", *interval, "--into", f"{box}-once-more")
-        lane = [_record(r) for r in medusa.records(f"again-{box}") if start <= r.timestamp_ms < end]
-        found = [_record(r) for r in medusa.records(f"{box}-once-more")]
-        assert found
-        assert Counter(found) == Counter(lane)
-    refused = replay("again.many", *interval, "--into", "many-once-more", code=65)
+    replay(f"again.{box}", *interval, "--into", f"{box}-once-more")
+    lane = [_record(r) for r in medusa.records(f"again-{box}") if start <= r.timestamp_ms < end]
+    found = [_record(r) for r in medusa.records(f"{box}-once-more")]
+    assert found
+    assert Counter(found) == Counter(lane)
+    refused = replay(f"again.{box}", *interval, "--into", f"{box}-once-more", code=65)
     assert "it holds records" in refused["error"]["message"]
 
 
@@ -264,6 +292,7 @@ def test_corrections_bring_an_output_up_to_what_is_computed_again(
     assert (again["changed"], again["added"], again["removed"]) == (0, 0, 0)
 
 
+@pytest.mark.second_tier("the first tier corrects windows; of pairs only the ids differ")
 def test_corrections_add_the_pairs_of_a_late_record(
     medusa: Installation, replay: Replay, readings: list[Reading]
 ) -> None:

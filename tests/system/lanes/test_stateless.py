@@ -11,7 +11,8 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName
-from tests.system.lanes.support import READING, Installation, readings
+from tests.system.lanes.conftest import NODE
+from tests.system.support import READING, Installation, readings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # the driver imports what is deprecated
@@ -19,7 +20,7 @@ with warnings.catch_warnings():
     from confluent_kafka.schema_registry.avro import AvroSerializer
     from confluent_kafka.serialization import MessageField, SerializationContext
 
-pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(600)]
 
 DOCUMENT = """
 network: {name}
@@ -40,7 +41,7 @@ boxes:
     python: readings
     function: rating.py:rate
     columns: {sensor: STRING NOT NULL, level: INT NOT NULL, told: ARRAY<STRING>}
-    timeout: 2s
+    timeout: 6s
   shown: {map: rated, select: [sensor, level, told]}
   counts: {aggregate: rated, window: 1s, by: [sensor], compute: {n: count(*), levels: sum(level)}}
   judged:
@@ -262,7 +263,7 @@ def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Insta
     reasons = [dict(record.headers)["medusa.error.reason"] for record in medusa.records(DEAD)]
     assert reasons == [b"schema_not_found"] * 2
     assert {0, 0x7FFFFFFF} <= medusa.catalog.missing.all()
-    log = (medusa.folder / "logs" / "node-node_test_stateless.log").read_text()
+    log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
     rounds = [line for line in log.splitlines() if "[mixed.halved] new schemas" in line]
     assert 1 <= len(rounds) <= 2
 
@@ -292,7 +293,7 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
     medusa.send("functions-in", encoded, partition=1, key=b"600")
     medusa.producer.flush(10)
     medusa.wait_for(
-        lambda: len(medusa.records("functions.judged.dlq")) >= 6, "windows", within_s=2 * WITHIN_S
+        lambda: len(medusa.records("functions.judged.dlq")) >= 6, "windows", within_s=4 * WITHIN_S
     )
     keys = [record.key or b"" for record in medusa.records("functions-shown")]
     assert sorted(keys) == sorted([*(str(value).encode() for value in good), b"600", b"600"])
@@ -303,7 +304,7 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
     refused = {
         "7": f"{told}rate: no value (rating.py:13)",
         "8": f"{told}rate: it ended its process with exit code 3",
-        "9": f"{told}rate: it did not return within 2s",
+        "9": f"{told}rate: it did not return within 6s",
         "10": f"{told}rate: SystemExit: ten (rating.py:19)",
         "11": f"{told}rate: column level is null, and declared NOT NULL",
     }

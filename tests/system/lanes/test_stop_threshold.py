@@ -7,7 +7,7 @@ from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName
 from pipeline.lanes.dead_letters import PREFIX
 from pipeline.names import FragmentNames
-from tests.system.lanes.support import OWNER, READING, Installation, readings
+from tests.system.support import OWNER, READING, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 

@@ -10,7 +10,7 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
 from pipeline.planner.state import Choices, OnChange
-from tests.system.lanes.support import READING, Installation, readings
+from tests.system.support import READING, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
 
@@ -73,6 +73,23 @@ def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Instal
         assert (status.records_in, status.dead_letters) == (3, 0)
     assert len(medusa.records("made_again.kept")) == 3
     assert medusa.records("made_again.counts") == []
+
+
+def test_a_topic_that_is_made_again_while_its_lane_is_stopped_is_found_at_the_start(
+    medusa: Installation,
+) -> None:
+    """The lane does not start, and names the topic; also when that has more partitions now."""
+    started(medusa, "remade", 3)
+    network, topic = NetworkName("remade"), TopicName("remade-in")
+    pause(network, None, medusa.catalog)
+    for box in BOXES:
+        medusa.await_state("remade", box, LaneState.STOPPED)
+    medusa.admin.delete_topics((topic,))
+    medusa.admin.create_topics((NewTopicSpec(topic, 4, 1),))
+    resume(network, None, medusa.catalog)
+    for box in BOXES:
+        status = medusa.await_state("remade", box, LaneState.FAILED)
+        assert "topic remade-in: the topic was deleted and made again" in status.last_error
 
 
 def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation) -> None:

@@ -12,7 +12,7 @@ from pipeline.deploy.versions import document_of
 from pipeline.errors import DeployError
 from pipeline.ids import NetworkName, NetworkVersion
 from pipeline.planner.state import Choices, OnChange
-from tests.system.lanes.support import OWNER, READING, Installation
+from tests.system.support import OWNER, READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.catalog.records import LaneState
-from tests.system.lanes.support import READING, Installation
+from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]
 

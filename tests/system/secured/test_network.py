@@ -23,7 +23,6 @@ from schemas.rest.access import Access, Role, User
 from schemas.server import Certificate, Guard, RegistryServer
 from tests.certificates import LOOPBACK, Authority
 from tests.conftest import WaitFor
-from tests.system.lanes.support import kill
 from tests.system.secured.servers import (
     CLIENT_KEY_PASSWORD,
     PASSWORD,
@@ -32,6 +31,7 @@ from tests.system.secured.servers import (
     USER,
     Secured,
 )
+from tests.system.support import kill
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 

@@ -23,6 +23,7 @@ from pipeline.boundaries.lane_time import (
 from pipeline.boundaries.profile import ExternalInput
 from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.network.model import Silence
+from tests.profiles import examples
 from tests.unit.boundaries.support import CARS, START_MS, at, lane, marker, positions
 
 BASE_MS = 50_000
@@ -140,7 +141,7 @@ def spelled_out(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]
 
 
 @given(STEPS, st.sampled_from([CARS, replace(CARS, silence=Silence.MISSING)]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 def test_the_boundary_is_what_the_rules_say_of_the_whole_history(
     steps: list[tuple[str, int, int]], stream: ExternalInput
 ) -> None:

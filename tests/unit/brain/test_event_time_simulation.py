@@ -30,6 +30,7 @@ from pipeline.lanes.events import BatchFinished, LaneStarted
 from pipeline.lanes.markers import CommitMarker
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
+from tests.profiles import examples
 from tests.unit.boundaries.made_windows import ends_over
 from tests.unit.brain.support import LEFT, RIGHT, SPEED, Agent, at, fresh_marker, wish
 
@@ -259,5 +260,5 @@ class EventTime(RuleBasedStateMachine):
         return self.query.marker.eviction_ms == target
 
 
-EventTime.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+EventTime.TestCase.settings = settings(max_examples=examples(80), stateful_step_count=40)
 TestEventTime = EventTime.TestCase

@@ -28,6 +28,7 @@ from pipeline.errors import (
     RefusedError,
     UnavailableError,
 )
+from tests.profiles import examples
 
 PATHS = ("/a", "/b", "/a/x", "/a/y", "/a/x/z")
 VALUES = st.sampled_from((b"", b"1", b"22"))
@@ -165,7 +166,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestStoreMachine.settings = settings(max_examples=examples(60), stateful_step_count=25)
 
 
 def test_a_closed_session_is_unavailable() -> None:

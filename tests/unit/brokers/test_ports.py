@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +14,29 @@ def test_a_free_port_can_be_bound() -> None:
     """What is called free is free."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", free_port()))
+
+
+MANY = """
+import sys
+from brokers.ports import free_port
+print(*(free_port() for _ in range(400)), flush=True)
+sys.stdin.read()
+"""
+"""A program that reserves ports until its input ends: so many that two would choose one twice."""
+
+
+def test_no_port_is_given_twice() -> None:
+    """Neither to one process nor to two at the same time."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", MANY], stdin=pipe, stdout=pipe) as one:
+        assert one.stdout is not None
+        first = one.stdout.readline().split()
+        done = subprocess.run(
+            [sys.executable, "-c", MANY], capture_output=True, input=b"", timeout=60, check=True
+        )
+        one.communicate(timeout=60)
+    ports = [*first, *done.stdout.split()]
+    assert len(set(ports)) == len(ports) == 800
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])

@@ -1,6 +1,5 @@
 import socket
 import threading
-import time
 
 import pytest
 
@@ -11,10 +10,8 @@ from pipeline.errors import RefusedError, UnavailableError
 
 
 def test_an_address_that_refuses_is_told_at_once() -> None:
-    """No driver has to try for seconds to find that out."""
-    began = time.monotonic()
-    assert why_nobody_listens(f"127.0.0.1:{free_port()}", 1, 60.0) == "connection refused"
-    assert time.monotonic() - began < 2
+    """Long before the limit: the test's own deadline is over earlier."""
+    assert why_nobody_listens(f"127.0.0.1:{free_port()}", 1, 3_600.0) == "connection refused"
 
 
 def test_one_that_listens_is_enough() -> None:

@@ -14,6 +14,7 @@ from pipeline.builder import Limit, NetworkBuilder, Session, Window, Within, box
 from pipeline.network import document, yaml_reader, yaml_writer
 from pipeline.network.document import SchemaText
 from pipeline.network.model import Network
+from tests.profiles import examples
 from tests.unit.builder import networks
 from tests.unit.builder.networks import CODE, SCHEMA, SUBJECT, described
 
@@ -22,7 +23,7 @@ SIGHTING = (
 ).read_text(encoding="utf-8")
 CODES = {CODE: "def rate(batch):\n    return batch\n"}
 SCHEMAS = {SCHEMA: SIGHTING, SUBJECT: SIGHTING}
-SEVERAL = settings(max_examples=60, deadline=None)
+SEVERAL = settings(max_examples=examples(60))
 
 
 def loaded(text: str) -> Network:

@@ -14,6 +14,7 @@ from pipeline.catalog.records import OwnerRecord, ParticipantRecord
 from pipeline.errors import FencedError, RefusedError, RetryError
 from pipeline.ids import Epoch, Millis, NodeId, ParticipantId, SchemaGuid, SchemaId
 from pipeline.names import Znodes
+from tests.profiles import examples
 from tests.unit.catalog.support import (
     ME,
     MOVING,
@@ -112,7 +113,7 @@ def test_a_claim_of_a_fragment_that_was_redeployed_meanwhile_fails() -> None:
 
 
 @given(st.permutations(range(4)), st.integers(0, 2))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_of_claims_that_saw_the_same_exactly_one_wins(order: list[int], earlier: int) -> None:
     """Of those who read the same state the first owns the epoch; all others change nothing."""
     tree = MemoryTree()

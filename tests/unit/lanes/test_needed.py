@@ -13,6 +13,7 @@ from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import Wanted, first_marker
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
+from tests.profiles import examples
 from tests.unit.boundaries.made_sessions import sessions_of
 from tests.unit.boundaries.made_windows import ends_over
 
@@ -86,7 +87,7 @@ def newest(progress: Mapping[InputPartition, list[int]]) -> dict[InputPartition,
 
 
 @given(st.sampled_from([TEN, SLIDING, JOIN, OWNED, VISITS]), BATCHES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
     shape: Shape, batches: list[tuple[list[int], list[int], int]]
 ) -> None:
@@ -101,7 +102,7 @@ def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
 
 
 @given(st.sampled_from([TEN, SLIDING, JOIN, OWNED, VISITS]), BATCHES, st.integers(0, 40))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_it_stays_right_after_a_restart_from_the_marker(
     shape: Shape, batches: list[tuple[list[int], list[int], int]], restart_after: int
 ) -> None:
@@ -159,7 +160,7 @@ def test_the_log_stays_bounded_and_its_newest_spans_exact() -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 3_000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_a_log_that_was_made_coarser_is_still_right(stride: int, watermark: int) -> None:
     """Joining two spans keeps the older start and the newer time."""
     model = Model(Joined(span_ms=0))

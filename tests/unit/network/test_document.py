@@ -17,6 +17,7 @@ from pipeline.network.boxes.kinds import KINDS
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.document import SchemaReference, SchemaText, load, schema_references
 from pipeline.network.model import Network, Silence, StartAt
+from tests.profiles import examples
 
 LoadText = Callable[..., Network]
 ProblemsOf = Callable[..., list[str]]
@@ -471,7 +472,7 @@ def loaded_or_problems(load_text: LoadText, text: str) -> Network | tuple[Proble
         return error.problems
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_a_mutated_document_loads_or_is_explained(
     load_text: LoadText, tolls_text: str, seed: int, changes: int
@@ -494,7 +495,6 @@ def test_a_mutated_document_loads_or_is_explained(
 def test_references_without_a_stream_are_keys() -> None:
     """Equal references are one key, so that the caller can fetch each schema once."""
     text = "streams: {s: {topic: t, schema: a.avsc}}"
-    assert schema_references(text, "f") == schema_references(text, "g")
-    assert schema_references(text, "f")[0] == SchemaReference(
-        stream=schema_references(text, "f")[0].stream, kind="path", value="a.avsc", line=1
-    )
+    (reference,) = schema_references(text, "f")
+    assert (reference,) == schema_references(text, "g")
+    assert reference == SchemaReference(reference.stream, kind="path", value="a.avsc", line=1)

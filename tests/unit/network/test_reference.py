@@ -61,7 +61,7 @@ def test_the_example_of_a_kind_loads(example: Example, load_text: Callable[..., 
 
 
 def test_every_example_of_a_kind_shows_records() -> None:
-    """So that a reader sees what it does; tests/system/test_box_examples.py runs them."""
+    """So that a reader sees what it does; tests/system/spark/test_box_examples.py runs them."""
     assert [example.name for example in examples() if "expect:" not in example.steps] == []
 
 

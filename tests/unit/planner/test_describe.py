@@ -7,6 +7,7 @@ from pipeline.network.model import Limit, Network, StartAt
 from pipeline.planner.describe import describe, differences
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
+from tests.profiles import examples
 from tests.unit.planner.generated import networks
 from tests.unit.planner.networks import OWNER, tolls
 
@@ -15,7 +16,7 @@ def _fragments(wanted: Network) -> tuple[Fragment, ...]:
     return plan(wanted, OWNER).fragments
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(networks())
 def test_labels_are_all_different(made_up: Network) -> None:
     """Two fragments can be compared label by label."""

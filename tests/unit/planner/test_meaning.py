@@ -9,6 +9,7 @@ from pipeline.planner.passes.name_outputs import name_outputs
 from pipeline.planner.passes.push_filters import push_filters
 from pipeline.planner.passes.settle_keys import settle_keys
 from pipeline.planner.planner import plan
+from tests.profiles import examples
 from tests.unit.planner.evaluate import run, same_rows
 from tests.unit.planner.generated import networks, rows
 from tests.unit.planner.networks import OWNER
@@ -18,7 +19,7 @@ def _rewritten(network: Network) -> Network:
     return push_filters(merge_aggregates(settle_keys(Draft(OWNER, network)))).network
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_rewriting_keeps_what_every_output_says(data: st.DataObject) -> None:
     """Merging and pushing down change no row of any stream that somebody outside can see."""
@@ -31,7 +32,7 @@ def test_rewriting_keeps_what_every_output_says(data: st.DataObject) -> None:
         assert same_rows(before[output.stream], after[output.stream])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_fragments_together_compute_the_network(data: st.DataObject) -> None:
     """Each fragment, run alone over the streams it reads, writes what the network says.
@@ -52,7 +53,7 @@ def test_fragments_together_compute_the_network(data: st.DataObject) -> None:
         assert same_rows(topics[output.stream], expected[output.stream])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(networks())
 def test_rewriting_twice_is_rewriting_once(network: Network) -> None:
     """The passes leave nothing to do for a second run, and always come to an end."""

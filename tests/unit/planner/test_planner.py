@@ -10,6 +10,7 @@ from pipeline.names import stream_of_box
 from pipeline.network.model import Network, Output
 from pipeline.planner.plan import DerivedStream, Plan
 from pipeline.planner.planner import plan
+from tests.profiles import examples
 from tests.unit.planner.generated import networks
 from tests.unit.planner.networks import (
     OWNER,
@@ -90,7 +91,7 @@ def test_unread_stream_is_left_out() -> None:
     assert "stream spare is read by no box: it is left out" in made.notes
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(networks())
 def test_every_network_is_cut_into_runnable_fragments(made_up: Network) -> None:
     """At most one stateful box each, inputs that exist, no loop, every output written once."""
@@ -115,7 +116,7 @@ def test_every_network_is_cut_into_runnable_fragments(made_up: Network) -> None:
     assert max(ends.values()) == 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(networks())
 def test_planning_is_a_function(made_up: Network) -> None:
     """The same network gives the same plan."""

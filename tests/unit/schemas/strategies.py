@@ -5,7 +5,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from schemas.avro import AvroSchema, parse
@@ -25,11 +24,6 @@ from schemas.types import (
     RecordType,
     UnionType,
 )
-
-calm = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
-"""For machines that do other things meanwhile: how long an example takes says nothing there."""
 
 SCALARS: list[Any] = [
     "boolean",

@@ -9,7 +9,7 @@ from schemas.inlining import inlined
 from schemas.nesting import MAX_DEPTH
 from schemas.registry.java_text import canonical_text
 from schemas.types import INT_MAX, Kind, Logical, Primitive, RecordType, Reference, UnionType
-from tests.unit.schemas.strategies import calm, schema_values
+from tests.unit.schemas.strategies import schema_values
 
 RECORD = {"type": "record", "name": "R", "fields": []}
 
@@ -287,7 +287,6 @@ def test_decimal_has_its_parameters() -> None:
     assert root == Primitive(Kind.BYTES, Logical.DECIMAL, 4, 0)
 
 
-@calm
 @given(schema_values())
 def test_every_valid_schema_parses(value: object) -> None:
     """Parsing gives back the same JSON, and parsing its text again the same schema."""

@@ -6,10 +6,9 @@ from hypothesis import given
 
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import canonical_form, content_key, crc_fingerprint, sha256_fingerprint
-from tests.unit.schemas.strategies import calm, schemas
+from tests.unit.schemas.strategies import schemas
 
 
-@calm
 @given(schemas())
 def test_canonical_form_is_idempotent(schema: AvroSchema) -> None:
     """The canonical form of the canonical form is itself."""
@@ -17,7 +16,6 @@ def test_canonical_form_is_idempotent(schema: AvroSchema) -> None:
     assert canonical_form(parse(form)) == form
 
 
-@calm
 @given(schemas())
 def test_fingerprints_agree_with_another_implementation(schema: AvroSchema) -> None:
     """Form, CRC-64-AVRO and SHA-256 are those of fastavro."""
@@ -70,7 +68,6 @@ def test_all_that_was_meant_is_content(one: str, other: str) -> None:
     assert content_key(parse(one)) != content_key(parse(other))
 
 
-@calm
 @given(schemas())
 def test_content_key_ignores_the_order_of_keys(schema: AvroSchema) -> None:
     """A schema written with sorted keys is the same content."""

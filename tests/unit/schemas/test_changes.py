@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import content_key
 from schemas.changes import Kind, changes
-from tests.unit.schemas.strategies import calm, schema_values, schemas
+from tests.unit.schemas.strategies import schema_values, schemas
 
 
 def record(*fields: dict[str, Any], **more: Any) -> AvroSchema:
@@ -210,7 +210,6 @@ def test_the_spelling_of_a_schema_is_no_change() -> None:
     assert changes(one, other) == ()
 
 
-@calm
 @given(schemas(), schemas())
 def test_there_are_changes_exactly_where_contents_differ(old: AvroSchema, new: AvroSchema) -> None:
     """Nothing goes untold, and nothing is told of equal ones."""
@@ -243,7 +242,6 @@ def steps(draw: st.DrawFn) -> tuple[AvroSchema, AvroSchema]:
     return parse(json.dumps(value)), parse(json.dumps(new))
 
 
-@calm
 @given(steps())
 def test_small_steps_are_told_too(step: tuple[AvroSchema, AvroSchema]) -> None:
     """Exactly if there are any, and each way."""

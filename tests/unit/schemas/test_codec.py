@@ -28,7 +28,7 @@ from schemas.types import (
     RecordType,
     UnionType,
 )
-from tests.unit.schemas.strategies import calm, schemas, values
+from tests.unit.schemas.strategies import schemas, values
 
 VECTORS = Path(__file__).parents[2] / "data" / "avro_compat_vectors.json"
 COMPATIBLE: list[dict[str, Any]] = [
@@ -43,7 +43,6 @@ SIGHTING = parse(
 )
 
 
-@calm
 @given(st.data(), schemas())
 def test_what_is_encoded_decodes_the_same(data: st.DataObject, schema: AvroSchema) -> None:
     """Every value of every schema survives."""
@@ -57,7 +56,6 @@ def test_bytes_are_those_of_the_specification() -> None:
     assert encode(SIGHTING, value) == b"\x0a\x02"
 
 
-@calm
 @given(st.data(), schemas())
 def test_broken_bodies_are_schema_errors(data: st.DataObject, schema: AvroSchema) -> None:
     """Whatever the bytes are, they decode or raise a SchemaError, nothing else."""

@@ -16,7 +16,7 @@ from schemas.compatibility import (
     differences,
     looks_at_all,
 )
-from tests.unit.schemas.strategies import calm, schemas
+from tests.unit.schemas.strategies import schemas
 
 VECTORS = Path(__file__).parents[2] / "data" / "avro_compat_vectors.json"
 CASES: list[dict[str, Any]] = json.loads(VECTORS.read_text(encoding="utf-8"))
@@ -51,7 +51,6 @@ def test_vectors_are_all_there() -> None:
     assert {case["result"] for case in CASES} == {"COMPATIBLE", "INCOMPATIBLE"}
 
 
-@calm
 @given(schemas())
 def test_every_schema_reads_itself(schema: AvroSchema) -> None:
     """A reader fits the same writer, also when it was parsed apart."""

@@ -90,7 +90,7 @@ def test_a_long_default_of_a_long_union() -> None:
     field = {"name": "f", "type": {"type": "array", "items": branches}}
     with pytest.raises(SchemaError, match="more than 1000000 values and types"):
         parse(record({**field, "default": [1] * 100_000}))
-    assert parse(record({**field, "default": [1] * 100})).full_name == "R"
+    assert parse(record({**field, "default": [1] * 10})).full_name == "R"
 
 
 def test_a_long_default_of_a_long_enum() -> None:

@@ -9,7 +9,7 @@ from schemas.canonical import content_key
 from schemas.changes import changes
 from schemas.compatibility import Level, can_read, check
 from schemas.evolution import Verdict, evolution, grouped, kept
-from tests.unit.schemas.strategies import calm, schemas
+from tests.unit.schemas.strategies import schemas
 
 SENSOR = parse(
     json.dumps(
@@ -104,7 +104,6 @@ def test_a_step_keeps_levels() -> None:
     assert found[Level.FULL] == found[Level.FORWARD]
 
 
-@calm
 @given(schemas())
 def test_every_verdict_is_that_of_the_rules(schema: AvroSchema) -> None:
     """Allowed exactly where data can be read, and each candidate is a change that is told."""
@@ -116,7 +115,6 @@ def test_every_verdict_is_that_of_the_rules(schema: AvroSchema) -> None:
         assert changes(schema, new)
 
 
-@calm
 @given(schemas())
 def test_words_tell_candidates_apart(schema: AvroSchema) -> None:
     """No two of one path read the same."""

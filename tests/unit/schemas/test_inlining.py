@@ -17,7 +17,7 @@ from schemas.types import (
     RecordType,
     UnionType,
 )
-from tests.unit.schemas.strategies import calm, schemas
+from tests.unit.schemas.strategies import schemas
 
 
 def record(name: str, **fields: object) -> str:
@@ -125,7 +125,6 @@ def test_a_record_that_holds_itself_comes_to_an_end() -> None:
     assert whole(record("T", tree="x.Tree", other="x.Tree"), tree).names.keys() == {"x.Tree", "T"}
 
 
-@calm
 @given(schemas())
 def test_whatever_is_written_out_means_the_same(schema: AvroSchema) -> None:
     """Alone, and where another schema does nothing but name it and what is inside of it."""
@@ -222,7 +221,6 @@ def written(schema: AvroSchema) -> list[AvroSchema]:
     return [parse(write(value)) for write in (json.dumps, canonical_text, normal_text)]
 
 
-@calm
 @given(families())
 def test_one_name_in_many_namespaces_means_the_same_type(texts: list[str]) -> None:
     """Written out and as a registry keeps it, or it is refused."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.codec import decode, encode, fields_from_json, from_json, to_json
-from tests.unit.schemas.strategies import calm, schemas, values
+from tests.unit.schemas.strategies import schemas, values
 
 
 def _of(logical: str, base: str, **more: int) -> str:
@@ -25,7 +25,6 @@ PRICE = _of("decimal", "bytes", precision=6, scale=2)
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123000, tzinfo=UTC)
 
 
-@calm
 @given(st.data(), schemas())
 def test_json_round_trip(data: st.DataObject, schema: AvroSchema) -> None:
     """What is written as JSON lines is read back as the same value, through real JSON text."""
@@ -44,7 +43,6 @@ _ANY_JSON = st.recursive(
 )
 
 
-@calm
 @given(schemas(), _ANY_JSON)
 def test_any_json_fits_or_is_a_schema_error(schema: AvroSchema, value: Any) -> None:
     """Whatever JSON says, it becomes a value that can be encoded, or a SchemaError."""

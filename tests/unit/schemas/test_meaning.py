@@ -6,7 +6,7 @@ from hypothesis import given
 from schemas.avro import AvroSchema, parse
 from schemas.compatibility import can_read
 from schemas.meaning import other_meanings
-from tests.unit.schemas.strategies import calm, schemas
+from tests.unit.schemas.strategies import schemas
 
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 MICROS = {"type": "long", "logicalType": "timestamp-micros"}
@@ -90,7 +90,6 @@ def test_fields_are_found_by_their_aliases() -> None:
     assert found.startswith("/fields/b/type: ")
 
 
-@calm
 @given(schemas())
 def test_every_schema_means_the_same_to_itself(schema: AvroSchema) -> None:
     """Whatever is in it."""

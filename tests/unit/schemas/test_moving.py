@@ -15,9 +15,9 @@ from schemas.dump import Dump, lines, loads
 from schemas.entries import SchemaUse, StoredVersion
 from schemas.moving import ConflictsError, Plan, bring_in, in_order, plan, read
 from schemas.registry.config import Mode
+from tests.profiles import examples
 from tests.unit.schemas.fake_registry import Answer, FakeRegistry, Request, error
 from tests.unit.schemas.rest.running import Service
-from tests.unit.schemas.strategies import calm
 from tests.unit.schemas.test_administration import admin_of
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
@@ -356,7 +356,7 @@ def entries(draw: st.DrawFn) -> list[StoredVersion]:
     return made
 
 
-@settings(calm, max_examples=40)
+@settings(max_examples=examples(40))
 @given(entries())
 def test_any_registry_arrives_as_it_was(versions: list[StoredVersion]) -> None:
     """Through the file, in an order that a registry takes; and a second time nothing happens."""

@@ -4,10 +4,8 @@ from hypothesis import strategies as st
 
 from pipeline.ids import SchemaGuid, SchemaId
 from schemas.wire import Framed, Part, WireFault, identified, join, split
-from tests.unit.schemas.strategies import calm
 
 
-@calm
 @given(st.integers(0, 2**32 - 1), st.binary())
 def test_what_is_joined_splits_the_same(schema_id: int, body: bytes) -> None:
     """Id and body survive, an empty body too."""
@@ -28,7 +26,6 @@ def test_faults_are_told_apart() -> None:
     assert split(b"\x00\x00\x00\x01") is WireFault.TOO_SHORT
 
 
-@calm
 @given(st.binary())
 def test_any_bytes_have_an_answer(value: bytes) -> None:
     """Splitting never raises."""

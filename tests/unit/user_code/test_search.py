@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.user_code.caller import CallError, EndedError, RaisedError
@@ -59,7 +59,6 @@ def outcome(count: int, call: Doubling) -> tuple[dict[int, int], dict[int, str]]
     return results, failed
 
 
-@settings(deadline=None)
 @given(st.integers(0, 350), st.sets(st.integers(0, 349), max_size=20))
 def test_exactly_the_rows_that_fail_are_found(count: int, bad: set[int]) -> None:
     """All others pass, in their order, wherever the bad ones lie."""

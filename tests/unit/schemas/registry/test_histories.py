@@ -21,8 +21,8 @@ from schemas.registry.registry import Decide, Registry
 from schemas.registry.scopes import config_in_force, mode_in_force
 from schemas.registry.state import Decided, State
 from schemas.registry.tune import delete_config, set_config, set_mode
+from tests.profiles import examples
 from tests.unit.schemas.registry.model import Key, Model, Name, Refused, Target
-from tests.unit.schemas.strategies import calm
 
 CONTEXTS = [".", ".c"]
 SUBJECTS: list[Name] = [(context, subject) for context in CONTEXTS for subject in ("a", "b")]
@@ -199,4 +199,4 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(calm, max_examples=60, stateful_step_count=40)
+TestHistories.settings = settings(max_examples=examples(60), stateful_step_count=40)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pipeline.errors import SchemaError
 from schemas.avro import parse
 from schemas.registry.java_text import canonical_text, java_double, normal_text
-from tests.unit.schemas.strategies import calm, schema_values
+from tests.unit.schemas.strategies import schema_values
 
 TEXTS = Path(__file__).parents[3] / "data" / "java_avro_texts.json"
 """What Java Avro 1.12 makes of schemas; null: it refuses them."""
@@ -61,7 +61,6 @@ def test_the_table_has_all_that_java_takes_and_refuses() -> None:
     assert len([case for case in CASES if case["java"]]) > 150
 
 
-@calm
 @given(schema_values())
 def test_texts_say_the_same_and_are_final(value: object) -> None:
     """Both forms print as themselves again; the normal form is the same from either."""

@@ -23,7 +23,6 @@ from schemas.registry.records import (
 )
 from schemas.registry.state import ConfigPut, ContentPut, ModePut, SubjectPut, Version
 from tests.unit.schemas.registry.making import NAME
-from tests.unit.schemas.strategies import calm
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NUMBER = st.integers(1, 2**31 - 1)
@@ -99,7 +98,6 @@ CHANGES = st.one_of(
 )
 
 
-@calm
 @given(CHANGES)
 def test_every_change_comes_back(change: SubjectPut | ContentPut | ConfigPut | ModePut) -> None:
     """As it was; its place is one name in a folder."""

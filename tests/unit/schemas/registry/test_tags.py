@@ -8,7 +8,7 @@ from schemas.avro import parse
 from schemas.registry.java_text import canonical_text
 from schemas.registry.refused import BadSchemaError
 from schemas.registry.tags import ATTRIBUTE, FIELD, RECORD, Entity, tags_in, with_tags, with_tags_of
-from tests.unit.schemas.strategies import calm, schema_values
+from tests.unit.schemas.strategies import schema_values
 
 
 def field(name: str, kind: Any = "int", **more: Any) -> dict[str, Any]:
@@ -85,7 +85,6 @@ def test_tags_are_taken_over_where_both_have_the_place() -> None:
     assert with_tags_of('"int"', tags_in(CAR)) == '"int"'
 
 
-@calm
 @given(schema_values())
 def test_a_tag_can_be_put_wherever_one_can_be_found(value: object) -> None:
     """In any schema; the rest of it stays as it is."""

@@ -6,18 +6,16 @@ and be a dead letter as well.
 """
 
 import json
-import os
-import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
 
 from brokers.records import KafkaRecord
-from pipeline.cli.project import load_project
 from pipeline.ids import Millis, Offset, SchemaId
+from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.spark import hidden
@@ -28,14 +26,11 @@ from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import Surroundings, lower
 from pipeline.spark.lowered import TopicRole, WriterSchema
 from pipeline.spark.topics import topics_of
-from pipeline.testing.session import open_tests
 from schemas import wire
-from tests.system.faults.programs import fragments_of, lines_of, run
-from tests.system.tested import ROOT
+from tests.system.spark.support import fragments_of, run
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-WITHIN_S = 300.0
 SENT_MS = 1_767_225_600_000
 AHEAD_MS = 3_600_000
 IN_2200_MS = 7_258_118_400_000
@@ -77,36 +72,44 @@ TO_BE_SEEN = {
 }
 
 
-def test_unfit_is_what_inspection_has_a_reason_for() -> None:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Both judgements of the records of one batch.
+
+    Args:
+        sent: how many records there are.
+        facts: what the engine counted.
+        unfit: offsets of the records that the query calls unfit.
+        results: how many rows are results.
+        reasons: offset → reason, of the records that inspection has a reason for.
+    """
+
+    sent: int
+    facts: BatchFacts
+    unfit: list[int]
+    results: int
+    reasons: Mapping[int, Reason]
+
+
+@pytest.mark.parametrize("key", ["", KEY], ids=["without_key", "with_key"])
+@pytest.mark.parametrize("name", TIMES)
+def test_unfit_is_what_inspection_has_a_reason_for(
+    name: str, key: str, queries: MemoryQueries
+) -> None:
     """However event time is found."""
-    lines = [json.loads(x) for x in lines_of("tests.system.faults.test_fit", within_s=WITHIN_S)]
-    for told in lines:
-        reasons = {int(offset): why for offset, why in told["rejected"].items()}
-        assert sorted(reasons) == told["unfit"], told
-        assert told["bad"] == len(reasons), told
-        assert 0 < len(reasons) < told["records"], told
-        assert {why.value for why in TO_BE_SEEN[told["name"]]} <= set(reasons.values()), told
-    assert [told["name"] for told in lines] == [name for name in TIMES for _ in ("", KEY)]
+    document = DOCUMENT.format(name=name, time=TIMES[name], key=key)
+    judged = _judged(_fragment(document, name), queries)
+    assert sorted(judged.reasons) == judged.unfit
+    assert judged.facts.bad == len(judged.reasons)
+    assert 0 < len(judged.reasons) < judged.facts.records == judged.sent
+    assert set(judged.reasons.values()) >= TO_BE_SEEN[name]
 
 
-def test_a_stable_lane_takes_nothing_tentative() -> None:
-    """It reads the topic, and neither counts nor judges what stands in there."""
-    (line,) = lines_of("tests.system.faults.test_fit", "derived", within_s=WITHIN_S)
-    told = json.loads(line)
-    assert (told["results"], told["counted"], told["bad"]) == (1, 1, 0), told
-    assert told["rejected"] == {}, told
-
-
-def main() -> None:
-    """Judge all records in both ways; tell what was found."""
-    with open_tests(load_project({}, os.environ, ROOT).settings) as start:
-        if sys.argv[1:] == ["derived"]:
-            sys.stdout.write(f"{json.dumps(_told(_fragment(DERIVED, 'derived'), start))}\n")
-            return
-        for (name, time), key in product(TIMES.items(), ("", KEY)):
-            document = DOCUMENT.format(name=name, time=time, key=key)
-            told = _told(_fragment(document, name), start)
-            sys.stdout.write(f"{json.dumps({'name': name, **told})}\n")
+def test_a_stable_lane_takes_nothing_tentative(queries: MemoryQueries) -> None:
+    """It reads the topic, and neither counts nor judges the records in it."""
+    judged = _judged(_fragment(DERIVED, "derived"), queries)
+    assert (judged.results, judged.facts.records, judged.facts.bad) == (1, 1, 0)
+    assert judged.reasons == {}
 
 
 def _fragment(document: str, name: str) -> Fragment:
@@ -114,7 +117,7 @@ def _fragment(document: str, name: str) -> Fragment:
     return next(found for found in planned if found.name == "some")
 
 
-def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
+def _judged(fragment: Fragment, queries: MemoryQueries) -> Judged:
     lowered = lower(
         fragment,
         Surroundings(
@@ -138,20 +141,20 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
         {InputPartition(source.input, topic.topic, 0): Offset(read) for topic in source.topics}
         for read in (0, len(records))
     )
-    told: dict[str, Any] = {"records": len(records)}
+    batches: list[Judged] = []
 
     def write(rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
         table = rows.toArrow()
         facts = engine.batch_facts(batch, table)
         reasons = table.column("reason").to_pylist()
-        told["unfit"] = [at for at, reason in enumerate(reasons) if reason == hidden.UNFIT]
-        told["bad"], told["counted"] = facts.bad, facts.records
-        told["results"] = reasons.count(None)
+        unfit = [at for at, reason in enumerate(reasons) if reason == hidden.UNFIT]
         found = inspector.rejected(begin, facts.end, None)
-        told["rejected"] = {int(one.offset): one.why.reason.value for one in found}
+        inspected = {int(one.offset): one.why.reason for one in found}
+        batches.append(Judged(len(records), facts, unfit, reasons.count(None), inspected))
 
-    run(start, lowered, write, records, end)
-    return told
+    run(queries, lowered, write, records, end)
+    (judged,) = batches
+    return judged
 
 
 def _values() -> Iterator[tuple[int, bytes | None]]:
@@ -186,7 +189,3 @@ def _number(value: int) -> bytes:
         found.append(left & 0x7F | 0x80)
         left >>= 7
     return bytes((*found, left))
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,7 @@ from brokers.ports import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "guide.md"
 BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND_WITHIN_S = 300.0

@@ -4,7 +4,7 @@ The same rows come twice, shuffled and cut in two ways: both times every result 
 bit for bit, and what the sequential reference gives.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from itertools import pairwise
@@ -32,7 +32,7 @@ from pipeline.spark.sql import any_failed
 from tests.unit.planner.aggregating import Seen, aggregated, place_of_share
 from tests.unit.planner.networks import expression
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 COLUMNS: Columns = (
     Column("g", Scalar.INT, nullable=False),
@@ -123,25 +123,6 @@ def _values(random: Random, group: int) -> dict[str, Any]:
 def _truth(random: Random, group: int) -> bool:
     """True in all rows of some groups, false in all of others, mixed in the rest."""
     return random.random() < {0: 1.0, 1: 0.0}.get(group % 4, 0.5)
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A small session in ANSI mode and UTC."""
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.ansi.enabled", "true")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
 
 
 def aggregate() -> tuple[Aggregate, dict[str, Aggregation]]:

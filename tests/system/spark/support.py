@@ -1,6 +1,7 @@
-"""Programs of the tests that run Spark in a Java process of their own."""
+"""Networks and fragments run in memory."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, ParticipantId
@@ -10,15 +11,14 @@ from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.from_memory import MemoryQueries, Write
 from pipeline.spark.lowered import Lowered
-from tests.system import tested
-from tests.system.tested import ROOT
+from pipeline.testing.load import Loader, find_tests
+from pipeline.testing.run import run_steps
 
 
-def lines_of(module: str, *arguments: str, within_s: float) -> list[str]:
-    """What a module prints as a program; fails the test if it does not end well."""
-    done = tested.run(ROOT, module, *arguments, within_s=within_s)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+def failures(folder: Path, queries: MemoryQueries) -> list[str]:
+    """Run the tests of a project as `medusa test` does; the steps that failed, in words."""
+    loaded = Loader(lambda: folder / "network.yaml").all(find_tests((), folder / "tests"))
+    return [str(failure) for one in loaded for failure in run_steps(one.test, queries, one.file)]
 
 
 def fragments_of(document: str, name: str, schema: str) -> tuple[Fragment, ...]:

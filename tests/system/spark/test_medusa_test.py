@@ -1,13 +1,17 @@
 """`medusa test` as a user calls it: the tolls project, tests that pass and tests that do not."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.system.tested import ROOT, medusa_test, run
+from pipeline.cli.main import run as medusa
+from pipeline.errors import ExitCode
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -79,8 +83,8 @@ def test_moving(medusa_network):
     network.send("sightings", cars)
     network.expect("moving", [{"car": "a", "speed": 1.5}])
 """
-
-
+ROOT = Path(__file__).parents[3]
+WITHIN_S = 280.0
 PAGE = (ROOT / "docs" / "reference" / "testing.md").read_text(encoding="utf-8")
 
 
@@ -91,10 +95,23 @@ def example(language: str) -> str:
     return found[1]
 
 
+def run_module(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    """Run a module of this source tree as a program in a folder."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """The tolls project with the examples of the reference, and a small network beside it."""
-    assert run(tmp_path, "pipeline.cli.main", "init", "tolls").returncode == 0
+    assert medusa(("init", "tolls", "--into", str(tmp_path))) == ExitCode.DONE
     (tmp_path / "tests" / "page.yaml").write_text(example("yaml"), encoding="utf-8")
     (tmp_path / "tests" / "test_page.py").write_text(example("python"), encoding="utf-8")
     small = tmp_path / "small"
@@ -111,7 +128,9 @@ def project(tmp_path: Path) -> Path:
 
 def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
     """The project's, the reference's and one with a late record pass; what differs is told."""
-    code, said = medusa_test(project, "tests", "small/tests")
+    called = run_module(project, "pipeline.cli.main", "test", "tests", "small/tests", "-o", "json")
+    assert called.stdout, called.stderr
+    said = json.loads(called.stdout)
     found = {test["name"]: test for test in said["tests"]}
     assert {name: test["passed"] for name, test in found.items()} == {
         "page": True,
@@ -119,7 +138,7 @@ def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
         "late": True,
         "wrong": False,
     }, textwrap.indent(json.dumps(said, indent=1), "  ")
-    assert (code, said["passed"], said["failed"]) == (1, 3, 1)
+    assert (called.returncode, said["passed"], said["failed"]) == (1, 3, 1)
     traffic, letters = found["wrong"]["failures"]
     assert traffic["place"] == "small/tests/wrong.yaml:7"
     assert [pair["fields"] for pair in traffic["different"]] == [["cars"]]
@@ -131,5 +150,5 @@ def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
 def test_the_fixture_tests_a_network_in_python(project: Path) -> None:
     """It is found where Medusa is installed; the box that it looks at has no topic."""
     tests = ("small/tests/test_moving.py", "tests/test_page.py")
-    called = run(project, "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    called = run_module(project, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert called.returncode == 0, called.stdout + called.stderr

@@ -66,14 +66,19 @@ def wait_until_gone(mark: str) -> dict[int, str]:
     return left
 
 
+OTHERS = pytest.mark.second_tier("the demo runs one example, the fault matrix the others")
 COMMANDS = [
-    ("demo", "--seconds", "25"),
-    *(("example", "run", name, "--seconds", "20") for name in EXAMPLES if name != TOLLS.name),
+    pytest.param(("demo", "--seconds", "25"), id="demo"),
+    *(
+        pytest.param(("example", "run", name, "--seconds", "20"), id=name, marks=OTHERS)
+        for name in EXAMPLES
+        if name != TOLLS.name
+    ),
 ]
 """The demo is the toll example."""
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=[" ".join(c[:3]) for c in COMMANDS])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_result_of_an_example_is_right(tmp_path: Path, command: tuple[str, ...]) -> None:
     """It exits with 0 and says how many results it compared; nothing of it is left."""
     with running(tmp_path, *command) as (process, mark):
@@ -86,9 +91,18 @@ def test_every_result_of_an_example_is_right(tmp_path: Path, command: tuple[str,
     assert list(tmp_path.glob("medusa-*")) == []
 
 
+MILDER = pytest.mark.second_tier(
+    "what survives nothing after SIGKILL survives no milder signal; test_stopping.py sends those"
+)
+
+
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)],
+    [
+        pytest.param(signal.SIGINT, 130, marks=MILDER),
+        pytest.param(signal.SIGTERM, 130, marks=MILDER),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 def test_nothing_survives_a_run(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """However it is ended in the middle of its feed, servers, node and producer all end."""

@@ -2,40 +2,47 @@
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from brokers.embedded.class_archive import archive_path, ensure_archive
 from brokers.embedded.java import find_java
+from brokers.embedded.processes import Child
 from pipeline.catalog.records import LaneState
 from pipeline.cli.detached import ARCHIVE_PROGRAM
 from pipeline.examples.memory import descendants
 from pipeline.ids import FragmentName, NetworkName
 from pipeline.lanes.codec import decode_marker
 from pipeline.names import FragmentNames
-from tests.system.lanes.support import OWNER, READING, WINDOWS, Installation, readings
+from tests.system.support import OWNER, READING, WINDOWS, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 
+@pytest.fixture(scope="module")
+def first(medusa: Installation) -> Iterator[Child]:
+    """A node with nothing to do until something is deployed; it uses the archive of classes."""
+    ensure_archive(medusa.stack.cache, find_java(os.environ), ARCHIVE_PROGRAM)
+    with medusa.node("first") as process:
+        yield process
+
+
 def test_an_idle_node_practises_every_kind_of_query_with_classes_of_the_archive(
-    medusa: Installation,
+    medusa: Installation, first: Child
 ) -> None:
     """The archive is the cache's, made by `make jars` or here; each query has results."""
-    java, cache = find_java(os.environ), medusa.stack.cache
-    ensure_archive(cache, java, ARCHIVE_PROGRAM)
-    archive = archive_path(cache, java)
+    archive = archive_path(medusa.stack.cache, find_java(os.environ))
     assert archive.exists()
-    log = medusa.folder / "logs" / "node-idle.log"
+    log = medusa.folder / "logs" / "node-first.log"
 
     def said() -> "re.Match[str] | None":
         return re.search(r"Java has practised, results: \{(.*)\}", log.read_text())
 
-    with medusa.node("idle") as process:
-        maps = [Path(f"/proc/{pid}/maps").read_text() for pid in descendants(process.pid)]
-        assert any(str(archive) in text for text in maps)
-        medusa.wait_for(said, "Java has practised", within_s=120.0)
+    maps = [Path(f"/proc/{pid}/maps").read_text() for pid in descendants(first.pid)]
+    assert any(str(archive) in text for text in maps)
+    medusa.wait_for(said, "Java has practised", within_s=120.0)
     found = said()
     assert found is not None
     results = dict(re.findall(r"'(\w+)': (\d+)", found.group(1)))
@@ -43,6 +50,7 @@ def test_an_idle_node_practises_every_kind_of_query_with_classes_of_the_archive(
     assert all(int(count) > 0 for count in results.values())
 
 
+@pytest.mark.usefixtures("first")
 def test_an_idle_node_rehearses_what_another_one_runs_and_writes_nothing(
     medusa: Installation,
 ) -> None:
@@ -58,10 +66,9 @@ def test_an_idle_node_rehearses_what_another_one_runs_and_writes_nothing(
         medusa.producer.flush(10)
         return f"{names.network}.{names.fragment} was rehearsed" in log.read_text()
 
-    with medusa.node("player"):
-        medusa.await_state(names.network, names.fragment, LaneState.RUNNING, epoch=1)
-        with medusa.node("understudy"):
-            medusa.wait_for(rehearsed, "the rehearsal", within_s=120.0)
+    medusa.await_state(names.network, names.fragment, LaneState.RUNNING, epoch=1)
+    with medusa.node("understudy"):
+        medusa.wait_for(rehearsed, "the rehearsal", within_s=120.0)
     markers = [decode_marker(r.value or b"", "marker") for r in medusa.records(names.markers)]
     assert {marker.epoch for marker in markers} == {1}
     assert markers[-1].totals.records_in > 0

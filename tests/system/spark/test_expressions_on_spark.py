@@ -5,7 +5,7 @@ the safe SQL that is generated from it, once as the text itself, guarded by the 
 where it fails. On the first row for which it is said to fail, the bare text must raise.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,11 +27,11 @@ from pipeline.network.types import (
     StructType,
 )
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 TEXTS = tuple(
     line
-    for line in (Path(__file__).parents[1] / "data" / "network" / "expressions.txt")
+    for line in (Path(__file__).parents[2] / "data" / "network" / "expressions.txt")
     .read_text()
     .splitlines()
     if line.strip()
@@ -107,23 +107,6 @@ ROWS = (
 )
 
 SCOPE = Scope((Source(COLUMNS),))
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    """A small session in ANSI mode and UTC."""
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.ansi.enabled", "true")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="module")

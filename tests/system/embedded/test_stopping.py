@@ -1,10 +1,10 @@
-"""What runs until it is asked to end hears that also while it starts, and leaves nothing behind."""
+"""Commands that run until a signal: it ends them also while they start, and nothing is left."""
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +19,14 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.names import Znodes
 from tests.conftest import WaitFor, stack_settings
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-STARTS_WITHIN_S = 90.0
-STOPS_WITHIN_S = 20.0
-"""Far less than what is left of a start; a busy machine takes some seconds for the servers."""
+STARTS_WITHIN_S = 300.0
+"""Includes the archive of Spark's classes, which the first `up` on a machine makes."""
+ENDS_WITHIN_S = 100.0
+GIVES_UP = "masters are unresponsive"
+"""Spark writes it after a minute without an answer of the cluster's master: the end of an opening
+that was not broken off."""
 OUTPUT = "out"
 
 
@@ -73,20 +76,27 @@ def group(leader: int) -> set[int]:
     return {int(pid) for pid, of, state in rows if int(of) == leader and state[0] != "Z"}
 
 
-def wait_for_end(process: "subprocess.Popen[bytes]") -> int:
-    """The exit code of something that was asked to end."""
-    began = time.monotonic()
-    code = process.wait(STARTS_WITHIN_S)
-    assert time.monotonic() - began < STOPS_WITHIN_S
-    return code
+@pytest.fixture
+def long_opening(embedded_stack: EmbeddedStack, tmp_path: Path) -> Iterator[tuple[str, ...]]:
+    """How to start a node whose session waits for a Spark master that never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        master = f"spark://127.0.0.1:{server.getsockname()[1]}"
+        yield (*node(tmp_path, embedded_stack.settings), f"--set=spark.master={master}")
 
 
 @pytest.mark.parametrize(
     ("number", "whole_group", "code"),
-    [(signal.SIGTERM, False, 0), (signal.SIGTERM, True, 0), (signal.SIGINT, True, 130)],
+    [
+        (signal.SIGTERM, False, 0),
+        (signal.SIGINT, True, 130),
+        pytest.param(
+            *(signal.SIGTERM, True, 0),
+            marks=pytest.mark.second_tier("the other two: SIGTERM, and a signal to the group"),
+        ),
+    ],
 )
 def test_a_node_that_opens_its_session_ends_at_once(
-    embedded_stack: EmbeddedStack,
+    long_opening: tuple[str, ...],
     tmp_path: Path,
     wait_for: WaitFor,
     number: signal.Signals,
@@ -94,19 +104,19 @@ def test_a_node_that_opens_its_session_ends_at_once(
     whole_group: bool,
     code: int,
 ) -> None:
-    """Its Java process goes with it, also when that hears the signal first; nothing is a bug."""
-    with medusa(tmp_path, *node(tmp_path, embedded_stack.settings)) as process:
+    """Its Java process ends too, also when that gets the signal first; no error is reported."""
+    with medusa(tmp_path, *long_opening) as process:
         wait_for(
             lambda: "opening the Spark session" in said(tmp_path) and len(group(process.pid)) > 1,
             "Java starts",
             within_s=STARTS_WITHIN_S,
         )
         (os.killpg if whole_group else os.kill)(process.pid, number)
-        assert wait_for_end(process) == code
-        wait_for(lambda: not group(process.pid), "all of it is gone", within_s=5.0)
+        assert process.wait(ENDS_WITHIN_S) == code
+        wait_for(lambda: not group(process.pid), "all of it is gone")
     words = said(tmp_path)
     assert "stopping…" in words
-    for noise in ("Traceback", "bug", "py4j"):
+    for noise in (GIVES_UP, "Traceback", "bug", "py4j"):
         assert noise not in words
 
 
@@ -118,7 +128,7 @@ def test_a_node_that_runs_ends_in_order(
     with medusa(tmp_path, *arguments) as process:
         wait_for(lambda: "is up; its log" in said(tmp_path), "it is up", within_s=STARTS_WITHIN_S)
         process.send_signal(signal.SIGINT)
-        assert wait_for_end(process) == 130
+        assert process.wait(ENDS_WITHIN_S) == 130
     store = ZooKeeperStore.connect(embedded_stack.settings.zookeeper_connect, 10.0)
     try:
         names = {record.node for record in Catalog(store, Znodes("")).nodes()}
@@ -128,15 +138,16 @@ def test_a_node_that_runs_ends_in_order(
 
 
 def test_a_node_without_servers_says_so_at_once(tmp_path: Path, jar_cache: Path) -> None:
-    """Which one, why, and what starts it."""
+    """Before it opens a session: which server, why, and what starts it."""
     port = free_port()
-    began = time.monotonic()
     arguments = ("node", "start", f"--set=zookeeper.connect=127.0.0.1:{port}/medusa")
     with medusa(tmp_path, *arguments, f"--set=cache={jar_cache}") as process:
-        assert process.wait(STARTS_WITHIN_S) == 69
-    assert time.monotonic() - began < STOPS_WITHIN_S
-    assert f"ZooKeeper 127.0.0.1:{port}: no ZooKeeper server can be reached" in said(tmp_path)
-    assert "`medusa up`" in said(tmp_path)
+        assert process.wait(ENDS_WITHIN_S) == 69
+    words = said(tmp_path)
+    assert "connecting to ZooKeeper" in words
+    assert "opening the Spark session" not in words
+    assert f"ZooKeeper 127.0.0.1:{port}: no ZooKeeper server can be reached" in words
+    assert "`medusa up`" in words
 
 
 def up(settings: StackSettings) -> tuple[str, ...]:
@@ -151,15 +162,17 @@ def up(settings: StackSettings) -> tuple[str, ...]:
     )
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-def test_up_that_starts_stops_at_once_and_says_so(
-    tmp_path: Path, jar_cache: Path, wait_for: WaitFor, number: signal.Signals, code: int
-) -> None:
-    """Servers and node are gone when it ends, and so is what told of them."""
-    settings = stack_settings(tmp_path / "data", jar_cache)
-    with medusa(tmp_path, *up(settings)) as process:
+def stop_while_it_starts(
+    folder: Path, settings: StackSettings, number: signal.Signals, wait_for: WaitFor
+) -> int:
+    """Start a stack with a node and send it a signal meanwhile; returns the exit code.
+
+    Servers and node are gone when it ends, and so is the control file.
+    """
+    with medusa(folder, *up(settings)) as process:
 
         def node_starts() -> bool:
+            assert process.poll() is None, said(folder)
             control = running_stack(settings.data)
             names = {member.name for member in control.members} if control else set()
             return "node node1" in names
@@ -168,19 +181,37 @@ def test_up_that_starts_stops_at_once_and_says_so(
         control = read_control(settings.data)
         assert control is not None
         process.send_signal(number)
-        assert wait_for_end(process) == code
+        code = process.wait(ENDS_WITHIN_S)
         for member in control.members:
             assert not group(member.pid)
-    assert said(tmp_path).count("stopping…") == 1
-    assert "Traceback" not in said(tmp_path)
+    words = said(folder)
+    assert words.count("stopping…") == 1
+    assert "Traceback" not in words
+    # At once: it did not first wait until all of it was up.
+    assert "Medusa is up" not in words
     assert read_control(settings.data) is None
+    return code
 
 
-def test_ports_of_one_run_are_told_to_other_programs_and_not_kept(
+@pytest.mark.second_tier(
+    "test_up_is_interrupted_and_started_again, and test_guide.py, where `medusa down` sends SIGTERM"
+)
+def test_up_that_starts_ends_at_sigterm(tmp_path: Path, jar_cache: Path, wait_for: WaitFor) -> None:
+    """As at Ctrl-C, with another exit code."""
+    settings = stack_settings(tmp_path / "data", jar_cache)
+    assert stop_while_it_starts(tmp_path, settings, signal.SIGTERM, wait_for) == 0
+
+
+def test_up_is_interrupted_and_started_again(
     tmp_path: Path, jar_cache: Path, wait_for: WaitFor
 ) -> None:
-    """While it runs, commands of the project find it; afterwards the settings count again."""
+    """Ctrl-C ends `up` while it starts and while it runs; the data folder stays usable.
+
+    While it runs, other commands of the project find it at its ports; afterwards they go by the
+    settings again.
+    """
     settings = stack_settings(tmp_path / "data", jar_cache)
+    assert stop_while_it_starts(tmp_path, settings, signal.SIGINT, wait_for) == 130
     ask = ("config", "show", f"--data={settings.data}", "-o", "json")
     with medusa(tmp_path, *up(settings), "--no-node") as process:
         wait_for(lambda: "Medusa is up" in said(tmp_path), "it is up", within_s=STARTS_WITHIN_S)
@@ -189,7 +220,7 @@ def test_ports_of_one_run_are_told_to_other_programs_and_not_kept(
         assert f"SCHEMA_REGISTRY_URL={settings.registry_url}" in words
         assert settings.registry_url in answer(tmp_path, ask)
         process.send_signal(signal.SIGINT)
-        assert wait_for_end(process) == 130
+        assert process.wait(ENDS_WITHIN_S) == 130
     assert settings.registry_url not in answer(tmp_path, ask)
 
 

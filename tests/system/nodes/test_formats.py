@@ -1,4 +1,4 @@
-"""Programs of two versions: what an older one must not touch, and what a newer one rebuilds.
+"""Programs of two versions: what an older one must not touch.
 
 The newer version is made up: what it would have written is written by hand, in format 2.
 """
@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +28,7 @@ from pipeline.deploy.remove import stop
 from pipeline.errors import NewerFormatError, RefusedError
 from pipeline.ids import FragmentName, NetworkName, NodeId, ParticipantId, TopicName
 from pipeline.names import FragmentNames, Znodes
-from tests.system.lanes.support import READING, TIMEOUT_S, WINDOWS, Installation, kill
+from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation, kill
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -172,64 +171,6 @@ def stored(store: ZooKeeperStore, path: str, value: bytes) -> Iterator[None]:
             store.apply((Delete(path, now.version),))
         else:
             store.apply((Set(path, before.value, now.version),))
-
-
-def of_spark(version: str) -> Callable[[Path], None]:
-    """Marks the newest checkpoint folder as written by another Spark."""
-
-    def mark(folder: Path) -> None:
-        file = max(folder.glob("epoch-*/medusa.json"))
-        plain = json.loads(file.read_text())
-        assert plain["spark"] != version
-        file.write_text(json.dumps({**plain, "spark": version}))
-
-    return mark
-
-
-def in_format_2(folder: Path) -> None:
-    """Marks the newest checkpoint folder as written by a newer Medusa."""
-    file = max(folder.glob("epoch-*/medusa.json"))
-    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
-
-
-def test_a_checkpoint_that_this_version_must_not_read_is_rebuilt_exactly(
-    medusa: Installation,
-) -> None:
-    """Of another Spark, or in another format: not one window differs, and each comes once."""
-    name = "other_engine"
-    medusa.deploy(WINDOWS.format(name=name), {"reading.avsc": READING})
-    folder = medusa.folder / "checkpoints" / name / "counts"
-    marks: tuple[Callable[[Path], None], ...] = (of_spark("3.5.1"), in_format_2)
-    for life in range(3):
-        with medusa.node(NODE):
-            send(medusa, name, range(life * 100, life * 100 + 100))
-            medusa.wait_for(
-                partial(has_read, medusa, name, (life + 1) * 100), "read", within_s=WITHIN_S
-            )
-            # The last reading is 24.75 s, then 49.75 s, then 74.75 s after the first: so many
-            # windows of two sensors are over, with the lateness. Others are open.
-            over = 2 * (2, 4, 7)[life]
-            medusa.wait_for(
-                partial(medusa.has_more_than, f"{name}-out", over - 1), "windows", within_s=WITHIN_S
-            )
-        if life < len(marks):
-            marks[life](folder)
-    log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
-    assert "Spark 3.5.1 wrote the checkpoint, this is Spark" in log
-    assert "there is no checkpoint of its last life here that can be read: rebuilding" in log
-    counts: Counter[tuple[str, int]] = Counter()
-    totals: Counter[tuple[str, int]] = Counter()
-    for value in range(300):
-        window = ("ab"[value % 2], (BASE + value * 250) // 10_000 * 10_000 + 10_000)
-        if window[1] <= BASE + 70_000:
-            counts[window] += 1
-            totals[window] += value
-    found = [
-        ((row["sensor"], int(row["window_end"].timestamp() * 1000)), row["n"], row["total"])
-        for row in medusa.decoded(f"{name}-out")
-    ]
-    assert sorted(found) == sorted((w, n, totals[w]) for w, n in counts.items())
-    stop(NetworkName(name), medusa.catalog)
 
 
 def test_a_newer_commit_marker_is_refused_before_the_fragment_is_claimed(

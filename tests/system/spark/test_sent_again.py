@@ -2,38 +2,30 @@
 
 No other path reads them; so this one has to count them, and to refuse what cannot be read. Here,
 too: that Spark says nothing twice in the plan of such a query, which it makes anew for each batch.
-A Java process of its own runs the queries, as in `test_in_memory.py`.
 """
 
-import json
-import os
-import sys
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import pytest
 from pyspark.sql import DataFrame
 
 from brokers.records import KafkaRecord
-from pipeline.cli.project import load_project
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
-from pipeline.planner.plan import Fragment
 from pipeline.spark.facts import Engine
 from pipeline.spark.from_memory import MemoryQueries
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import Surroundings, lower
-from pipeline.spark.lowered import WriterSchema
+from pipeline.spark.lowered import Lowered, WriterSchema
+from pipeline.spark.rejected import Rejected
 from pipeline.spark.topics import topics_of
-from pipeline.testing.session import open_tests
 from schemas import wire
-from tests.system.faults.programs import fragments_of, lines_of, run
-from tests.system.tested import ROOT
+from tests.system.spark.support import fragments_of, run
 from tests.unit.spark.support import SCHEMA
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-WITHIN_S = 300.0
 SENT_MS = 1_767_225_600_000
 SENT_AT = f"({SENT_MS} + length(car))"
 TIME = f"timestamp_millis({SENT_AT} DIV length(car) * length(car) + {SENT_AT} % length(car))"
@@ -63,32 +55,30 @@ KNOWN, UNKNOWN = SchemaId(1), SchemaId(11)
 WRITERS = tuple(WriterSchema(SchemaId(number), SCHEMA) for number in range(1, 5))
 
 
-def test_a_record_that_was_sent_again_to_a_second_path_counts_there() -> None:
-    """In a query that is counted from its rows as in one that is observed."""
-    lines = lines_of("tests.system.faults.test_sent_again", within_s=WITHIN_S)
-    for line in lines:
-        told = json.loads(line)
-        first, second = told["paths"]
-        assert (told["records"], told["bad"], told["unknown"]) == (4, 2, [UNKNOWN]), told
-        assert told["largest"] == [SENT_MS + 2], told
-        assert told["rejected"] == [[first, 1], [second, 3]], told
-        # Each path decodes once by each schema, and looks once for its name in the headers.
-        assert told["said"] == [2 * len(WRITERS), 2], told
-    assert len(lines) == len(BOXES)
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A batch that Spark has executed.
+
+    Args:
+        facts: what the engine counted.
+        rejected: the records that inspection has a reason for.
+        optimised: the optimised plan, as Spark prints it.
+    """
+
+    facts: BatchFacts
+    rejected: tuple[Rejected, ...]
+    optimised: str
 
 
-def main() -> None:
-    """To each path one record that can be read and one that cannot; tell what was counted."""
-    with open_tests(load_project({}, os.environ, ROOT).settings) as start:
-        for name, boxes in BOXES.items():
-            sys.stdout.write(f"{json.dumps(_told(_fragment(name, boxes), start))}\n")
+@pytest.mark.parametrize(("name", "boxes"), BOXES.items(), ids=[*BOXES])
+def test_a_record_that_was_sent_again_to_a_second_path_counts_there(
+    name: str, boxes: str, queries: MemoryQueries
+) -> None:
+    """In a query that is counted from its rows as in one that is observed.
 
-
-def _fragment(name: str, boxes: str) -> Fragment:
-    return fragments_of(STREAM + boxes, name, SCHEMA)[0]
-
-
-def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
+    Each path gets one record that can be read and one that cannot.
+    """
+    fragment = fragments_of(STREAM + boxes, name, SCHEMA)[0]
     lowered = lower(
         fragment,
         Surroundings(
@@ -99,12 +89,24 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
             key_id=None if fragment.output.key_schema_json is None else KNOWN,
         ),
     )
-    paths = [path.name for path in lowered.paths]
-    names = [path for path in paths for _ in (KNOWN, UNKNOWN)]
+    first, second = (path.name for path in lowered.paths)
+    topic = fragment.names.redrive
     records = [
-        _record(fragment.names.redrive, offset, path, UNKNOWN if offset % 2 else KNOWN)
-        for offset, path in enumerate(names)
+        _record(topic, offset, path, UNKNOWN if offset % 2 else KNOWN)
+        for offset, path in enumerate((first, first, second, second))
     ]
+    batch = _executed(lowered, records, queries)
+    facts = batch.facts
+    assert (facts.records, facts.bad, facts.unknown) == (4, 2, (UNKNOWN,))
+    assert [time for at, time in facts.largest.items() if at.topic == topic] == [SENT_MS + 2]
+    assert [(one.port, one.offset) for one in batch.rejected] == [(first, 1), (second, 3)]
+    # Each path decodes once by each schema, and looks once for its name in the headers.
+    assert batch.optimised.count("from_avro(") == 2 * len(WRITERS)
+    assert batch.optimised.count("__value_schema_id") == 2
+
+
+def _executed(lowered: Lowered, records: list[KafkaRecord], queries: MemoryQueries) -> Executed:
+    """The batch of a query that reads all records."""
     begin, end = (
         {
             InputPartition(source.input, topic.topic, 0): Offset(read)
@@ -113,23 +115,19 @@ def _told(fragment: Fragment, start: MemoryQueries) -> Mapping[str, Any]:
         }
         for read in (0, len(records))
     )
-    told: dict[str, Any] = {"paths": paths}
+    batches: list[Executed] = []
 
     def write(rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
         facts = engine.batch_facts(batch, rows.toArrow())
         if batch:
             return  # without records: only event time moves
-        told["records"], told["bad"], told["unknown"] = facts.records, facts.bad, facts.unknown
-        told["largest"] = [
-            time for at, time in facts.largest.items() if at.topic == fragment.names.redrive
-        ]
         optimised = engine._stream.lastExecution().optimizedPlan().toString()
-        told["said"] = [optimised.count(call) for call in ("from_avro(", "__value_schema_id")]
-        found = inspector.rejected(begin, facts.end, None)
-        told["rejected"] = [[one.port, one.offset] for one in found]
+        rejected = tuple(inspector.rejected(begin, facts.end, None))
+        batches.append(Executed(facts, rejected, optimised))
 
-    run(start, lowered, write, records, end)
-    return told
+    run(queries, lowered, write, records, end)
+    (executed,) = batches
+    return executed
 
 
 def _record(topic: TopicName, offset: int, path: str, schema: SchemaId) -> KafkaRecord:
@@ -137,7 +135,3 @@ def _record(topic: TopicName, offset: int, path: str, schema: SchemaId) -> Kafka
     headers = (("medusa.error.input", b"readings"), ("medusa.error.port", path.encode()))
     value = wire.join(schema, bytes((2 * len(car),)) + car.encode())
     return KafkaRecord(topic, 0, Offset(offset), Millis(SENT_MS), None, value, headers)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,38 @@
+"""Hypothesis profiles: how many random examples a property test draws.
+
+`ci` draws few, and with the fixed seed of `make test` always the same; `deep` draws many, with
+another seed in each run. How long an example takes is never judged: the machine does other things
+meanwhile.
+"""
+
+from typing import Final
+
+from hypothesis import HealthCheck, settings
+
+CI: Final = "ci"
+DEEP: Final = "deep"
+_EXAMPLES: Final = 100
+"""Of a test that names no number."""
+_CI_SHARE: Final = 4
+_CI_LEAST: Final = 10
+_DEEP_TIMES: Final = 10
+
+
+def register() -> None:
+    """Make both profiles known, and `ci` the one that holds unless another is asked for."""
+    for profile, count in ((CI, _EXAMPLES // _CI_SHARE), (DEEP, _EXAMPLES * _DEEP_TIMES)):
+        settings.register_profile(
+            profile,
+            max_examples=count,
+            deadline=None,
+            print_blob=True,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        )
+    settings.load_profile(CI)
+
+
+def examples(count: int) -> int:
+    """Examples of a test that draws `count` by its nature: fewer in `ci`, more in `deep`."""
+    if settings.get_current_profile_name() == DEEP:
+        return count * _DEEP_TIMES
+    return min(count, max(count // _CI_SHARE, _CI_LEAST))

@@ -1,0 +1,28 @@
+"""The examples of boxes in the reference, run on the records that it shows with them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipeline.spark.from_memory import MemoryQueries
+from tests.box_examples import SCHEMAS, Example, examples
+from tests.system.spark.support import failures
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_a_box_makes_of_its_records_what_the_page_shows(
+    example: Example, queries: MemoryQueries, tmp_path: Path
+) -> None:
+    """A network of the box alone, and a test of it."""
+    for schema in SCHEMAS:
+        shutil.copy(schema, tmp_path)
+    (tmp_path / "network.yaml").write_text(example.document, "utf-8")
+    if example.code:
+        (tmp_path / "alerts.py").write_text(example.code, "utf-8")
+    (tmp_path / "tests").mkdir()
+    test = f"network: ../network.yaml\n{example.steps}"
+    (tmp_path / "tests" / f"{example.name}.yaml").write_text(test, "utf-8")
+    assert failures(tmp_path, queries) == []

@@ -1,0 +1,68 @@
+"""The stages of a run, and the report of what they took."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.tree import ROOT, tracked_files
+from tools.stages import FIRST, SECOND, Outcome, Tier, report, stages
+
+SEED = 7
+
+
+def words(tier: Tier, name: str) -> str:
+    """The command of a stage as one text."""
+    (stage,) = (one for one in stages(tier, SEED) if one.name == name)
+    return " ".join(stage.command)
+
+
+def test_every_test_is_in_one_stage() -> None:
+    """A new folder of tests that no stage names would never run."""
+    paths = [Path(path) for _, group in (*FIRST, *SECOND) for path in group]
+    for file in tracked_files():
+        if file.parts[0] == "tests" and file.name.startswith("test_") and file.suffix == ".py":
+            assert len([path for path in paths if path in file.parents]) == 1, file
+
+
+def test_every_path_of_a_stage_exists() -> None:
+    """A folder that was renamed is not passed over."""
+    paths = [path for _, group in (*FIRST, *SECOND) for path in group]
+    assert [path for path in paths if not (ROOT / path).is_dir()] == []
+
+
+def test_the_first_tier_draws_fixed_examples_and_leaves_the_second_out() -> None:
+    """So that a change that passed passes again."""
+    text = words(Tier.FIRST, "unit")
+    assert "--hypothesis-profile=ci --hypothesis-seed=20261124" in text
+    assert "-m not second_tier" in text
+    names = {stage.name for stage in stages(Tier.FIRST, SEED)}
+    assert names.isdisjoint(name for name, _ in SECOND)
+
+
+def test_everything_draws_with_the_seed_of_the_run() -> None:
+    """Many examples, all tests, and each share of the fault matrix once."""
+    text = words(Tier.ALL, "unit")
+    assert f"--hypothesis-profile=deep --hypothesis-seed={SEED}" in text
+    assert "second_tier" not in text
+    shares = [words(Tier.ALL, f"matrix-{group}") for group in (1, 2, 3)]
+    assert [text.split("--share=")[1].split()[0] for text in shares] == ["1/3", "2/3", "3/3"]
+
+
+def test_names_are_unique() -> None:
+    """They are names of files, too."""
+    for tier in Tier:
+        names = [stage.name for stage in stages(tier, SEED)]
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("passed", "verdict"), [(True, "passed"), (False, "FAILED")])
+def test_a_report_has_a_line_for_each_stage_and_the_sum(verdict: str, *, passed: bool) -> None:
+    """CPU times add up; wall times overlap, so the sum is that of the whole run."""
+    outcomes = (Outcome("unit", True, 100.4, 90.6), Outcome("lanes", passed, 200.0, 300.0))
+    lines = [line.split() for line in report(outcomes, 210.0).splitlines()]
+    assert lines == [
+        ["stage", "result", "wall", "s", "CPU", "s"],
+        ["unit", "passed", "100", "91"],
+        ["lanes", verdict, "200", "300"],
+        ["all", verdict, "210", "391"],
+    ]

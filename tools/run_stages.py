@@ -1,0 +1,133 @@
+"""Runs the stages of a tier, two at a time: `python -m tools.run_stages first|all`; run by make.
+
+Each stage writes a log below `build/stages/`, which is printed as a whole when the stage ends; what
+its tests wrote stays there if it failed. All stages run, also after one that failed. The exit code
+is 0 when all passed, else 1; an interrupt ends all stages and their servers.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+
+from tools.stages import LOGS, Outcome, Stage, Tier, report, stages
+
+ROOT = Path(__file__).parents[1]
+MEASURED = Path(__file__).parent / "measured.py"
+AT_ONCE = 2
+"""Stages that run at the same time; each takes up to 5 GiB of memory."""
+SEED_MAX = 2**31
+ENDS_WITHIN_S = 60.0
+"""After an interrupt; then the rest of a stage is killed."""
+
+
+class Run:
+    """Stages that run now, and what came of those that have ended.
+
+    Args:
+        logs: folder of their logs.
+    """
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._ending = False
+
+    def stage(self, stage: Stage) -> Outcome:
+        """Run a stage and print its log."""
+        self._say(f"[{stage.name}] begins")
+        log = self._logs / f"{stage.name}.log"
+        with log.open("wb") as output:
+            outcome = self._outcome(stage, output.fileno())
+        took = f"{outcome.wall_s:.0f} s, {outcome.cpu_s:.0f} s of CPU time"
+        result = "passed" if outcome.passed else "FAILED"
+        if outcome.passed:
+            shutil.rmtree(self._logs / stage.name, ignore_errors=True)
+        text = log.read_text(encoding="utf-8", errors="replace")
+        self._say(f"\n[{stage.name}]\n{text}[{stage.name}] {result}: {took}\n")
+        return outcome
+
+    def end(self, number: int, _: FrameType | None) -> None:
+        """End all stages, and begin no more."""
+        self._ending = True
+        self._say(f"signal {number}: ending all stages")
+        for process in tuple(self._running):
+            _signal(process, signal.SIGTERM)
+
+    def _outcome(self, stage: Stage, output: int) -> Outcome:
+        if self._ending:
+            return Outcome(stage.name, passed=False, wall_s=0.0, cpu_s=0.0)
+        measures = self._logs / f"{stage.name}.json"
+        measures.unlink(missing_ok=True)
+        os.write(output, f"$ {' '.join(stage.command)}\n".encode())
+        process = subprocess.Popen(
+            [sys.executable, str(MEASURED), str(measures), *stage.command],
+            cwd=ROOT,
+            env={**os.environ, **stage.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        self._running.add(process)
+        try:
+            code = self._wait(process)
+        finally:
+            self._running.discard(process)
+        found = json.loads(measures.read_text("utf-8")) if measures.exists() else {}
+        for left in found.get("left_behind", ()):
+            os.write(output, f"left behind and killed: {left}\n".encode())
+        return Outcome(stage.name, code == 0, found.get("wall_s", 0.0), found.get("cpu_s", 0.0))
+
+    def _wait(self, process: "subprocess.Popen[bytes]") -> int:
+        kills_at = float("inf")
+        while True:
+            try:
+                return process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                if self._ending and kills_at == float("inf"):
+                    kills_at = time.monotonic() + ENDS_WITHIN_S
+                if time.monotonic() > kills_at:
+                    _signal(process, signal.SIGKILL)
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    """Send a signal to the process group that a stage leads, if it still runs."""
+    if process.poll() is None:
+        os.killpg(process.pid, number)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a tier; 0 when all of it passed."""
+    tier = Tier(*arguments)
+    logs = ROOT / LOGS
+    logs.mkdir(parents=True, exist_ok=True)
+    seed = random.randrange(SEED_MAX)
+    began_s = time.monotonic()
+    run = Run(logs)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, run.end)
+    with ThreadPoolExecutor(AT_ONCE) as workers:
+        outcomes = tuple(workers.map(run.stage, stages(tier, seed)))
+    table = report(outcomes, time.monotonic() - began_s)
+    sys.stdout.write(f"\n{table}\n")
+    return 0 if all(one.passed for one in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,138 @@
+"""The stages of `make test` and `make test-all`: the command of each, and a run's report. Pure.
+
+A stage is one process tree with servers, ports and folders of its own; stages share nothing but
+the caches of downloads, so any two of them may run at the same time. Tests that use the same
+servers are in one stage.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+BIN = ".venv/bin"
+LOGS = "build/stages"
+"""Folder of logs, and of what the tests of each stage write; below the root of the tree."""
+CI_SEED = 20_261_124
+"""The first tier draws the same examples in every run; `make test-all` draws others each time."""
+SPARING: Mapping[str, str] = {
+    "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.streaming.pollingDelay=100ms pyspark-shell",
+}
+"""Java's fast compiler alone, since most processes of the tests end before the optimising one pays
+off; and a lane without new records asks the broker ten times a second, not a hundred times."""
+SLOWEST = ("--durations=60", "--durations-min=0.5")
+
+
+class Tier(Enum):
+    """How much is run: what CI runs, or everything."""
+
+    FIRST = "first"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One command.
+
+    Args:
+        name: letters, digits and dashes; also the name of its log file.
+        command: argument vector.
+        environment: further variables.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a stage ended, and what it took."""
+
+    stage: str
+    passed: bool
+    wall_s: float
+    cpu_s: float
+
+
+CHECK = Stage("check", ("make", "--no-print-directory", "check"))
+FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("lanes", ("tests/system/lanes",)),
+    ("faults", ("tests/system/faults",)),
+    ("nodes", ("tests/system/nodes",)),
+    ("commands", ("tests/system/commands",)),
+    ("spark", ("tests/system/spark",)),
+    ("unit", ("tests/tidy", "tests/unit", "tests/plans")),
+    (
+        "servers",
+        (
+            "tests/conformance",
+            "tests/system/brokers",
+            "tests/system/catalog",
+            "tests/system/registry",
+        ),
+    ),
+    ("embedded", ("tests/system/embedded",)),
+    ("secured", ("tests/system/secured",)),
+)
+"""Groups of tests, those that take longest first, so that no long one is left for the end."""
+SECOND: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("cluster", ("tests/system/cluster",)),
+    ("clients", ("tests/system/clients",)),
+)
+"""Groups that only `make test-all` runs."""
+MATRIX_GROUPS = 3
+
+
+def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
+    """The stages of a tier, in the order in which they are to be begun.
+
+    Args:
+        tier: which one.
+        seed: for random examples; the first tier always draws with `CI_SEED`.
+    """
+    if tier is Tier.FIRST:
+        drawn = ("--hypothesis-profile=ci", f"--hypothesis-seed={CI_SEED}")
+        chosen = ("-m", "not second_tier", *drawn)
+        return (CHECK, *(_tests(name, paths, chosen, SPARING) for name, paths in FIRST))
+    drawn = ("--hypothesis-profile=deep", f"--hypothesis-seed={seed}")
+    groups = (*FIRST, *SECOND)
+    return (
+        CHECK,
+        *(_matrix(group, seed) for group in range(1, MATRIX_GROUPS + 1)),
+        *(_tests(name, paths, drawn, {}) for name, paths in groups),
+    )
+
+
+def _tests(
+    name: str, paths: tuple[str, ...], options: tuple[str, ...], environment: Mapping[str, str]
+) -> Stage:
+    # Stages that run at the same time would overwrite each other's cache and remove each other's
+    # folders; so what a failed one leaves stays until the next run.
+    own = ("-p", "no:cacheprovider", f"--basetemp={LOGS}/{name}")
+    command = (f"{BIN}/pytest", *own, *SLOWEST, *options, *paths)
+    return Stage(name, command, environment)
+
+
+def _matrix(group: int, seed: int) -> Stage:
+    """Every fault, one after the other, on a share of all cases."""
+    share = f"--share={group}/{MATRIX_GROUPS}"
+    program = (f"{BIN}/python", "-m", "tests.faults.run")
+    return Stage(f"matrix-{group}", (*program, "--together", "--chain", share, f"--seed={seed}"))
+
+
+def report(outcomes: Sequence[Outcome], wall_s: float) -> str:
+    """A table of what each stage took, and the sum; wall times overlap, CPU times add up."""
+    rows = [("stage", "result", "wall s", "CPU s")]
+    rows += [
+        (one.stage, "passed" if one.passed else "FAILED", f"{one.wall_s:.0f}", f"{one.cpu_s:.0f}")
+        for one in outcomes
+    ]
+    everything = all(one.passed for one in outcomes)
+    cpu_s = sum(one.cpu_s for one in outcomes)
+    rows.append(("all", "passed" if everything else "FAILED", f"{wall_s:.0f}", f"{cpu_s:.0f}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        f"{name:<{widths[0]}}  {result:<{widths[1]}}  {wall:>{widths[2]}}  {cpu:>{widths[3]}}"
+        for name, result, wall, cpu in rows
+    )
