@@ -41,7 +41,7 @@ boxes:
     python: readings
     function: rating.py:rate
     columns: {sensor: STRING NOT NULL, level: INT NOT NULL, told: ARRAY<STRING>}
-    timeout: 6s
+    timeout: 2s
   shown: {map: rated, select: [sensor, level, told]}
   counts: {aggregate: rated, window: 1s, by: [sensor], compute: {n: count(*), levels: sum(level)}}
   judged:
@@ -293,7 +293,12 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
     medusa.send("functions-in", encoded, partition=1, key=b"600")
     medusa.producer.flush(10)
     medusa.wait_for(
-        lambda: len(medusa.records("functions.judged.dlq")) >= 6, "windows", within_s=4 * WITHIN_S
+        lambda: (
+            len(medusa.records("functions.judged.dlq")) >= 6
+            and len(medusa.records("functions-shown")) >= len(good) + 2
+        ),
+        "windows, and rows without them",
+        within_s=2 * WITHIN_S,
     )
     keys = [record.key or b"" for record in medusa.records("functions-shown")]
     assert sorted(keys) == sorted([*(str(value).encode() for value in good), b"600", b"600"])
@@ -304,7 +309,7 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
     refused = {
         "7": f"{told}rate: no value (rating.py:13)",
         "8": f"{told}rate: it ended its process with exit code 3",
-        "9": f"{told}rate: it did not return within 6s",
+        "9": f"{told}rate: it did not return within 2s",
         "10": f"{told}rate: SystemExit: ten (rating.py:19)",
         "11": f"{told}rate: column level is null, and declared NOT NULL",
     }

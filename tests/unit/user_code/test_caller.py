@@ -306,3 +306,13 @@ def test_time_is_that_of_one_call() -> None:
         for _ in range(4):
             made(calls, "x")
     assert time.monotonic() - since > 0.8
+
+
+def test_the_first_call_imports_nothing_of_arrow() -> None:
+    """Its time is the function's alone, also on a machine where an import takes seconds."""
+    source = "import sys, pyarrow as pa\ndef do(b):\n    before = set(sys.modules)\n"
+    source += "    texts = pa.array(b.column('what').to_pylist())\n"
+    source += "    pa.record_batch({'made': texts}).take(pa.array([0]))\n"
+    source += "    return pa.record_batch({'made': [str(set(sys.modules) - before)]})\n"
+    with Caller(function(source=source)) as calls:
+        assert made(calls, "x") == [str(set())]
