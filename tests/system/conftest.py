@@ -1,11 +1,23 @@
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from brokers.embedded.stack import EmbeddedStack
 from pipeline.deploy.remove import stop
 from tests.conftest import WaitFor
-from tests.system.support import Installation, installation
+from tests.system.support import Installation, installation, seen_last
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell with a failure what the nodes were doing: a run elsewhere leaves nothing but its log."""
+    report = yield
+    medusa = getattr(item, "funcargs", {}).get("medusa")
+    if report.failed and isinstance(medusa, Installation):
+        report.sections.append(("fragments and nodes", seen_last(medusa)))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.clock import SystemClock
 from pipeline.deploy.apply import Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document
+from pipeline.errors import MedusaError
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
 from pipeline.names import Znodes
 from pipeline.planner.state import NO_CHOICES, Choices
@@ -218,6 +219,19 @@ def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Itera
         producer.close()
         registry.close()
         store.close()
+
+
+def seen_last(medusa: Installation, lines: int = 40) -> str:
+    """What is known when a test has failed: each fragment's status, the end of each node's log."""
+    told: list[str] = []
+    try:
+        for network in medusa.catalog.networks():
+            told += [str(status) for status in medusa.catalog.statuses(network.network)]
+    except MedusaError as error:
+        told.append(f"no statuses: {error}")
+    for log in sorted((medusa.folder / "logs").glob("node-*.log")):
+        told += [f"--- {log}", *log.read_text().splitlines()[-lines:]]
+    return "\n".join(told)
 
 
 def kill(process: Child) -> None:
