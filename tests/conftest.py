@@ -16,6 +16,10 @@ from pipeline.cli.project import load_project
 from schemas.embedded import start_registry
 from tests import profiles
 
+PAUSE_MIN_S, PAUSE_MAX_S = 0.02, 0.2
+"""Between two looks at a condition: at first short, for what is nearly there; many conditions ask
+servers, which take processor time from what is awaited."""
+
 profiles.register()
 
 
@@ -50,10 +54,12 @@ def wait_for() -> WaitFor:
 
     def wait(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:
         ends_at = time.monotonic() + within_s
+        pause_s = PAUSE_MIN_S
         while not condition():
             if time.monotonic() > ends_at:
                 pytest.fail(f"{what}: not within {within_s:g} s")
-            time.sleep(0.02)
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
     return wait
 

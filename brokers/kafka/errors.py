@@ -102,6 +102,8 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.REQUEST_TIMED_OUT: _DOWN,
     KafkaError.BROKER_NOT_AVAILABLE: _DOWN,
     KafkaError.LEADER_NOT_AVAILABLE: _DOWN,
+    # No leader of any partition that was asked for: the brokers have just come up.
+    KafkaError._NOENT: _DOWN,
     KafkaError.REPLICA_NOT_AVAILABLE: _DOWN,
     KafkaError.COORDINATOR_NOT_AVAILABLE: _DOWN,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _AGAIN,

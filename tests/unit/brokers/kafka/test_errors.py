@@ -28,6 +28,7 @@ from pipeline.errors import (
         (KafkaError._ALL_BROKERS_DOWN, UnavailableError),
         (KafkaError._TIMED_OUT, UnavailableError),
         (KafkaError._MSG_TIMED_OUT, UnavailableError),
+        (KafkaError._NOENT, UnavailableError),
         (KafkaError._FENCED, FencedError),
         (KafkaError.PRODUCER_FENCED, FencedError),
         (KafkaError.INVALID_PRODUCER_EPOCH, FencedError),
