@@ -9,6 +9,9 @@ LOG_LEVEL_CRITICAL: Final = 2
 SOCKET_CONNECT_MS: Final = 3_000
 RECONNECT_MS_MAX: Final = 1_000
 """After an outage a client is back at most this long after the broker."""
+REBOOTSTRAP_MS: Final = 20_000
+"""A broker that returns from an outage may answer before it counts itself a member of its cluster.
+The client then forgets the only broker it has, and would ask `bootstrap.servers` after 5 min."""
 TOPIC_MISSING_MS: Final = 2_000
 """How long a topic that the brokers do not know may be one that was just created."""
 
@@ -33,6 +36,7 @@ def client_config(brokers: Brokers, **settings: str | float | bool) -> dict[str,
         "reconnect.backoff.max.ms": RECONNECT_MS_MAX,
         "retry.backoff.ms": 20,
         "retry.backoff.max.ms": 500,
+        "metadata.recovery.rebootstrap.trigger.ms": REBOOTSTRAP_MS,
         "topic.metadata.propagation.max.ms": TOPIC_MISSING_MS,
         **{name.replace("_", "."): value for name, value in settings.items()},
     }

@@ -104,6 +104,12 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.LEADER_NOT_AVAILABLE: _DOWN,
     # No leader of any partition that was asked for: the brokers have just come up.
     KafkaError._NOENT: _DOWN,
+    # What the driver had learned of the brokers changed while it waited for an answer.
+    KafkaError._DESTROY_BROKER: _AGAIN,
+    KafkaError._UNKNOWN_BROKER: _AGAIN,
+    KafkaError._NODE_UPDATE: _AGAIN,
+    KafkaError._WAIT_CACHE: _AGAIN,
+    KafkaError._OUTDATED: _AGAIN,
     KafkaError.REPLICA_NOT_AVAILABLE: _DOWN,
     KafkaError.COORDINATOR_NOT_AVAILABLE: _DOWN,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _AGAIN,

@@ -34,6 +34,7 @@ from pipeline.errors import (
         (KafkaError.INVALID_PRODUCER_EPOCH, FencedError),
         (KafkaError.CONCURRENT_TRANSACTIONS, RetryError),
         (KafkaError.INVALID_TXN_STATE, RetryError),
+        (KafkaError._DESTROY_BROKER, RetryError),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, NoSuchTopicError),
         (KafkaError.TOPIC_ALREADY_EXISTS, TopicExistsError),
         (KafkaError._AUTO_OFFSET_RESET, OffsetGoneError),
