@@ -81,7 +81,8 @@ SECOND: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("clients", ("tests/system/clients",)),
 )
 """Groups that only `make test-all` runs."""
-MATRIX_GROUPS = 3
+MATRIX_SHARES = 7
+"""Shares of the cases of the fault matrix; a run strikes each with a seventh of the faults."""
 
 
 def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
@@ -89,7 +90,7 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
 
     Args:
         tier: which one.
-        seed: for random examples; the first tier always draws with `CI_SEED`.
+        seed: for random examples and faults; the first tier always draws with `CI_SEED`.
     """
     if tier is Tier.FIRST:
         drawn = ("--hypothesis-profile=ci", f"--hypothesis-seed={CI_SEED}")
@@ -99,7 +100,7 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
     groups = (*FIRST, *SECOND)
     return (
         CHECK,
-        *(_matrix(group, seed) for group in range(1, MATRIX_GROUPS + 1)),
+        *(_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1)),
         *(_tests(name, paths, drawn, {}) for name, paths in groups),
     )
 
@@ -114,11 +115,12 @@ def _tests(
     return Stage(name, command, environment)
 
 
-def _matrix(group: int, seed: int) -> Stage:
-    """Every fault, one after the other, on a share of all cases."""
-    share = f"--share={group}/{MATRIX_GROUPS}"
+def _matrix(share: int, seed: int) -> Stage:
+    """A share of the cases through the faults whose turn it is: which turn, the seed decides."""
+    turn = seed % MATRIX_SHARES + 1
+    chosen = (f"--share={share}/{MATRIX_SHARES}", f"--turn={turn}/{MATRIX_SHARES}")
     program = (f"{BIN}/python", "-m", "tests.faults.run")
-    return Stage(f"matrix-{group}", (*program, "--together", "--chain", share, f"--seed={seed}"))
+    return Stage(f"matrix-{share}", (*program, "--together", "--chain", *chosen, f"--seed={seed}"))
 
 
 def report(outcomes: Sequence[Outcome], wall_s: float) -> str:

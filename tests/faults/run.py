@@ -14,6 +14,7 @@ from random import Random
 from pipeline.cli.project import load_project
 from pipeline.errors import MedusaError
 from tests.faults.cases import CASES
+from tests.faults.matrix import WHOLE, cases_of, faults_of, part
 from tests.faults.scenario import run
 from tests.faults.strikes import FAULTS
 from tests.faults.world import RunFailedError, Worlds
@@ -74,9 +75,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--cases", nargs="+", default=[ALL], choices=[ALL, *CASES], metavar="CASE")
     add("--faults", nargs="+", default=[ALL], choices=[ALL, *FAULTS], metavar="FAULT")
-    add(
-        "--share", type=_share, default=(1, 1), metavar="K/N", help="every Nth case from the Kth on"
-    )
+    add("--share", type=part, default=WHOLE, metavar="K/N", help="one of N parts of the cases")
+    add("--turn", type=part, default=WHOLE, metavar="K/N", help="one of N parts of the faults")
     add("--rounds", type=int, default=1, help="how often each (%(default)s)")
     add("--seed", type=int, default=1, help="of everything left to chance (%(default)s)")
     add("--together", action="store_true", help="all cases at once on one node")
@@ -86,19 +86,12 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _share(text: str) -> tuple[int, int]:
-    """The two numbers of `K/N`."""
-    share, shares = map(int, text.split("/"))
-    if not 1 <= share <= shares:
-        raise ValueError(text)
-    return share, shares
-
-
 def _jobs(options: argparse.Namespace) -> Iterator[Job]:
     random = Random(options.seed)
-    share, shares = options.share
-    cases = (tuple(CASES) if ALL in options.cases else tuple(options.cases))[share - 1 :: shares]
+    named = tuple(CASES) if ALL in options.cases else tuple(options.cases)
+    cases = cases_of({name: len(CASES[name].columns) for name in named}, options.share)
     faults = tuple(FAULTS) if ALL in options.faults else tuple(options.faults)
+    faults = faults_of(faults, options.turn, options.share)
     of_cases = [cases] if options.together else [(case,) for case in cases]
     for number in range(1, options.rounds + 1):
         for some in of_cases:
