@@ -1,5 +1,6 @@
-"""Runs the stages of a tier, two at a time: `python -m tools.run_stages first|all`; run by make.
+"""Runs the stages of a tier: `python -m tools.run_stages first|all`; run by make.
 
+First those that need the whole machine, one after the other, then the others, two at a time.
 Each stage writes a log below `build/stages/`, which is printed as a whole when the stage ends; what
 its tests wrote stays there if it failed. All stages run, also after one that failed. The exit code
 is 0 when all passed, else 1; an interrupt ends all stages and their servers.
@@ -122,8 +123,10 @@ def main(arguments: Sequence[str]) -> int:
     run = Run(logs)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, run.end)
+    chosen = stages(tier, seed)
+    outcomes = [run.stage(stage) for stage in chosen if stage.alone]
     with ThreadPoolExecutor(AT_ONCE) as workers:
-        outcomes = tuple(workers.map(run.stage, stages(tier, seed)))
+        outcomes += workers.map(run.stage, [stage for stage in chosen if not stage.alone])
     table = report(outcomes, time.monotonic() - began_s)
     sys.stdout.write(f"\n{table}\n")
     return 0 if all(one.passed for one in outcomes) else 1

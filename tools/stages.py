@@ -18,8 +18,9 @@ SPARING: Mapping[str, str] = {
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
     "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.streaming.pollingDelay=100ms pyspark-shell",
 }
-"""Java's fast compiler alone, since most processes of the tests end before the optimising one pays
-off; and a lane without new records asks the broker ten times a second, not a hundred times."""
+"""Java's fast compiler alone, since most processes of the tests end, or are killed, before the
+optimising one pays off; and a lane without new records asks the broker ten times a second, not a
+hundred times."""
 SLOWEST = ("--durations=60", "--durations-min=0.5")
 
 
@@ -38,11 +39,13 @@ class Stage:
         name: letters, digits and dashes; also the name of its log file.
         command: argument vector.
         environment: further variables.
+        alone: whether it takes all processors, so that no other stage runs at the same time.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,8 @@ def _matrix(share: int, seed: int) -> Stage:
     turn = seed % MATRIX_SHARES + 1
     chosen = (f"--share={share}/{MATRIX_SHARES}", f"--turn={turn}/{MATRIX_SHARES}")
     program = (f"{BIN}/python", "-m", "tests.faults.run")
-    return Stage(f"matrix-{share}", (*program, "--together", "--chain", *chosen, f"--seed={seed}"))
+    command = (*program, "--together", "--chain", *chosen, f"--seed={seed}")
+    return Stage(f"matrix-{share}", command, SPARING, alone=True)
 
 
 def report(outcomes: Sequence[Outcome], wall_s: float) -> str:

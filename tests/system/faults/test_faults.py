@@ -1,4 +1,4 @@
-"""A short selection; the whole matrix of cases and faults runs in `make test-all`."""
+"""A short selection; `make test-all` runs a turn of the whole matrix of cases and faults."""
 
 import pytest
 

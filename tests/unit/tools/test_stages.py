@@ -48,6 +48,13 @@ def test_everything_draws_with_the_seed_of_the_run() -> None:
         assert f"--share={share}/7 --turn=1/7 --seed=7" in words(Tier.ALL, f"matrix-{share}")
 
 
+def test_only_the_matrix_runs_alone() -> None:
+    """A share of it is as many fragments as two processors hold."""
+    assert not any(stage.alone for stage in stages(Tier.FIRST, SEED))
+    for stage in stages(Tier.ALL, SEED):
+        assert stage.alone == stage.name.startswith("matrix-")
+
+
 def test_names_are_unique() -> None:
     """They are names of files, too."""
     for tier in Tier:
