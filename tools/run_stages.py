@@ -1,9 +1,9 @@
 """Runs the stages of a tier: `python -m tools.run_stages first|all`; run by make.
 
-First those that need the whole machine, one after the other, then the others, two at a time.
-Each stage writes a log below `build/stages/`, which is printed as a whole when the stage ends; what
-its tests wrote stays there if it failed. All stages run, also after one that failed. The exit code
-is 0 when all passed, else 1; an interrupt ends all stages and their servers.
+Two at a time; then those that need the whole machine, one after the other. Each stage writes a log
+below `build/stages/`, which is printed as a whole when the stage ends; what its tests wrote stays
+there if it failed. All stages run, also after one that failed. The exit code is 0 when all passed,
+else 1; an interrupt ends all stages and their servers.
 """
 
 import json
@@ -124,9 +124,9 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, run.end)
     chosen = stages(tier, seed)
-    outcomes = [run.stage(stage) for stage in chosen if stage.alone]
     with ThreadPoolExecutor(AT_ONCE) as workers:
-        outcomes += workers.map(run.stage, [stage for stage in chosen if not stage.alone])
+        outcomes = [*workers.map(run.stage, [stage for stage in chosen if not stage.alone])]
+    outcomes += [run.stage(stage) for stage in chosen if stage.alone]
     table = report(outcomes, time.monotonic() - began_s)
     sys.stdout.write(f"\n{table}\n")
     return 0 if all(one.passed for one in outcomes) else 1

@@ -103,8 +103,8 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
     groups = (*FIRST, *SECOND)
     return (
         CHECK,
-        *(_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1)),
         *(_tests(name, paths, drawn, {}) for name, paths in groups),
+        *(_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1)),
     )
 
 

@@ -10,8 +10,8 @@ SOCKET_CONNECT_MS: Final = 3_000
 RECONNECT_MS_MAX: Final = 1_000
 """After an outage a client is back at most this long after the broker."""
 REBOOTSTRAP_MS: Final = 20_000
-"""A broker that returns from an outage may answer before it counts itself a member of its cluster.
-The client then forgets the only broker it has, and would ask `bootstrap.servers` after 5 min."""
+"""In an outage librdkafka may drop the only broker it has learned of; by default it then asks
+`bootstrap.servers` again after 5 min."""
 TOPIC_MISSING_MS: Final = 2_000
 """How long a topic that the brokers do not know may be one that was just created."""
 

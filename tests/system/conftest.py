@@ -12,7 +12,7 @@ from tests.system.support import Installation, installation, seen_last
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell with a failure what the nodes were doing: a run elsewhere leaves nothing but its log."""
+    """Add to a failure what the nodes were doing: a run elsewhere leaves nothing but its log."""
     report = yield
     medusa = getattr(item, "funcargs", {}).get("medusa")
     if report.failed and isinstance(medusa, Installation):

@@ -223,15 +223,15 @@ def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Itera
 
 def seen_last(medusa: Installation, lines: int = 40) -> str:
     """What is known when a test has failed: each fragment's status, the end of each node's log."""
-    told: list[str] = []
+    words: list[str] = []
     try:
         for network in medusa.catalog.networks():
-            told += [str(status) for status in medusa.catalog.statuses(network.network)]
+            words += [str(status) for status in medusa.catalog.statuses(network.network)]
     except MedusaError as error:
-        told.append(f"no statuses: {error}")
+        words.append(f"no statuses: {error}")
     for log in sorted((medusa.folder / "logs").glob("node-*.log")):
-        told += [f"--- {log}", *log.read_text().splitlines()[-lines:]]
-    return "\n".join(told)
+        words += [f"--- {log}", *log.read_text(errors="replace").splitlines()[-lines:]]
+    return "\n".join(words)
 
 
 def kill(process: Child) -> None:

@@ -36,7 +36,7 @@ def test_a_turn_has_every_fault_once_over_as_many_shares() -> None:
 
 
 def test_the_whole_is_everything() -> None:
-    """What a run by hand does if nobody asks for less."""
+    """The default of a run by hand."""
     assert sorted(cases_of(FRAGMENTS, WHOLE)) == sorted(FRAGMENTS)
     assert faults_of(FEW_FAULTS, WHOLE, WHOLE) == FEW_FAULTS
 
@@ -45,5 +45,5 @@ def test_a_part_is_read() -> None:
     """Numbers begin with 1."""
     assert part("2/7") == Part(2, 7)
     for wrong in ("0/7", "8/7", "1", "1/0"):
-        with pytest.raises(ValueError):  # noqa: PT011 - argparse tells the user
+        with pytest.raises(ValueError):  # noqa: PT011 - argparse reports it
             part(wrong)
