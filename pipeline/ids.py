@@ -10,6 +10,10 @@ StreamName = NewType("StreamName", str)
 BoxName = NewType("BoxName", str)
 FragmentName = NewType("FragmentName", str)
 TopicName = NewType("TopicName", str)
+TopicId = NewType("TopicId", str)
+"""Kafka's id of a topic: another one when a topic is deleted and created again."""
+SourceId = NewType("SourceId", str)
+"""`<topic id>/<number>`: one source of a fragment over a topic, whatever its stream is called."""
 GroupName = NewType("GroupName", str)
 TransactionalId = NewType("TransactionalId", str)
 ZnodePath = NewType("ZnodePath", str)

@@ -9,6 +9,7 @@ from pipeline.ids import Millis, Offset, StreamName, TopicName
 from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
+from pipeline.lanes.sources import carry, planned_sources
 from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
 
@@ -48,9 +49,19 @@ def last_marker(names: FragmentNames, connections: Connections) -> CommitMarker 
     return decode_marker(last.value, f"topic {topic}")
 
 
+def present_marker(fragment: Fragment, connections: Connections) -> CommitMarker | None:
+    """The last commit marker in the names that the deployed version has; None: it never ran."""
+    names = fragment.names
+    record = connections.catalog.fragment(names.network, names.fragment)
+    marker = last_marker(names, connections)
+    if record is None or marker is None:
+        return None
+    return carry(marker, planned_sources(fragment, dict(record.topic_ids))).marker
+
+
 def standings(fragment: Fragment, connections: Connections) -> tuple[Standing, ...]:
     """How the partitions of a fragment's input streams stand; of topics that exist."""
-    marker = last_marker(fragment.names, connections)
+    marker = present_marker(fragment, connections)
     known: Positions = {} if marker is None else marker.end
     named = {(at.input, at.topic, at.partition): offset for at, offset in known.items()}
     topics = sorted({stream.topic for stream in fragment.inputs})

@@ -28,6 +28,7 @@ Identity = tuple[int, Offset, Place | None]
 class Letter:
     """One record of a dead-letter topic.
 
+    `source` is what the fragment's source is called for ever, `input` a label of it.
     `record` is as it lies there; `timestamp_ms` is the Kafka timestamp that the refused record had.
     `at` is where the refused record stands, None for a result that
     no single record stands for; `first` where it stood before it was sent again for the first time.
@@ -41,6 +42,7 @@ class Letter:
     box: str
     field: str
     input: str
+    source: str
     port: str
     at: Place | None
     first: Place | None
@@ -99,6 +101,7 @@ def read(record: KafkaRecord) -> Letter:
         box=found.get("box", ""),
         field=found.get("field", ""),
         input=found.get("input", ""),
+        source=found.get("source", ""),
         port=found.get("port", ""),
         at=at,
         first=told_place(said.get(REDRIVEN_ORIGIN, "")) or at,

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, told_place
 from pipeline.formats import WRITTEN
-from pipeline.ids import Millis, Offset, SchemaHandle
+from pipeline.ids import Millis, Offset, SchemaHandle, SourceId
 from pipeline.lanes.dead_letters import LATE, PARTLY_LATE, PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
+from pipeline.lanes.positions import MarkedSource
 from pipeline.planner.plan import Fragment
 
 SCHEMA_NOT_FOUND = "schema_not_found"
@@ -31,12 +32,12 @@ class Rules:
     """What decides whether a letter can be sent again.
 
     Args:
-        reads: the inputs that the fragment has, and their ports; a record for others is ignored.
+        reads: the sources that the fragment has, and their ports; a record for others is ignored.
         kept_from_ms: older records are about to be removed by retention; None: there is no limit.
         has_schema: whether the registry has a schema now.
     """
 
-    reads: AbstractSet[tuple[str, str]]
+    reads: AbstractSet[tuple[SourceId, str]]
     kept_from_ms: Millis | None
     has_schema: Callable[[SchemaHandle], bool]
 
@@ -49,7 +50,7 @@ class Rules:
             (letter.reason == LATE, "late: what they belong to is closed, only a replay helps"),
             (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
             (
-                (letter.input, letter.port) not in self.reads,
+                (letter.source, letter.port) not in self.reads,
                 "the fragment does not read that input any more, or not on that side",
             ),
             (expires, "their timestamps have reached the retention of the redrive topic"),
@@ -62,9 +63,18 @@ class Rules:
         return ""
 
 
-def reads(fragment: Fragment) -> frozenset[tuple[str, str]]:
-    """The inputs of a fragment, each with the ways on which it comes in, and "" for all."""
-    return frozenset((way.source, at) for way in fragment.ways for at in ("", way.name))
+def reads(fragment: Fragment, sources: Iterable[MarkedSource]) -> frozenset[tuple[SourceId, str]]:
+    """The sources of a fragment, each with the ways on which it comes in, and "" for all.
+
+    `sources`: as its commit marker names them; none if it has never run.
+    """
+    return frozenset(
+        (source.id, at)
+        for source in sources
+        for way in fragment.ways
+        if way.source == source.name
+        for at in ("", way.name)
+    )
 
 
 def kept_from(retention_ms: int, now_ms: Millis) -> Millis | None:
@@ -84,7 +94,7 @@ def headers_again(letter: Letter) -> Headers:
     partition, offset = letter.number
     ours: list[tuple[str, bytes]] = [
         (f"{PREFIX}format", str(WRITTEN).encode()),
-        (f"{PREFIX}input", letter.input.encode()),
+        (f"{PREFIX}source", letter.source.encode()),
         (f"{PREFIX}port", letter.port.encode()),
         (f"{PREFIX}attempt", str(letter.attempt).encode()),
         (REDRIVEN_FROM, f"{partition}/{offset}".encode()),

@@ -30,6 +30,7 @@ class BatchFacts:
         late: rows that were dropped as late (Spark counts groups, so only zero or not is exact).
         largest: the largest event time of good rows, per data partition that had any; that of
             redriven rows for every partition that they may have come from.
+        skipped: records of a time that was settled before their source was first read.
         failed: path → the sum of the checksums of the records that failed on it; of those paths
             only on which functions of users decide.
     """
@@ -45,6 +46,7 @@ class BatchFacts:
     late: int
     largest: Mapping[InputPartition, Millis]
     failed: Mapping[str, int] = field(default_factory=dict)
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         records_out=last.totals.records_out + written.records,
         dead_letters=last.totals.dead_letters + written.dead_letters,
         late_dropped=last.totals.late_dropped + written.late,
+        skipped=last.totals.skipped + facts.skipped,
     )
     return CommitMarker(
         epoch=epoch,
@@ -119,4 +122,6 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         refused=written.refused,
         letters=last.letters,
         failed=sum(facts.failed.values()),
+        sources=last.sources,
+        left=last.left,
     )

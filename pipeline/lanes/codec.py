@@ -6,34 +6,51 @@ without a new version as long as its absence means what it meant before.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.formats import WRITTEN, check
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    Offset,
+    SourceId,
+    StreamName,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
 
 Number = TypeVar("Number", bound=int)
 
 
 def encode_marker(marker: CommitMarker) -> bytes:
-    """A marker as the value of its record."""
+    """A marker as the value of its record: positions by source, topic id and partition.
+
+    Raises:
+        BrokenInvariantError: it has a position in something that none of its sources reads.
+    """
+    sources = marker.sources
     return _encode(
         {
             "epoch": marker.epoch,
             "incarnation": marker.incarnation,
             "batch": marker.batch,
-            "start": _nested(marker.start),
-            "end": _nested(marker.end),
-            "needed": _nested(marker.needed),
+            "sources": [_source(source) for source in sources],
+            "start": _nested(marker.start, sources),
+            "end": _nested(marker.end, sources),
+            "needed": _nested(marker.needed, sources),
             "late_ms": marker.late_ms,
             "eviction_ms": marker.eviction_ms,
-            "progress": _nested(marker.progress),
+            "progress": _nested(marker.progress, sources),
+            "left": [_left(one) for one in marker.left],
             "late_settled": marker.late_settled,
             "boundary_ms": marker.boundary_ms,
             "totals": {
@@ -41,6 +58,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
                 "records_out": marker.totals.records_out,
                 "dead_letters": marker.totals.dead_letters,
                 "late_dropped": marker.totals.late_dropped,
+                "skipped": marker.totals.skipped,
             },
             "written_at_ms": marker.written_at_ms,
             "state": marker.state,
@@ -60,16 +78,19 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
     """
     fields = _decode(value, "commit marker", place)
     totals = fields.inner("totals")
+    sources = tuple(one.source() for one in fields.listed("sources"))
     return CommitMarker(
         epoch=Epoch(fields.number("epoch")),
         incarnation=Incarnation(fields.text("incarnation")),
         batch=BatchId(fields.number("batch")),
-        start=fields.by_partition("start", Offset),
-        end=fields.by_partition("end", Offset),
-        needed=fields.by_partition("needed", Offset),
+        sources=sources,
+        start=fields.by_partition("start", sources, Offset),
+        end=fields.by_partition("end", sources, Offset),
+        needed=fields.by_partition("needed", sources, Offset),
         late_ms=fields.instant("late_ms"),
         eviction_ms=fields.instant("eviction_ms"),
-        progress=fields.by_partition("progress", Millis),
+        progress=fields.by_partition("progress", sources, Millis),
+        left=tuple(one.left() for one in fields.listed("left")),
         late_settled=BatchId(fields.number("late_settled")),
         boundary_ms=fields.instant("boundary_ms"),
         totals=Totals(
@@ -77,6 +98,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
             records_out=totals.number("records_out"),
             dead_letters=totals.number("dead_letters"),
             late_dropped=totals.number("late_dropped"),
+            skipped=totals.number("skipped"),
         ),
         written_at_ms=Millis(fields.number("written_at_ms")),
         state=fields.text("state"),
@@ -159,13 +181,43 @@ def _encode(fields: Mapping[str, object]) -> bytes:
     return json.dumps({"format": WRITTEN, **fields}, separators=(",", ":")).encode()
 
 
-def _nested(values: Mapping[InputPartition, int]) -> dict[str, dict[str, dict[str, int]]]:
-    """Input → topic → partition → value, in order, so that equal facts are equal bytes."""
+def _nested(
+    values: Mapping[InputPartition, int], sources: Sequence[MarkedSource]
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Source → topic id → partition → value, in order, so that equal facts are equal bytes."""
+    known = {source.name: (source.id, dict(source.topics)) for source in sources}
     nested: dict[str, dict[str, dict[str, int]]] = {}
-    for key in sorted(values):
-        topics = nested.setdefault(key.input, {})
-        topics.setdefault(key.topic, {})[str(key.partition)] = values[key]
+    for at in sorted(values):
+        source, topics = known.get(at.input, (None, {}))
+        topic_id = topics.get(at.topic)
+        if source is None or topic_id is None:
+            raise BrokenInvariantError(
+                f"there is a position in a topic that no source reads: input {at.input}",
+                place=f"topic {at.topic}, partition {at.partition}",
+            )
+        by_topic = nested.setdefault(source, {})
+        by_topic.setdefault(topic_id, {})[str(at.partition)] = values[at]
     return nested
+
+
+def _source(source: MarkedSource) -> dict[str, object]:
+    return {
+        "id": source.id,
+        "name": source.name,
+        "definition": source.definition,
+        "topics": [{"name": name, "id": topic_id} for name, topic_id in source.topics],
+        "skipped_ms": source.skipped_ms,
+    }
+
+
+def _left(one: LeftSource) -> dict[str, object]:
+    sources = (one.source,)
+    return {
+        **_source(one.source),
+        "end": _nested(one.end, sources),
+        "needed": _nested(one.needed, sources),
+        "progress": _nested(one.progress, sources),
+    }
 
 
 def _refused(found: Mapping[str, Refused]) -> dict[str, object]:
@@ -230,16 +282,52 @@ class _Fields:
             found[int(name)] = kind(self.number(name))
         return found
 
+    def listed(self, name: str) -> list["_Fields"]:
+        found, what = self._member(name), f"{self.what}, {name}"
+        if not isinstance(found, list):
+            raise self._damaged(name, "a list")
+        return [_Fields(_members(one, what, self.place), what, self.place) for one in found]
+
+    def source(self) -> MarkedSource:
+        topics = self.listed("topics")
+        if not topics:
+            raise self._damaged("topics", "a list that is not empty")
+        return MarkedSource(
+            id=SourceId(self.text("id")),
+            name=StreamName(self.text("name")),
+            definition=self.text("definition"),
+            topics=tuple((TopicName(t.text("name")), TopicId(t.text("id"))) for t in topics),
+            skipped_ms=self.instant("skipped_ms"),
+        )
+
+    def left(self) -> LeftSource:
+        source = self.source()
+        return LeftSource(
+            source=source,
+            end=self.by_partition("end", (source,), Offset),
+            needed=self.by_partition("needed", (source,), Offset),
+            progress=self.by_partition("progress", (source,), Millis),
+        )
+
     def by_partition(
-        self, name: str, kind: Callable[[int], Number]
+        self, name: str, sources: Sequence[MarkedSource], kind: Callable[[int], Number]
     ) -> dict[InputPartition, Number]:
-        inputs = self.inner(name)
-        return {
-            InputPartition(StreamName(stream), TopicName(topic), partition): value
-            for stream in inputs.members
-            for topic in inputs.inner(stream).members
-            for partition, value in inputs.inner(stream).inner(topic).numbered(kind).items()
+        """Values under the names that their sources and topics have in the same marker."""
+        known = {
+            (source.id, topic_id): (source.name, topic)
+            for source in sources
+            for topic, topic_id in source.topics
         }
+        found, by_source = {}, self.inner(name)
+        for source in by_source.members:
+            by_topic = by_source.inner(source)
+            for topic_id in by_topic.members:
+                names = known.get((SourceId(source), TopicId(topic_id)))
+                if names is None:
+                    raise self._damaged(name, "positions in topics that its sources read")
+                for partition, value in by_topic.inner(topic_id).numbered(kind).items():
+                    found[InputPartition(*names, partition)] = value
+        return found
 
     def refused(self) -> dict[str, Refused]:
         found = self.inner("refused")

@@ -14,7 +14,9 @@ from pipeline.ids import (
     NetworkVersion,
     Offset,
     SchemaHandle,
+    SourceId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.names import FragmentNames
@@ -45,8 +47,9 @@ class Context:
     `schema`, `event_time_ms` and `closed_ms` (everything up to this event time was closed when the
     record came) stand where the reason is about them. `port` is empty when the record could not be
     judged at all; else only that path refused it, or had it, since it was sent again to that one.
-    `topic`, `partition` and `offset` are where the original stands; None for a result that a
-    stateful fragment could not compute, which no single record stands for.
+    `topic`, `partition` and `offset` are where the original stands, `topic_id` and `source` what
+    that topic and the fragment's source are called for ever; all None for a result that a stateful
+    fragment could not compute, which no single record stands for.
     """
 
     reason: str
@@ -59,6 +62,8 @@ class Context:
     offset: Offset | None
     timestamp_ms: Millis
     version: NetworkVersion
+    topic_id: TopicId | None = None
+    source: SourceId | None = None
     field: str | None = None
     schema: SchemaHandle | None = None
     event_time_ms: Millis | None = None
@@ -79,7 +84,9 @@ def headers(names: FragmentNames, context: Context, original: Headers) -> Header
         ("field", context.field),
         ("input", context.input),
         ("port", context.port),
+        ("source", context.source),
         ("topic", context.topic),
+        ("topic_id", context.topic_id),
         ("partition", context.partition),
         ("offset", context.offset),
         ("timestamp", context.timestamp_ms),

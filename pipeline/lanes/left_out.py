@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Offset, StreamName, TopicName
+from pipeline.ids import Offset, TopicId
 from pipeline.lanes.dead_letters import PARTLY_LATE, PREFIX, check_format
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -22,8 +22,15 @@ class LeftOut:
     port: str
 
 
-def left_out(headers: Sequence[tuple[str, bytes | None]], place: str) -> LeftOut | None:
+def left_out(
+    headers: Sequence[tuple[str, bytes | None]], sources: Sequence[MarkedSource], place: str
+) -> LeftOut | None:
     """What a dead letter stands for; None when no single record does, or one that counts.
+
+    Args:
+        headers: of the dead letter.
+        sources: of the lane; a record of another one is none that it could leave out.
+        place: of the dead letter, for the error.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
@@ -38,9 +45,12 @@ def left_out(headers: Sequence[tuple[str, bytes | None]], place: str) -> LeftOut
     if "topic" not in found or found.get("reason") == PARTLY_LATE:
         return None
     try:
-        at = InputPartition(
-            StreamName(found["input"]), TopicName(found["topic"]), int(found["partition"])
-        )
+        source = next((one for one in sources if one.id == found["source"]), None)
+        topics = {} if source is None else {topic_id: name for name, topic_id in source.topics}
+        topic = topics.get(TopicId(found["topic_id"]))
+        if source is None or topic is None:
+            return None
+        at = InputPartition(source.name, topic, int(found["partition"]))
         return LeftOut(at, Offset(int(found["offset"])), found["port"])
     except (KeyError, ValueError) as error:
         raise BrokenInvariantError(

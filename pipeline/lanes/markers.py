@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
 
 NO_BATCH = BatchId(-1)
 """The batch of the first marker: positions are settled, nothing has run."""
@@ -23,6 +23,7 @@ class Totals:
     records_out: int = 0
     dead_letters: int = 0
     late_dropped: int = 0
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class CommitMarker:
             empty: not known, an earlier version wrote the marker.
         failed: the sum of the checksums of the records that failed in this batch on the paths on
             which functions of users decide.
+        sources: whose positions these are, in the order of the plan.
+        left: sources that were read earlier, and are no part of the plan any more.
     """
 
     epoch: Epoch
@@ -70,3 +73,5 @@ class CommitMarker:
     refused: Mapping[str, Refused] = field(default_factory=dict)
     letters: str = ""
     failed: int = 0
+    sources: tuple[MarkedSource, ...] = ()
+    left: tuple[LeftSource, ...] = ()

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from pipeline.ids import Offset, StreamName, TopicName
+from pipeline.ids import Millis, Offset, SourceId, StreamName, TopicId, TopicName
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,6 +17,54 @@ class InputPartition:
 
 Positions = Mapping[InputPartition, Offset]
 """The next offset to read, for every partition that a lane is assigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSource:
+    """One source of a lane, as its commit markers name it.
+
+    Args:
+        id: stays as long as the fragment exists, whatever the stream is called.
+        name: of its stream; a label.
+        definition: digest of what decides which rows its records give; no name is part of it.
+        topics: (name, id) of the topics that it reads: the one that carries the stream, the one of
+            records that are sent again, and those that tell of event time alone.
+        skipped_ms: records at or below this event time were settled before the source was first
+            read, and are skipped; None: there are none such.
+    """
+
+    id: SourceId
+    name: StreamName
+    definition: str
+    topics: tuple[tuple[TopicName, TopicId], ...]
+    skipped_ms: Millis | None = None
+
+    @property
+    def topic_id(self) -> TopicId:
+        """The id of the topic that carries the stream."""
+        return self.topics[0][1]
+
+    @property
+    def records(self) -> frozenset[TopicName]:
+        """The topics that carry its records."""
+        return frozenset(topic for topic, _ in self.topics[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class LeftSource:
+    """A source that is not read any more, and how far it was read.
+
+    Args:
+        source: as it was named when it was last read; so are the partitions below.
+        end: positions in the topics that carry its records.
+        needed: the oldest positions that the state still needs.
+        progress: largest event time seen per partition.
+    """
+
+    source: MarkedSource
+    end: Positions
+    needed: Positions
+    progress: Mapping[InputPartition, Millis]
 
 
 def by_topic(

@@ -12,13 +12,13 @@ published. That is exact from any earlier state, an old copy or none at all.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.planner.digest import same_format
 from pipeline.planner.state import OnChange
 
@@ -104,12 +104,14 @@ class Rebuild:
         begin: where to read from; None: wherever each input begins.
         eviction_ms: the watermark that has to be in force afterwards; None: none.
         why: what is wrong with the checkpoint.
+        not_before: where a deploy decided that sources begin; nothing before that counts.
     """
 
     marker: CommitMarker
     begin: Positions | None
     eviction_ms: Millis | None
     why: str
+    not_before: Positions = field(default_factory=dict)
 
 
 Start = FirstStart | BeginAt | Continue | Rebuild
@@ -127,6 +129,8 @@ class Wanted:
         place: names the fragment, for errors.
         most: how many records a batch may read now.
         letters: Kafka's id of its dead-letter topic.
+        sources: what it reads, in the order of its plan.
+        same_sources: whether the marker's lane has read the same, in the same order.
     """
 
     epoch: Epoch
@@ -136,6 +140,12 @@ class Wanted:
     place: str
     most: int = RECORDS_PER_BATCH
     letters: str = ""
+    sources: tuple[MarkedSource, ...] = ()
+    same_sources: bool = True
+
+    def fits(self, marker: CommitMarker) -> bool:
+        """Whether what the marker's lane has kept is what this one needs."""
+        return self.same_sources and marker.state == self.state
 
 
 def decide_start(
@@ -165,7 +175,7 @@ def decide_start(
     if not wanted.stateful:
         return _without_state(marker, checkpoint, wanted)
     comparable = same_format(marker.state, wanted.state)
-    if wanted.on_change is not None or (comparable and marker.state != wanted.state):
+    if wanted.on_change is not None or (comparable and not wanted.fits(marker)):
         return _chosen(marker, wanted)
     problem = _problem(marker, checkpoint, wanted.most) if comparable else OTHER_DIGEST
     if problem is None:
@@ -194,6 +204,7 @@ def first_marker(
         written_at_ms=written_at_ms,
         state=wanted.state,
         letters=wanted.letters,
+        sources=wanted.sources,
     )
 
 
@@ -280,7 +291,7 @@ def _without_state(
     """
     if wanted.on_change is OnChange.EMPTY:
         return BeginAt(marker, _ASKED)
-    changed = marker.state != wanted.state
+    changed = not wanted.fits(marker)
     problem = "its plan has changed" if changed else _problem(marker, checkpoint, wanted.most)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
 

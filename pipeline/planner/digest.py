@@ -12,14 +12,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
+from typing import get_args, get_type_hints
 
 from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BoxName, StreamName, TopicName
 from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.python import Python
-from pipeline.network.model import Box, Expression, ExternalStream, Silence
+from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 
 FORMAT_VERSION = 1
@@ -47,17 +50,28 @@ def state_digest(fragment: Fragment) -> str:
     """`<format version>:<SHA-256 in hex>` of what decides which state a fragment's query holds.
 
     Where its results go decides nothing about it, nor does when its inputs' event time moves on:
-    both may change while the state stays good. What stands behind the stateful box counts, since
-    Spark keeps no column that nothing reads.
+    both may change while the state stays good. Nor do names: streams and boxes count by their
+    places. What stands behind the stateful box counts, since Spark keeps no column that nothing
+    reads.
     """
+    places = {stream.name: f"input {n}" for n, stream in enumerate(fragment.inputs)}
+    places |= {StreamName(box.name): f"box {n}" for n, box in enumerate(fragment.boxes)}
     plain: dict[str, Json] = {
-        "inputs": [_canonical(_without_timing(stream)) for stream in fragment.inputs],
-        "boxes": [_canonical(_without_patience(box)) for box in fragment.boxes],
+        "inputs": [_canonical(_unnamed(_without_timing(stream))) for stream in fragment.inputs],
+        "boxes": [_canonical(_without_patience(box), places) for box in fragment.boxes],
     }
     stateful = fragment.stateful_box
     if fragment.output.corrections and isinstance(stateful, Join | AsOf | Deduplicate):
         plain["ids"] = True  # rows that wait keep theirs
     return _hash(plain)
+
+
+def source_digest(stream: FragmentInput) -> str:
+    """`<format version>:<SHA-256 in hex>` of what decides which rows a stream's records give.
+
+    Neither its name and topic nor where a first start begins are part of it.
+    """
+    return _hash(_canonical(_unnamed(_without_timing(stream))))
 
 
 def plan_digest(plan: Plan) -> str:
@@ -89,6 +103,14 @@ def _without_timing(stream: FragmentInput) -> FragmentInput:
     return replace(stream, lateness_ms=0, idle_after_ms=0, silence=Silence.IDLE, ahead_ms=0)
 
 
+def _unnamed(stream: FragmentInput) -> FragmentInput:
+    """An input as if it had no name, and began everywhere alike."""
+    nameless = replace(stream, name=StreamName(""), topic=TopicName(""))
+    if not isinstance(nameless, ExternalStream):
+        return nameless
+    return replace(nameless, start=StartAt("earliest"))
+
+
 def _without_patience(box: Box) -> Box:
     """A box as if it waited equally long everywhere."""
     return replace(box, timeout_ms=0) if isinstance(box, Python) else box
@@ -99,18 +121,22 @@ def _hash(value: Json) -> str:
     return f"{FORMAT_VERSION}:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def _canonical(value: object) -> Json:
-    """Plain data that is equal exactly for what runs the same."""
+def _canonical(value: object, places: Mapping[StreamName, str] = MappingProxyType({})) -> Json:
+    """Plain data that is equal exactly for what runs the same.
+
+    `places`: what stands instead of the names of streams and boxes.
+    """
     if isinstance(value, Enum):
         return _canonical(value.value)
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, tuple):
-        return [_canonical(item) for item in value]
+        return [_canonical(item, places) for item in value]
     if isinstance(value, frozenset):
-        return sorted((_canonical(item) for item in value), key=json.dumps)
+        return sorted((_canonical(item, places) for item in value), key=json.dumps)
     if is_dataclass(value) and not isinstance(value, type):
         left_out = _LEFT_OUT.get(type(value), frozenset())
+        names = _name_fields(type(value)) if places else frozenset()
         plain: dict[str, Json] = {"": type(value).__name__}
         for field in fields(value):
             content = getattr(value, field.name)
@@ -120,10 +146,28 @@ def _canonical(value: object) -> Json:
                 continue
             if field.name in _SCHEMA_FIELDS and isinstance(content, str):
                 plain[field.name] = _without_docs(json.loads(content))
+            elif field.name in names:
+                plain[field.name] = _placed(content, places)
             else:
-                plain[field.name] = _canonical(content)
+                plain[field.name] = _canonical(content, places)
         return plain
     raise BrokenInvariantError(f"a plan cannot hold {type(value).__name__}: it has no digest")
+
+
+@cache
+def _name_fields(kind: type) -> frozenset[str]:
+    """The fields of a dataclass that name streams or boxes."""
+    hints = get_type_hints(kind)
+    return frozenset(
+        name for name, hint in hints.items() if {StreamName, BoxName} & {hint, *get_args(hint)}
+    )
+
+
+def _placed(content: object, places: Mapping[StreamName, str]) -> Json:
+    """Places instead of names."""
+    if isinstance(content, tuple):
+        return [_placed(one, places) for one in content]
+    return None if content is None else places.get(StreamName(str(content)), str(content))
 
 
 def _without_docs(schema: Json) -> Json:

@@ -16,7 +16,7 @@ from pipeline.ids import Incarnation, Millis, SchemaHandle
 from pipeline.lanes import codec
 from pipeline.lanes.positions import InputPartition
 from pipeline.spark import hidden
-from pipeline.spark.hidden import UNFIT, Reason
+from pipeline.spark.hidden import SKIPPED, UNFIT, Reason
 from pipeline.spark.lowered import AssignedTopic, Lowered, Source, TopicRole
 from schemas import wire
 
@@ -34,6 +34,7 @@ class Told:
     unknown: tuple[SchemaHandle, ...]
     largest: Mapping[InputPartition, Millis]
     failed: Mapping[str, int] = field(default_factory=dict)
+    skipped: int = 0
 
 
 def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
@@ -59,6 +60,7 @@ def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
         advance_ms=_advance(rows.filter(is_advance), incarnation),
         unknown=schemas_of(_unknown(rows.filter(pc.and_(is_record, unfit)), lowered)),
         largest=_largest(rows.filter(pc.and_not(is_record, unfit)), lowered),
+        skipped=_number(pc.and_(is_record, pc.fill_null(pc.equal(reason, SKIPPED), False))),
     )
 
 

@@ -22,6 +22,7 @@ from pipeline.spark.emitting.deduplicated import deduplicated
 from pipeline.spark.emitting.joined import joined
 from pipeline.spark.emitting.judged import judged
 from pipeline.spark.emitting.sifted import CARRIED, sifted
+from pipeline.spark.emitting.skipped import is_skipped
 from pipeline.spark.emitting.wanted import is_for, is_heeded, wanted
 from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
@@ -159,12 +160,18 @@ def _judged_once(
     others = lowered.others(path) if path.first else ()
     rows = judged(raw, source, _wanted_by(source, incarnation, path, *others))
     if not path.first:
-        return rows
-    rows = _observed(rows, source)
+        return _unskipped(rows, source, lowered)
+    rows = _unskipped(_observed(rows, source, lowered), source, lowered)
     if not others:
         return rows
     again = F.col(hidden.TOPIC) == source.topic(TopicRole.REDRIVE)
     return rows.where(~again | is_for(("", path.name)))
+
+
+def _unskipped(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
+    """Without records of a time that was settled before their source was first read."""
+    skipped = is_skipped(source, lowered.core)
+    return rows if skipped is None else rows.where(~skipped)
 
 
 def _wanted_by(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
@@ -173,7 +180,7 @@ def _wanted_by(source: Source, incarnation: Incarnation, *paths: Path) -> Column
     return wanted(source, names) & is_heeded(source, incarnation)
 
 
-def _observed(rows: DataFrame, source: Source) -> DataFrame:
+def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
     """Counts and progress of a source, reported once per batch.
 
     Metrics are computed row by row, apart from the compiled plan; so each is as plain as it can be.
@@ -181,6 +188,8 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
     topic, partition = F.col(hidden.TOPIC), F.col(hidden.PARTITION)
     reason, time_ms = F.col(hidden.REASON), F.col(hidden.EVENT_MS)
     own, again = topic == source.data.topic, topic == source.topic(TopicRole.REDRIVE)
+    skipped = is_skipped(source, lowered.core)
+    settled = [] if skipped is None else [F.count(F.when(skipped, 1)).alias("skipped")]
     rows = rows.withColumns(
         {
             hidden.PROGRESS: F.when(own & reason.isNull(), time_ms),
@@ -195,6 +204,7 @@ def _observed(rows: DataFrame, source: Source) -> DataFrame:
         F.count(reason).alias("bad"),
         F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, F.hex(hidden.HANDLE))).alias("unknown"),
         F.max(hidden.REDRIVEN).alias("redriven"),
+        *settled,
         *[
             F.max(F.when(partition == p, F.col(hidden.PROGRESS))).alias(f"partition_{p}")
             for p in range(source.data.partitions)
@@ -231,6 +241,7 @@ def _port(
         rows = _judged_once(raw, lowered, path, incarnation)
     else:
         rows = judged(raw, source, _wanted_by(source, incarnation, path))
+        rows = _unskipped(rows, source, lowered)
     assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
     rows, told = places.told(rows, lowered, path)
     carried = (*told, *_passed_columns(lowered))

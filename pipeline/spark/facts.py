@@ -66,6 +66,7 @@ class Engine:
             late=late,
             largest=told.largest,
             failed=told.failed,
+            skipped=told.skipped,
         )
 
     def _observed(self, stream: Any) -> Told:
@@ -99,6 +100,7 @@ class Engine:
                 if (told := row.get("unknown")) is not None
             ),
             largest=largest,
+            skipped=sum(int(row.get("skipped") or 0) for _, row in sources),
             failed={
                 path.name: int(metrics.get(f"{PATH_METRICS}{path.name}", {}).get("failed") or 0)
                 for path in self.lowered.paths
@@ -152,17 +154,32 @@ def positions(
 ) -> dict[InputPartition, Offset]:
     """Spark's offsets, topic → partition → offset for each leaf of the plan, as positions.
 
-    A source that has several leaves stands there for each, with the same offsets.
+    A source that has several leaves stands there for each, with the same offsets. Two sources may
+    read one topic, so only the place of a leaf says whose its offsets are.
+
+    Raises:
+        BrokenInvariantError: there are offsets of other topics than the leaf's source reads, or of
+            other leaves.
     """
     found: dict[InputPartition, Offset] = {}
-    for offsets in sources:
-        source = next((s for s in lowered.sources if s.data.topic in offsets), None)
-        if source is None:
-            raise BrokenInvariantError(f"offsets of topics that no input has: {sorted(offsets)}")
+    if len(sources) != len(lowered.leaves):
+        raise BrokenInvariantError(
+            f"there are offsets of {len(sources)} leaves, the query has {len(lowered.leaves)}"
+        )
+    for name, offsets in zip(lowered.leaves, sources, strict=True):
+        others = offsets.keys() - {topic.topic for topic in lowered.source(name).topics}
+        if others:
+            raise BrokenInvariantError(
+                f"there are offsets of topics that input {name} does not read: {sorted(others)}"
+            )
         for topic, partitions in offsets.items():
             for partition, offset in partitions.items():
-                at = InputPartition(source.input, TopicName(topic), int(partition))
-                found[at] = Offset(offset)
+                at = InputPartition(name, TopicName(topic), int(partition))
+                if found.setdefault(at, Offset(offset)) != offset:
+                    raise BrokenInvariantError(
+                        f"one source has two positions: {found[at]} and {offset}",
+                        place=f"input {name}, topic {topic}, partition {partition}",
+                    )
     return found
 
 

@@ -77,6 +77,8 @@ class Reason(Enum):
 NO_RESULT = "no_result"
 """Stands in `__reason` where a record gives no result and nothing is wrong with it: a filter has
 left it out, or its array is empty. Only where rows are counted: `counted.py`."""
+SKIPPED = "skipped"
+"""The record is of a time that was settled before its source was first read. Only there."""
 UNFIT = "unfit"
 """The record is an advance, or something is wrong with it, which inspection tells. Only there."""
 UNKNOWN_SCHEMA = "unknown_schema"

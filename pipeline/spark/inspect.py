@@ -17,6 +17,7 @@ from pipeline.lanes.left_out import LeftOut
 from pipeline.lanes.positions import Positions
 from pipeline.spark import hidden
 from pipeline.spark.emit import emit_path, unknown_schemas
+from pipeline.spark.emitting.skipped import is_skipped
 from pipeline.spark.emitting.wanted import sent_to
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lateness import how_late
@@ -55,6 +56,9 @@ class Inspector:
             wrong = reason.isNotNull() if path.first else own | (alone & reason.isNotNull())
             if late_ms is not None:
                 late = F.when(reason.isNull(), how_late(self.lowered.core, late_ms))
+                skipped = is_skipped(self.lowered.source(path.source), self.lowered.core)
+                if skipped is not None:
+                    late = F.when(~skipped, late)
                 rows = rows.withColumn(hidden.REASON, F.coalesce(reason, late))
                 wrong = wrong | F.col(hidden.REASON).isin(list(LATENESS))
             rows = rows.where(wrong)

@@ -8,7 +8,7 @@ marker under the own epoch, build the state if there is none to go on from, star
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,12 +24,28 @@ from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import Epoch, Incarnation, NetworkVersion, SchemaHandle, TopicName
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    NetworkVersion,
+    SchemaHandle,
+    StreamName,
+    TopicName,
+)
 from pipeline.lanes import codec
 from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
 from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import Positions
+from pipeline.lanes.positions import MarkedSource, Positions
+from pipeline.lanes.sources import (
+    Begin,
+    begins_of,
+    begun,
+    carry,
+    first_positions,
+    first_sources,
+    planned_sources,
+)
 from pipeline.lanes.start import (
     BeginAt,
     CheckpointFacts,
@@ -96,7 +112,7 @@ class LaneSettings:
     """Which lane: a fragment as one version of its network has it, under one ownership.
 
     `topic_ids`: the ids that its topics had when it was deployed; `choice`: what becomes of a
-    state that does not fit.
+    state that does not fit; `begins`: where it begins to read what it has never read.
     """
 
     fragment: Fragment
@@ -104,6 +120,7 @@ class LaneSettings:
     epoch: Epoch
     topic_ids: Mapping[TopicName, str]
     choice: StateChoice | None = None
+    begins: Mapping[StreamName, Begin] = field(default_factory=dict)
 
 
 def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
@@ -155,6 +172,8 @@ class StableLane:
         self._label = f"{self._id.network}.{self._id.fragment}"
         self._topics = TopicWatch(host.surveyor.admin, topics_of(fragment), settings.topic_ids)
         self._met: tuple[SchemaHandle, ...] = ()
+        self._sources: tuple[MarkedSource, ...] = ()
+        self._not_before: Positions = {}
         self._looked: tuple[Positions, int] | None = None
         self._beside = Beside(f"write {self._label}")
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
@@ -192,9 +211,9 @@ class StableLane:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
         writer.start(deadline)
         names = self._settings.fragment.names
-        marker = read_marker(self._host.brokers, names)
+        marker, reads_the_same = self._carried(read_marker(self._host.brokers, names))
         lowered = self._lowered()
-        wanted = self._wanted(marker)
+        wanted = self._wanted(marker, same=reads_the_same)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         folder, lowered = self._begin(start, wanted, sink, lowered)
@@ -209,15 +228,46 @@ class StableLane:
 
     # --- where it starts ------------------------------------------------------------------------
 
-    def _wanted(self, marker: CommitMarker | None) -> Wanted:
-        fragment, choice = self._settings.fragment, self._settings.choice
+    def _carried(self, marker: CommitMarker | None) -> tuple[CommitMarker | None, bool]:
+        """The marker in the names of this plan, and whether that reads what its lane has read."""
+        fragment, settings = self._settings.fragment, self._settings
+        planned = planned_sources(fragment, settings.topic_ids)
+        if marker is None:
+            self._sources = first_sources(planned)
+            return None, True
+        carried = carry(marker, planned)
+        begins = begins_of(carried, settings.begins, f"fragment {self._label}")
+        begins = self._held(begins, carried.marker)
+        rebuilds = self._on_change(marker) is OnChange.REBUILD
+        marker = begun(carried.marker, begins, rebuilds=rebuilds)
+        self._sources = marker.sources
+        self._not_before = {at: o for at, o in marker.needed.items() if at.input in begins}
+        return marker, carried.same
+
+    def _held(
+        self, begins: Mapping[StreamName, Begin], marker: CommitMarker
+    ) -> Mapping[StreamName, Begin]:
+        """Without what was removed from the topics since it was decided where to begin."""
+        topics = {s.name: s.topics[0][0] for s in marker.sources if s.name in begins}
+        starts = self._host.surveyor.admin.start_offsets(sorted(topics.values()))
+        return {name: begin.not_before(starts[topics[name]]) for name, begin in begins.items()}
+
+    def _on_change(self, marker: CommitMarker | None) -> OnChange | None:
+        """What was chosen for the state, as long as the choice counts."""
+        choice = self._settings.choice
         fits = choice and marker and choice.incarnation == marker.incarnation
+        return choice.on_change if choice and fits else None
+
+    def _wanted(self, marker: CommitMarker | None, *, same: bool) -> Wanted:
+        fragment = self._settings.fragment
         return Wanted(
             epoch=self._settings.epoch,
             state=state_digest(fragment),
             stateful=fragment.stateful_box is not None,
-            on_change=choice.on_change if choice and fits else None,
+            on_change=self._on_change(marker),
             place=f"fragment {self._label}",
+            sources=self._sources,
+            same_sources=same,
             most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
             letters=self._letters(),
         )
@@ -247,7 +297,11 @@ class StableLane:
         epoch, now_ms, incarnation = wanted.epoch, self._clock.now_ms(), self._incarnation()
         match start:
             case FirstStart():
-                positions = self._host.surveyor.start_positions(lowered)
+                positions = first_positions(
+                    self._host.surveyor.start_positions(lowered),
+                    self._sources,
+                    self._settings.begins,
+                )
                 sink.start(first_marker(wanted, incarnation, positions, now_ms))
                 folder = self._checkpoints.empty(epoch)
             case BeginAt(marker):
@@ -267,7 +321,7 @@ class StableLane:
             case Rebuild():
                 marker = self._where_it_stands(start.marker, lowered, wanted)
                 begin = marker.end if wanted.on_change is OnChange.EMPTY else start.begin
-                start = replace(start, marker=marker, begin=begin)
+                start = replace(start, marker=marker, begin=begin, not_before=self._not_before)
                 sink.start(adopted(start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
                 read_from, lowered = self._rebuild(start, folder, incarnation, lowered)
@@ -296,7 +350,8 @@ class StableLane:
 
     def _lowered(self) -> Lowered:
         fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
-        return lower(fragment, self._host.surveyor.survey(fragment, topic_ids, self._met))
+        surveyor = self._host.surveyor
+        return lower(fragment, surveyor.survey(fragment, topic_ids, self._met, self._sources))
 
     def _sink_context(
         self, writer: TransactionalWriter, boundaries: PlainProducer, lowered: Lowered

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.ids import SchemaHandle, SchemaId, StreamName, TopicName
+from pipeline.lanes.positions import MarkedSource
 from pipeline.names import tentative_topic
 from pipeline.network.model import Box, ExternalStream
 from pipeline.planner.boxes.words import on_one_line
@@ -32,8 +33,12 @@ from schemas.wire import words
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What lowering needs to know of the world: schemas in the registry, partitions in Kafka."""
+    """What lowering needs to know of the world: schemas in the registry, partitions in Kafka.
 
+    `sources`: as the lane's marker names them.
+    """
+
+    sources: tuple[MarkedSource, ...]
     writers: Mapping[StreamName, tuple[WriterSchema, ...]]
     missing: tuple[SchemaHandle, ...]
     partitions: Mapping[TopicName, int]
@@ -52,10 +57,9 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     paths = _paths(fragment, lowered.before if lowered else ())
     core = lowered.core if lowered else None
     after = lowered.after + _downstream(stateful, fragment) if lowered and stateful else ()
-    used = tuple(dict.fromkeys(path.source for path in paths))
     inputs = {i.name: i for i in fragment.inputs}
     return Lowered(
-        sources=tuple(_source(inputs[name], fragment, around) for name in used),
+        sources=tuple(_source(inputs[m.name], m, fragment, around) for m in around.sources),
         paths=paths,
         core=core,
         after=after,
@@ -92,7 +96,9 @@ def _downstream(stateful: Box, fragment: Fragment) -> tuple[Step, ...]:
     return steps
 
 
-def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> Source:
+def _source(
+    stream: FragmentInput, marked: MarkedSource, fragment: Fragment, around: Surroundings
+) -> Source:
     def assigned(topic: TopicName, role: TopicRole) -> AssignedTopic:
         if topic not in around.partitions:
             raise BrokenInvariantError(f"the partitions of topic {topic} are not known")
@@ -119,6 +125,8 @@ def _source(stream: FragmentInput, fragment: Fragment, around: Surroundings) -> 
         missing=around.missing,
         event_time=event_time,
         start=stream.start if isinstance(stream, ExternalStream) else None,
+        id=marked.id,
+        skipped_ms=marked.skipped_ms,
     )
 
 

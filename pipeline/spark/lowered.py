@@ -13,7 +13,15 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from pipeline.ids import BoxName, SchemaHandle, SchemaId, StreamName, TopicName
+from pipeline.ids import (
+    BoxName,
+    Millis,
+    SchemaHandle,
+    SchemaId,
+    SourceId,
+    StreamName,
+    TopicName,
+)
 from pipeline.lanes.positions import Positions
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How
@@ -90,6 +98,9 @@ class Source:
     event_time: EventTime
     start: StartAt | None
     """Where a first start begins; None for derived streams, which are read from their start."""
+    id: SourceId
+    skipped_ms: Millis | None = None
+    """Records at or below this event time are skipped; see `MarkedSource`."""
 
     @property
     def data(self) -> AssignedTopic:

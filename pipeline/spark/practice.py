@@ -17,6 +17,7 @@ from pyspark.sql.avro.functions import to_avro
 from pipeline.clock import Clock
 from pipeline.errors import Problem
 from pipeline.ids import Incarnation, ParticipantId, SchemaId
+from pipeline.lanes.sources import named_sources
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
@@ -114,6 +115,7 @@ def fragments() -> tuple[Fragment, ...]:
 def lowered(fragment: Fragment) -> Lowered:
     """A fragment as if its topics had one partition each, and its schemas were registered."""
     around = Surroundings(
+        sources=named_sources(fragment),
         writers={i.name: (WriterSchema(_SCHEMA, READING),) for i in fragment.inputs},
         missing=(),
         partitions=dict.fromkeys(topics_of(fragment), 1),

@@ -17,7 +17,7 @@ from pipeline.ids import FragmentName, Offset, TopicName
 from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.lanes.start import Rebuild
 from pipeline.spark.lowered import Lowered, TopicRole
 
@@ -87,11 +87,14 @@ class Log:
         """
         earliest = self.earliest(lowered)
         end = start.marker.end
-        begin = _from_earliest(end, earliest, lowered) if start.begin is None else start.begin
+        begin = start.begin
+        if begin is None:
+            begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
         for at in sorted(begin):
             if begin[at] < earliest[at] and begin[at] < end[at]:
                 raise self._too_short(at, begin[at], earliest[at])
-        gone = (one for one in self._left_out(dead_letters) if within(one, begin, end))
+        letters = self._left_out(dead_letters, start.marker.sources)
+        gone = (one for one in letters if within(one, begin, end))
         return Rebuilding(start, begin, tuple(sorted(set(gone))))
 
     def overtaken(
@@ -132,13 +135,13 @@ class Log:
             for partition, offset in starts[assigned.topic].items()
         }
 
-    def _left_out(self, topic: TopicName) -> Iterable[LeftOut]:
+    def _left_out(self, topic: TopicName, sources: tuple[MarkedSource, ...]) -> Iterable[LeftOut]:
         starts, ends = self.admin.start_offsets((topic,)), self.admin.end_offsets((topic,))
         with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
             reader.assign(starts)
             for record in reader.read_to(ends):
                 place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
-                found = left_out(record.headers, place)
+                found = left_out(record.headers, sources, place)
                 if found is not None:
                     yield found
 

@@ -14,6 +14,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.dead_letters import Context, attempt_of
+from pipeline.lanes.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
 from pipeline.spark.hidden import Reason
@@ -36,15 +37,23 @@ class Rejected:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
 
-    def context(self, names: FragmentNames, version: NetworkVersion) -> Context:
-        """For its dead letter. What no box refused was refused by the fragment."""
+    def context(
+        self, names: FragmentNames, version: NetworkVersion, sources: Iterable[MarkedSource]
+    ) -> Context:
+        """For its dead letter. What no box refused was refused by the fragment.
+
+        `sources`: of the lane, one of which read it.
+        """
+        source = next(one for one in sources if one.name == self.input)
         return Context(
             reason=self.why.reason.value,
             message=self.why.message,
             box=BoxName(self.why.box or names.fragment),
             input=self.input,
             port=self.port,
+            source=source.id,
             topic=self.topic,
+            topic_id=dict(source.topics)[self.topic],
             partition=self.partition,
             offset=self.offset,
             timestamp_ms=self.timestamp_ms,

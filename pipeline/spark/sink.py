@@ -304,7 +304,8 @@ class Sink:
         fragment, version = self._context.fragment, self._context.version
         if not fragment.limits:
             return {}
-        letters = [record.context(fragment.names, version) for record in rejected]
+        sources = self.marker.sources
+        letters = [record.context(fragment.names, version, sources) for record in rejected]
         letters += [failed_result(why, at, version) for why, _, at in results.failed()]
         place = f"fragment {self._context.id.network}.{self._context.id.fragment}"
         return count(fragment.limits, self.marker.refused, letters, place)
@@ -348,7 +349,7 @@ class Sink:
     def _send_rejected(self, rejected: list[Rejected]) -> None:
         names = self._context.fragment.names
         for record in rejected:
-            context = record.context(names, self._context.version)
+            context = record.context(names, self._context.version, self.marker.sources)
             self._context.writer.send(
                 names.dead_letters,
                 record.key,

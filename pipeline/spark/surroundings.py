@@ -8,7 +8,8 @@ from typing import Final
 from brokers.kafka.admin import KafkaAdmin
 from pipeline.errors import RefusedError, SchemaError
 from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
+from pipeline.lanes.sources import first_sources, planned_sources
 from pipeline.names import key_subject, value_subject
 from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.plan import Fragment, FragmentInput
@@ -42,10 +43,15 @@ class Surveyor:
         fragment: Fragment,
         topic_ids: Mapping[TopicName, str],
         met: tuple[SchemaHandle, ...],
+        sources: tuple[MarkedSource, ...] | None = None,
     ) -> Surroundings:
         """Everything for lowering a fragment.
 
-        `met`: schemas that its inputs name, beside the ids of those registered for them.
+        Args:
+            fragment: as planned.
+            topic_ids: of its topics, when it was deployed.
+            met: schemas that its inputs name, beside the ids of those registered for them.
+            sources: as the lane's marker names them; None: as a first start does.
 
         Raises:
             SchemaError: an output's schema is not registered.
@@ -59,7 +65,10 @@ class Surveyor:
         key_id = None
         if output.key_schema_json is not None:
             key_id = self._registered(key_subject(output.topic), output.key_schema_json)
+        if sources is None:
+            sources = first_sources(planned_sources(fragment, topic_ids))
         return Surroundings(
+            sources=sources,
             writers={i.name: self._writers(i, extra) for i in fragment.inputs},
             missing=tuple(sorted(self.missing(), key=prefix)),
             partitions=self._partitions(fragment, topic_ids),

@@ -16,6 +16,7 @@ from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.signals import AdvanceRecord
+from pipeline.lanes.sources import named_sources
 from pipeline.lanes.start import Wanted, first_marker
 from pipeline.names import boundaries_topic
 from pipeline.planner.digest import state_digest
@@ -216,6 +217,7 @@ def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
         stateful=fragment.stateful_box is not None,
         on_change=None,
         place=f"fragment {fragment.name}",
+        sources=named_sources(fragment),
     )
     return first_marker(wanted, INCARNATION, positions, _NOW)
 

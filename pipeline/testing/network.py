@@ -9,6 +9,7 @@ from pipeline.dead_letters.letter import Letter, read
 from pipeline.durations import UNITS_MS
 from pipeline.errors import SchemaError
 from pipeline.ids import Millis, SchemaHandle, SteadyMillis, StreamName, TopicName
+from pipeline.lanes.sources import named_sources
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lower import Surroundings, lower
 from pipeline.spark.lowered import WriterSchema
@@ -164,6 +165,7 @@ def _surroundings(fragment: Fragment, test: Checked, broker: Broker) -> Surround
     """What a registry and a broker would say."""
     ids, output = test.schemas, fragment.output
     return Surroundings(
+        sources=named_sources(fragment),
         writers={
             i.name: tuple(
                 WriterSchema(ids.id_of(text), text)

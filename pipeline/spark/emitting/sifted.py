@@ -28,6 +28,8 @@ def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     """
     source = lowered.source(path.source)
     placed = (*hidden.PLACE, hidden.HEADERS) if lowered.ids else (hidden.PARTITION,)
+    if source.skipped_ms is not None:
+        placed = tuple(dict.fromkeys((*placed, hidden.TOPIC)))
     rows = decoded.framed(of_kafka(raw).where(wanted(source, (path.name,))))
     rows = rows.select(
         *placed,
@@ -39,8 +41,12 @@ def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     )
     rows = rows.select("*", *columns_of(source))
     rows = rows.withColumn(hidden.EVENT_MS, F.unix_millis(event_time(source)))
-    rows = rows.withColumn(hidden.REASON, F.when(is_unfit(source), hidden.UNFIT))
-    is_told = F.col(hidden.REASON).isNotNull()
+    reason = F.when(is_unfit(source), hidden.UNFIT)
+    if source.skipped_ms is not None:
+        own = F.col(hidden.TOPIC) == source.data.topic
+        reason = reason.when(own & (F.col(hidden.EVENT_MS) <= source.skipped_ms), hidden.SKIPPED)
+    rows = rows.withColumn(hidden.REASON, reason)
+    is_told = F.col(hidden.REASON) == hidden.UNFIT
     if not path.first:
         is_told &= F.col(hidden.ORIGIN).isNotNull()
     beginning = F.substring(hidden.FRAMED, 1, UNREAD_BYTES)

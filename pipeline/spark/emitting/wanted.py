@@ -13,7 +13,7 @@ from pipeline.spark.lowered import Path, Source, TopicRole
 def wanted(source: Source, paths: tuple[str, ...]) -> Column:
     """The stream's records, redriven ones for these paths, and all advances; nothing tentative."""
     topic = F.col(hidden.TOPIC)
-    redriven = (header(f"{PREFIX}input") == _literal(source.input)) & is_for(("", *paths))
+    redriven = (header(f"{PREFIX}source") == _literal(source.id)) & is_for(("", *paths))
     stable = (topic != source.topic(TopicRole.REDRIVE)) | redriven
     tentative = source.topic(TopicRole.TENTATIVE)
     return stable if tentative is None else (topic != tentative) & stable

@@ -17,6 +17,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.sources import named_sources
 from pipeline.planner.plan import Fragment
 from pipeline.spark import hidden
 from pipeline.spark.facts import Engine
@@ -121,6 +122,7 @@ def _judged(fragment: Fragment, queries: MemoryQueries) -> Judged:
     lowered = lower(
         fragment,
         Surroundings(
+            sources=named_sources(fragment),
             writers={i.name: (WriterSchema(KNOWN, i.schema_json),) for i in fragment.inputs},
             missing=(MISSING,),
             partitions=dict.fromkeys(topics_of(fragment), 1),

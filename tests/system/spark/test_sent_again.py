@@ -13,6 +13,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.sources import named_sources
 from pipeline.spark.facts import Engine
 from pipeline.spark.from_memory import MemoryQueries
 from pipeline.spark.inspect import Inspector
@@ -82,6 +83,7 @@ def test_a_record_that_was_sent_again_to_a_second_path_counts_there(
     lowered = lower(
         fragment,
         Surroundings(
+            sources=named_sources(fragment),
             writers={i.name: WRITERS for i in fragment.inputs},
             missing=(),
             partitions=dict.fromkeys(topics_of(fragment), 1),
@@ -132,6 +134,7 @@ def _executed(lowered: Lowered, records: list[KafkaRecord], queries: MemoryQueri
 
 def _record(topic: TopicName, offset: int, path: str, schema: SchemaId) -> KafkaRecord:
     car = "x" * (1 + offset // 2)
-    headers = (("medusa.error.input", b"readings"), ("medusa.error.port", path.encode()))
+    source = ("medusa.error.source", b"readings/0")
+    headers = (source, ("medusa.error.port", path.encode()))
     value = wire.join(schema, bytes((2 * len(car),)) + car.encode())
     return KafkaRecord(topic, 0, Offset(offset), Millis(SENT_MS), None, value, headers)

@@ -20,6 +20,7 @@ from pipeline.lanes.positions import InputPartition
 from tests.unit.cli.twins import TwinLog, opener
 from tests.unit.dead_letters.support import NAMES, NOW
 from tests.unit.deploy.twins import World, write_project
+from tests.unit.lanes.marked import marked
 
 Caller = Callable[..., Any]
 TOPIC = TopicName("car-sightings")
@@ -37,6 +38,7 @@ def world(medusa: Caller) -> World:
     marker = CommitMarker(
         Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
         BatchId(1), None, Totals(), NOW, "digest",
+        sources=marked(read, ids={n: t.topic_id for n, t in found.kafka.topics.items()}),
     )  # fmt: skip
     found.log.values[NAMES.markers] = encode_marker(marker)
     return found

@@ -28,6 +28,7 @@ from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
 from tests.unit.cli.twins import TwinLog, TwinRecomputer, opener
 from tests.unit.deploy.twins import World, write_project
+from tests.unit.lanes.marked import marked
 
 Caller = Callable[..., Any]
 BASE = Millis(1_700_000_000_000)
@@ -89,6 +90,7 @@ def scene(medusa: Caller) -> Scene:
     marker = CommitMarker(
         Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
         BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
+        sources=marked(read),
     )  # fmt: skip
     world.log.values[NAMES.markers] = encode_marker(marker)
     records = [
@@ -197,6 +199,7 @@ def fast(scene: Scene) -> Scene:
     marker = CommitMarker(
         Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
         BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
+        sources=marked(read),
     )  # fmt: skip
     scene.world.log.values[FAST.markers] = encode_marker(marker)
     scene.log.records += [

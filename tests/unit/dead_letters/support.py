@@ -12,7 +12,9 @@ from pipeline.ids import (
     NetworkVersion,
     Offset,
     ParticipantId,
+    SourceId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.dead_letters import Context, Headers, headers
@@ -33,6 +35,8 @@ def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaReco
         "message": "the bytes are no Sighting",
         "box": BoxName("moving"),
         "input": StreamName("sightings"),
+        "topic_id": TopicId("id of car-sightings"),
+        "source": SourceId("id of car-sightings/0"),
         "port": "",
         "topic": TopicName("car-sightings"),
         "partition": 1,

@@ -12,12 +12,14 @@ from pipeline.dead_letters.letter import Letter
 from pipeline.dead_letters.redrive import Rules, Tally, chosen, kept_from, reads, sent_letters
 from pipeline.dead_letters.send import send
 from pipeline.errors import UnavailableError
-from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.ids import Millis, Offset, SchemaId, SourceId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_FROM
+from pipeline.lanes.sources import named_sources
 from tests.unit.dead_letters.support import NAMES, NOW, letter
 from tests.unit.spark.support import fragment
 
-READS = frozenset({("sightings", ""), ("sightings", "only")})
+SOURCE = SourceId("id of car-sightings/0")
+READS = frozenset({(SOURCE, ""), (SOURCE, "only")})
 RULES = Rules(READS, None, lambda schema: schema == SchemaId(7))
 HOUR = 3_600_000
 
@@ -107,7 +109,7 @@ def test_the_copy_is_the_original_with_what_routes_it() -> None:
     assert copy.headers == (
         *original,
         ("medusa.error.format", b"1"),
-        ("medusa.error.input", b"sightings"),
+        ("medusa.error.source", b"id of car-sightings/0"),
         ("medusa.error.port", b"only"),
         ("medusa.error.attempt", b"2"),
         ("medusa.redriven.from", b"0/5"),
@@ -133,7 +135,8 @@ def test_a_letter_of_a_copy_names_itself_and_the_first_origin() -> None:
         (letter(reason="late"), "late"),
         (letter(reason="partly_late"), "partly late"),
         (letter(topic=None, partition=None, offset=None), "failed result"),
-        (letter(input="other"), "does not read"),
+        (letter(input="renamed"), ""),
+        (letter(source=SourceId("other/0")), "does not read"),
         (letter(port="left"), "does not read"),
         (letter(reason="unknown"), "no fragment wrote it"),
         (letter(reason="schema_not_found", schema=SchemaId(7)), ""),
@@ -168,21 +171,26 @@ def test_a_tally_says_what_became_of_each_letter() -> None:
     assert (tally.sent, tally.already, list(tally.refusals.values())) == (1, 1, [2])
 
 
+def read_by(name: str) -> frozenset[tuple[SourceId, str]]:
+    """What a fragment of the toll network takes."""
+    planned = fragment(name)
+    return reads(planned, named_sources(planned))
+
+
 def test_a_fragment_reads_its_inputs_at_the_ports_of_its_stateful_box() -> None:
     """As the lane routes what is sent again."""
-    assert reads(fragment("tow_dispatch")) == {
-        ("sightings", port) for port in ("", "left", "right")
-    }
-    assert ("sightings", "only") in reads(fragment("tolls"))
+    assert read_by("tow_dispatch") == {("sightings-topic/0", at) for at in ("", "left", "right")}
+    assert ("sightings-topic/0", "only") in read_by("tolls")
+    assert reads(fragment("tow_dispatch"), ()) == frozenset()
 
 
 def test_a_side_that_reads_another_input_by_now_takes_no_letter_of_the_first() -> None:
-    """The lane routes by input and side; what fits none would be passed over in silence."""
-    assert reads(fragment("toll_notifications")) == {
-        ("tolls", ""),
-        ("tolls", "right"),
-        ("sightings", ""),
-        ("sightings", "left"),
+    """The lane routes by source and side; what fits none would be passed over in silence."""
+    assert read_by("toll_notifications") == {
+        ("net.tolls/0", ""),
+        ("net.tolls/0", "right"),
+        ("sightings-topic/0", ""),
+        ("sightings-topic/0", "left"),
     }
 
 

@@ -28,6 +28,7 @@ from tests.faults.judge import FragmentTopics, History, judge
 from tests.faults.reads import Reads
 from tests.faults.segments import Batch, Log, Outcome
 from tests.faults.values import counts
+from tests.unit.lanes.marked import marked
 
 IN = TopicName("net-readings")
 TOPICS = FragmentTopics(
@@ -116,6 +117,7 @@ def marker(offset: int, batch: int, at: int, totals: Totals, epoch: int = 1) -> 
         totals=totals,
         written_at_ms=Millis(batch),
         state="digest",
+        sources=marked({place: 0}),
     )
     return kafka(TOPICS.markers, offset, encode_marker(value), batch)
 

@@ -1,7 +1,7 @@
 """Markers, boundaries and advances as bytes."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import BrokenInvariantError, RefusedError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    Offset,
+    SourceId,
+    StreamName,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes.codec import (
     decode_advance,
     decode_boundary,
@@ -21,39 +31,84 @@ from pipeline.lanes.codec import (
 )
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
+from tests.unit.lanes.marked import marked
 
 PLACE = "topic tolls.speed.markers, offset 7"
 NAMES = st.text(min_size=1, max_size=8)
 COUNTS = st.integers(0, 2**63 - 1)
 INSTANTS = st.integers(-(2**63), 2**63 - 1).map(Millis)
-PARTITIONS = st.builds(
-    InputPartition, NAMES.map(StreamName), NAMES.map(TopicName), st.integers(0, 999)
-)
-POSITIONS = st.dictionaries(PARTITIONS, COUNTS.map(Offset), max_size=5)
-MARKERS = st.builds(
-    CommitMarker,
-    epoch=COUNTS.map(Epoch),
-    incarnation=NAMES.map(Incarnation),
-    batch=st.integers(-1, 2**40).map(BatchId),
-    start=POSITIONS,
-    end=POSITIONS,
-    needed=POSITIONS,
-    late_ms=st.none() | INSTANTS,
-    eviction_ms=st.none() | INSTANTS,
-    progress=st.dictionaries(PARTITIONS, INSTANTS, max_size=5),
-    late_settled=st.integers(-1, 2**40).map(BatchId),
-    boundary_ms=st.none() | INSTANTS,
-    totals=st.builds(Totals, COUNTS, COUNTS, COUNTS, COUNTS),
-    written_at_ms=INSTANTS,
-    state=st.text(),
-    refused=st.dictionaries(
-        NAMES, st.builds(Refused, st.none() | INSTANTS, st.dictionaries(COUNTS, COUNTS, max_size=3))
-    ),
-    letters=st.text(),
-    failed=COUNTS,
-)
+NUMBERS = st.dictionaries(st.integers(0, 999), COUNTS, max_size=3)
+
+
+@st.composite
+def sources(draw: st.DrawFn) -> MarkedSource:
+    """A source that reads one or two topics."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=2, unique=True))
+    return MarkedSource(
+        id=SourceId(draw(NAMES)),
+        name=StreamName(draw(NAMES)),
+        definition=draw(NAMES),
+        topics=tuple((TopicName(name), TopicId(f"{name}!")) for name in names),
+        skipped_ms=draw(st.none() | INSTANTS),
+    )
+
+
+def offsets(draw: st.DrawFn, known: Sequence[MarkedSource]) -> dict[InputPartition, Offset]:
+    """Numbers in topics that some sources read."""
+    return {
+        InputPartition(source.name, topic, partition): Offset(number)
+        for source in known
+        for topic, _ in source.topics
+        for partition, number in draw(NUMBERS).items()
+    }
+
+
+def times(draw: st.DrawFn, known: Sequence[MarkedSource]) -> dict[InputPartition, Millis]:
+    """The same numbers as times."""
+    return {at: Millis(number) for at, number in offsets(draw, known).items()}
+
+
+@st.composite
+def lefts(draw: st.DrawFn) -> LeftSource:
+    """A source that is not read any more."""
+    source = draw(sources())
+    one = (source,)
+    return LeftSource(source, offsets(draw, one), offsets(draw, one), times(draw, one))
+
+
+@st.composite
+def markers(draw: st.DrawFn) -> CommitMarker:
+    """A marker whose positions lie in what its sources read."""
+    known = draw(
+        st.lists(sources(), max_size=2, unique_by=(lambda one: one.id, lambda one: one.name))
+    )
+    refused = st.builds(Refused, st.none() | INSTANTS, st.dictionaries(COUNTS, COUNTS, max_size=3))
+    return CommitMarker(
+        epoch=Epoch(draw(COUNTS)),
+        incarnation=Incarnation(draw(NAMES)),
+        batch=BatchId(draw(st.integers(-1, 2**40))),
+        start=offsets(draw, known),
+        end=offsets(draw, known),
+        needed=offsets(draw, known),
+        late_ms=draw(st.none() | INSTANTS),
+        eviction_ms=draw(st.none() | INSTANTS),
+        progress=times(draw, known),
+        late_settled=BatchId(draw(st.integers(-1, 2**40))),
+        boundary_ms=draw(st.none() | INSTANTS),
+        totals=draw(st.builds(Totals, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)),
+        written_at_ms=draw(INSTANTS),
+        state=draw(st.text()),
+        refused=draw(st.dictionaries(NAMES, refused)),
+        letters=draw(st.text()),
+        failed=draw(COUNTS),
+        sources=tuple(known),
+        left=tuple(draw(st.lists(lefts(), max_size=2))),
+    )
+
+
+MARKERS = markers()
 BOUNDARIES = st.builds(
     BoundaryRecord,
     NAMES,
@@ -114,6 +169,22 @@ def test_equal_boundaries_are_equal_bytes(record: BoundaryRecord) -> None:
     assert encode_boundary(backward) == encode_boundary(record)
 
 
+SOURCE, TOPIC_ID = "id of sightings/0", "id of sightings"
+
+
+def test_a_position_that_no_source_has_is_not_written() -> None:
+    """Nobody could say later whose it was."""
+    at = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
+    marker = decode_marker(json.dumps(example()).encode(), PLACE)
+    for lost in (replace(marker, sources=()), replace(marker, sources=marked({OTHER: 0}))):
+        with pytest.raises(BrokenInvariantError, match="no source reads") as caught:
+            encode_marker(lost)
+        assert caught.value.place == f"topic {at.topic}, partition 0"
+
+
+OTHER = InputPartition(StreamName("cars"), TopicName("elsewhere"), 0)
+
+
 def example() -> dict[str, object]:
     """A marker's members, as stored."""
     marker = CommitMarker(
@@ -131,6 +202,7 @@ def example() -> dict[str, object]:
         totals=Totals(5, 4, 1, 0),
         written_at_ms=Millis(1_000),
         state="digest",
+        sources=marked({InputPartition(StreamName("cars"), TopicName("sightings"), 0): 0}),
     )
     found: dict[str, object] = json.loads(encode_marker(marker))
     return found
@@ -173,8 +245,12 @@ def test_a_newer_format_is_refused_in_words(
         ({"late_ms": "never"}, "late_ms should be a whole number"),
         ({"end": []}, "end: an object was expected"),
         ({"end": {"cars": 3}}, "end, cars: an object was expected"),
-        ({"end": {"cars": {"sightings": {"x": 1}}}}, "x should be a partition number"),
-        ({"end": {"cars": {"sightings": {"0": None}}}}, "0 should be a whole number"),
+        ({"end": {SOURCE: {TOPIC_ID: {"x": 1}}}}, "x should be a partition number"),
+        ({"end": {SOURCE: {TOPIC_ID: {"0": None}}}}, "0 should be a whole number"),
+        ({"end": {"other/0": {TOPIC_ID: {"0": 3}}}}, "end should be positions in topics that"),
+        ({"end": {SOURCE: {"other": {"0": 3}}}}, "end should be positions in topics that"),
+        ({"sources": {}}, "sources should be a list"),
+        ({"sources": [{"id": SOURCE}]}, "sources: topics is missing"),
         ({"totals": {}}, "totals: records_in is missing"),
     ],
 )

@@ -11,13 +11,16 @@ from pipeline.ids import (
     NetworkVersion,
     Offset,
     ParticipantId,
+    SourceId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
+from tests.unit.lanes.marked import marked
 
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("net"), FragmentName("box"))
 AT = InputPartition(StreamName("cars"), TopicName("sightings"), 2)
@@ -32,22 +35,36 @@ LATE = Context(
     offset=Offset(7),
     timestamp_ms=Millis(5),
     version=NetworkVersion(1),
+    topic_id=TopicId("id of sightings"),
+    source=SourceId("id of sightings/0"),
 )
+SOURCES = marked({AT: 0})
 
 
 def test_a_dead_letter_of_a_newer_version_is_refused() -> None:
     """A rebuild must not guess which record it stands for; what is no number says nothing."""
     others = tuple(h for h in headers(NAMES, LATE, ()) if h[0] != "medusa.error.format")
     with pytest.raises(NewerFormatError, match="dead letter: format 2, this one reads up to 1"):
-        left_out((*others, ("medusa.error.format", b"2")), "here")
+        left_out((*others, ("medusa.error.format", b"2")), SOURCES, "here")
     for told in ((), (("medusa.error.format", b"two"),), (("medusa.error.format", b"9" * 5000),)):
-        assert left_out((*others, *told), "here") == LeftOut(AT, Offset(7), "left")
+        assert left_out((*others, *told), SOURCES, "here") == LeftOut(AT, Offset(7), "left")
 
 
 def test_a_dead_letter_names_the_record_that_it_keeps() -> None:
     """What is written into the headers is read out of them."""
-    found = left_out(headers(NAMES, LATE, (("theirs", b"x"),)), "here")
+    found = left_out(headers(NAMES, LATE, (("theirs", b"x"),)), SOURCES, "here")
     assert found == LeftOut(AT, Offset(7), "left")
+
+
+def test_names_of_streams_and_topics_are_labels() -> None:
+    """The record is found under the names that they have now; one of another topic is not."""
+    letter = headers(NAMES, LATE, ())
+    now = InputPartition(StreamName("vehicles"), TopicName("moved"), 2)
+    (renamed,) = marked({now: 0}, ids={now.topic: "id of sightings"})
+    assert left_out(letter, (renamed,), "here") == LeftOut(now, Offset(7), "left")
+    (made_again,) = marked({AT: 0}, ids={AT.topic: "another id"})
+    assert left_out(letter, (made_again,), "here") is None
+    assert left_out(letter, (), "here") is None
 
 
 def test_a_result_stands_for_no_record() -> None:
@@ -56,20 +73,20 @@ def test_a_result_stands_for_no_record() -> None:
         "evaluation_failed", "no", BoxName("b"), None, "", None, None, None, Millis(5),
         NetworkVersion(1),
     )  # fmt: skip
-    assert left_out(headers(NAMES, result, ()), "here") is None
+    assert left_out(headers(NAMES, result, ()), SOURCES, "here") is None
 
 
 def test_a_record_that_counts_in_some_windows_is_not_left_out() -> None:
     """A rebuild that left it out would take it from windows that it was counted in."""
     partly = replace(LATE, reason="partly_late")
-    assert left_out(headers(NAMES, partly, ()), "here") is None
+    assert left_out(headers(NAMES, partly, ()), SOURCES, "here") is None
 
 
 def test_damaged_headers_are_named() -> None:
     """A rebuild that guessed would not be exact."""
     broken = tuple((k, b"x" if k.endswith("offset") else v) for k, v in headers(NAMES, LATE, ()))
     with pytest.raises(BrokenInvariantError, match="here"):
-        left_out(broken, "here")
+        left_out(broken, SOURCES, "here")
 
 
 def test_only_what_lies_in_the_range_counts() -> None:

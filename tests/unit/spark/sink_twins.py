@@ -31,6 +31,7 @@ from pipeline.ids import (
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.sources import named_sources
 from pipeline.lanes.start import Wanted, first_marker
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
@@ -269,7 +270,10 @@ def sink(
         clock=SystemClock(),
         tell=events.append,
     )
-    wanted = Wanted(Epoch(3), "digest", stateful=True, on_change=None, place="here")
+    sources = named_sources(planned)
+    wanted = Wanted(
+        Epoch(3), "digest", stateful=True, on_change=None, place="here", sources=sources
+    )
     started, fails, log.fails = Sink(context), log.fails, {}
     started.start(first_marker(wanted, Incarnation("one"), {AT: Offset(0)}, NOW))
     for kept in (log.done, log.values, log.headers):

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from pipeline.ids import SchemaId, StreamName, TopicName
+from pipeline.lanes.sources import named_sources
 from pipeline.names import tentative_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment
@@ -32,6 +33,7 @@ def surroundings(planned: Fragment, *, missing: tuple[int, ...] = ()) -> Surroun
         if not isinstance(stream, ExternalStream):
             topics.append(tentative_topic(stream.topic))
     return Surroundings(
+        sources=named_sources(planned),
         writers={StreamName(i.name): (WriterSchema(SchemaId(1), SCHEMA),) for i in planned.inputs},
         missing=tuple(SchemaId(i) for i in missing),
         partitions=dict.fromkeys(topics, 2),

@@ -6,6 +6,7 @@ import pytest
 from pipeline.dead_letters.redrive import reads
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SchemaId
+from pipeline.lanes.sources import named_sources
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.sessions import SessionWindow
@@ -122,7 +123,8 @@ def test_a_union_has_a_path_for_each_of_its_inputs() -> None:
     found = [(path.port, path.name, path.first, len(path.steps)) for path in lowered.paths]
     assert found == [("only", "only.1", True, 1), ("only", "only.2", False, 2)]
     assert [lowered.twin(path) for path in lowered.paths] == ["only.1", "only.2"]
-    assert reads(planned) == {("cars", ""), ("cars", "only.1"), ("cars", "only.2")}
+    (source,) = named_sources(planned)
+    assert reads(planned, (source,)) == {(source.id, at) for at in ("", "only.1", "only.2")}
 
 
 def test_a_union_before_one_side_of_a_join_leaves_the_other_alone() -> None:

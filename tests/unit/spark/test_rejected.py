@@ -13,11 +13,13 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
 from pipeline.spark.hidden import Reason
 from pipeline.spark.reasons import Why
 from pipeline.spark.rejected import Rejected, check_decided_alike
+from tests.unit.lanes.marked import marked
 
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("net"), FragmentName("moving"))
 RECORD = Rejected(
@@ -38,7 +40,10 @@ RECORD = Rejected(
 def test_only_a_record_of_the_redrive_topic_was_tried_before(topic: str, attempt: int) -> None:
     """Such a header of an input's record is somebody else's."""
     record = replace(RECORD, topic=TopicName(topic))
-    assert record.context(NAMES, NetworkVersion(1)).attempt == attempt
+    sources = marked({InputPartition(RECORD.input, record.topic, 0): 0})
+    context = record.context(NAMES, NetworkVersion(1), sources)
+    assert context.attempt == attempt
+    assert (context.source, context.topic_id) == (f"id of {topic}/0", f"id of {topic}")
 
 
 def refused(offset: int, port: str = "only", reason: Reason = Reason.EVALUATION_FAILED) -> Rejected:

@@ -6,12 +6,15 @@ from brokers.records import TopicDescription
 from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.spark.inspect import most_frequent
 from pipeline.spark.surroundings import ASKED_MAX, MISSING_MAX, Surveyor
+from pipeline.spark.topics import topics_of
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema
 from schemas.wire import prefix
 from tests.unit.spark.support import SCHEMA, fragment
 
+TOLLS = fragment("tolls")
+IDS = dict.fromkeys(topics_of(TOLLS), "id")
 GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
 
 
@@ -47,7 +50,7 @@ def surveyor(missing: set[SchemaHandle]) -> Surveyor:
 
 def test_a_schema_that_inputs_have_is_one_of_their_writers() -> None:
     """Also when it is registered for something else; one that there is not is left out."""
-    found = surveyor({SchemaId(3)}).survey(fragment("tolls"), {}, (SchemaId(5), SchemaId(6)))
+    found = surveyor({SchemaId(3)}).survey(TOLLS, IDS, (SchemaId(5), SchemaId(6)))
     assert {w.handle for writers in found.writers.values() for w in writers} == {5}
     assert found.missing == (3,)
 
@@ -89,7 +92,7 @@ def test_a_schema_may_be_named_by_its_guid() -> None:
     missing: set[SchemaHandle] = {SchemaId(3)}
     foreign = SchemaGuid("00000000-0000-0000-0000-00000000000a")
     assert surveyor(missing).look_up((foreign, GUID, SchemaId(5))) == (GUID, 5)
-    found = surveyor(missing).survey(fragment("tolls"), {}, (GUID,))
+    found = surveyor(missing).survey(TOLLS, IDS, (GUID,))
     assert {w.handle for writers in found.writers.values() for w in writers} == {GUID}
     assert found.missing == (3, foreign)
 

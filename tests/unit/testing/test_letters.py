@@ -11,7 +11,22 @@ def letter(reason: str, box: str, field: str, offset: int) -> Letter:
     record = KafkaRecord(TopicName(f"n.{box}.dlq"), 0, Offset(offset), Millis(0), None, b"", ())
     at = Place(TopicName("cars"), 0, Offset(3))
     return Letter(
-        record, Millis(0), reason, "why", box, field, "cars", "", at, None, None, None, None, 1, 1
+        record,
+        Millis(0),
+        reason,
+        "why",
+        box,
+        field,
+        "cars",
+        "cars/0",
+        "",
+        at,
+        None,
+        None,
+        None,
+        None,
+        1,
+        1,
     )
 
 

@@ -15,6 +15,7 @@ from pipeline.cli.letters import (
     sent_again,
 )
 from pipeline.cli.options import timeout_option, with_session
+from pipeline.cli.positions import present_marker
 from pipeline.cli.session import Session
 from pipeline.clock import Clock, Deadline
 from pipeline.counting import counted
@@ -130,7 +131,9 @@ class _Run:
             )
         retention_ms = int(config.get("retention.ms", -1))
         kept_from_ms = kept_from(retention_ms, Millis(self._clock.now_ms()))
-        return Rules(reads(self.fragment), kept_from_ms, self._has_schema)
+        marker = present_marker(self.fragment, self._connections)
+        sources = () if marker is None else marker.sources
+        return Rules(reads(self.fragment, sources), kept_from_ms, self._has_schema)
 
     def looked_at(self, rules: Rules) -> Tally:
         """What would be done."""

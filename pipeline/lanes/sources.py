@@ -1,0 +1,329 @@
+"""Which sources a lane has read, whatever they are called now. Pure.
+
+A name is a label: streams are renamed, and a topic that is deleted and created again keeps its
+name. So what is stored of a source (positions in commit markers, dead letters, records that are
+sent again) names its `SourceId`: Kafka's id of the topic that carries the stream, and a number,
+since several sources may read one topic. The id is given when a fragment first reads the topic,
+and stays.
+
+Where another plan meets a marker, `carry` matches the sources of the two: positions of a source
+that has another name go over to it, and positions of one that is not read any more stay in the
+marker, for the day when it comes back.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from pipeline.errors import RefusedError
+from pipeline.ids import Millis, Offset, SourceId, StreamName, TopicId, TopicName
+from pipeline.lanes.limits import Refused
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
+from pipeline.names import tentative_topic
+from pipeline.network.model import ExternalStream
+from pipeline.planner.digest import source_digest
+from pipeline.planner.plan import Fragment, FragmentInput
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSource:
+    """A source as a plan has it.
+
+    Args:
+        name: of its stream.
+        definition: digest of what decides which rows its records give; no name is part of it.
+        topics: as in `MarkedSource`.
+    """
+
+    name: StreamName
+    definition: str
+    topics: tuple[tuple[TopicName, TopicId], ...]
+
+    @property
+    def topic_id(self) -> TopicId:
+        """The id of the topic that carries the stream."""
+        return self.topics[0][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Where a fragment begins to read a source that it has never read, as a deploy decided.
+
+    Args:
+        offsets: the first offset to read, of each partition of the stream's topic.
+        until: where the partitions ended when that was decided: a state that is built from the log
+            takes in what lies before.
+        skips: whether records of a time that is settled by now are skipped; else they are late.
+    """
+
+    offsets: Mapping[int, Offset]
+    until: Mapping[int, Offset]
+    skips: bool
+
+    def not_before(self, starts: Mapping[int, Offset]) -> "Begin":
+        """The same in partitions that begin no earlier than this by now."""
+
+        def held(offsets: Mapping[int, Offset]) -> dict[int, Offset]:
+            return {p: max(offset, starts.get(p, offset)) for p, offset in offsets.items()}
+
+        return Begin(held(self.offsets), held(self.until), self.skips)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A marker in the names of a plan.
+
+    Args:
+        marker: with the positions of all sources that were read before.
+        unread: the sources that were never read.
+        same: whether the plan reads exactly what the marker's lane has read, in the same order.
+    """
+
+    marker: CommitMarker
+    unread: tuple[StreamName, ...]
+    same: bool
+
+
+def planned_sources(
+    fragment: Fragment, topic_ids: Mapping[TopicName, str]
+) -> tuple[PlannedSource, ...]:
+    """The sources of a fragment, in the order in which its query reads them.
+
+    Args:
+        fragment: as planned.
+        topic_ids: of all topics that it reads, as they were deployed.
+    """
+    inputs = {stream.name: stream for stream in fragment.inputs}
+    used = dict.fromkeys(way.source for way in fragment.ways)
+    return tuple(_planned(inputs[name], fragment, topic_ids) for name in used)
+
+
+def _planned(
+    stream: FragmentInput, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+) -> PlannedSource:
+    topics = [stream.topic, fragment.names.redrive, fragment.names.advances]
+    if not isinstance(stream, ExternalStream):
+        topics.append(tentative_topic(stream.topic))
+    ids = tuple((topic, TopicId(topic_ids[topic])) for topic in topics)
+    return PlannedSource(stream.name, source_digest(stream), ids)
+
+
+def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
+    """The sources of a fragment whose topics are in memory, where their names are their ids."""
+    topics = [fragment.names.redrive, fragment.names.advances]
+    for stream in fragment.inputs:
+        topics += [stream.topic, tentative_topic(stream.topic)]
+    return first_sources(planned_sources(fragment, {topic: str(topic) for topic in topics}))
+
+
+def first_sources(planned: Sequence[PlannedSource]) -> tuple[MarkedSource, ...]:
+    """The sources of a fragment that has never run."""
+    return _marked(planned, {}, ())
+
+
+def carry(marker: CommitMarker, planned: Sequence[PlannedSource]) -> Carried:
+    """A marker in the names of a plan: what was read stays read, whatever it is called.
+
+    Args:
+        marker: the fragment's last one.
+        planned: the sources of the plan, in its order.
+    """
+    left = {one.source.id: one for one in marker.left}
+    was = match(planned, marker.sources)
+    rest = [source for source in planned if source.name not in was]
+    was |= match(rest, [one.source for one in marker.left])
+    known = (*marker.sources, *(one.source for one in marker.left))
+    sources = _marked(planned, was, [one.id for one in known])
+    names = {was[source.name].id: source for source in sources if source.name in was}
+
+    def renamed(of: str, of_left: str) -> dict[InputPartition, int]:
+        found = dict(_renamed(getattr(marker, of), marker.sources, names))
+        for one in left.values():
+            found |= dict(_renamed(getattr(one, of_left), (one.source,), names))
+        return found
+
+    gone = [one for identity, one in left.items() if identity not in names]
+    gone += [_left(marker, one) for one in marker.sources if one.id not in names]
+    return Carried(
+        replace(
+            marker,
+            start={at: Offset(n) for at, n in renamed("start", "end").items()},
+            end={at: Offset(n) for at, n in renamed("end", "end").items()},
+            needed={at: Offset(n) for at, n in renamed("needed", "needed").items()},
+            progress={at: Millis(n) for at, n in renamed("progress", "progress").items()},
+            refused=_refused(marker, names),
+            sources=sources,
+            left=tuple(gone),
+        ),
+        unread=tuple(source.name for source in planned if source.name not in was),
+        same=[one.id for one in sources] == [one.id for one in marker.sources],
+    )
+
+
+def match(
+    planned: Sequence[PlannedSource], known: Sequence[MarkedSource]
+) -> dict[StreamName, MarkedSource]:
+    """Which of some known sources each planned one is; without those that are none of them.
+
+    Only a source over the same topic can be it. If there are several, the one of the same
+    definition and name is meant, else of the same definition, else of the same name, else the
+    first.
+    """
+    found: dict[StreamName, MarkedSource] = {}
+    left = list(known)
+    for definition, name in ((True, True), (True, False), (False, True), (False, False)):
+        for source in planned:
+            alike = (
+                one
+                for one in left
+                if one.topic_id == source.topic_id
+                and (not definition or one.definition == source.definition)
+                and (not name or one.name == source.name)
+            )
+            one = None if source.name in found else next(alike, None)
+            if one is not None:
+                found[source.name] = one
+                left.remove(one)
+    return found
+
+
+def begins_of(
+    carried: Carried, decided: Mapping[StreamName, Begin], place: str
+) -> Mapping[StreamName, Begin]:
+    """Where the sources begin that a lane has never read.
+
+    Args:
+        carried: its last marker, in the names of its plan.
+        decided: what deploys have decided, for sources read by now, too.
+        place: names the fragment, for the error.
+
+    Raises:
+        RefusedError: of one of them nothing was decided, and results were published without it.
+    """
+    undecided = [name for name in carried.unread if name not in decided]
+    if undecided and carried.marker.totals.records_in:
+        raise RefusedError(
+            f"stream {undecided[0]} was never read here, and nobody has decided where to begin",
+            place=place,
+            hint=f"deploy with `--input {undecided[0]}=beginning` or `--input "
+            f"{undecided[0]}=end`; `medusa plan` says what either means.",
+        )
+    return {name: decided[name] for name in carried.unread if name in decided}
+
+
+def first_positions(
+    positions: Positions, sources: Sequence[MarkedSource], decided: Mapping[StreamName, Begin]
+) -> Positions:
+    """Where a fragment that has never run begins: as its document says, or as was decided."""
+    return {**positions, **{at: offset for at, offset, _ in _decided(sources, decided)}}
+
+
+def begun(
+    marker: CommitMarker, begins: Mapping[StreamName, Begin], *, rebuilds: bool
+) -> CommitMarker:
+    """The marker with positions of sources that were never read, where a deploy decided them.
+
+    Args:
+        marker: in the names of the plan.
+        begins: where these sources begin.
+        rebuilds: whether the state is built from the log now: then it takes in, unpublished, what
+            lay in their topics when that was decided.
+    """
+    if not begins:
+        return marker
+    places = list(_decided(marker.sources, begins))
+    needed = {at: offset for at, offset, _ in places}
+    end = {at: until if rebuilds else offset for at, offset, until in places}
+    settled = [ms for ms in (marker.boundary_ms, marker.eviction_ms) if ms is not None]
+    skipped_ms = max(settled, default=None)
+    skipping = {name for name, begin in begins.items() if begin.skips}
+    return replace(
+        marker,
+        start={**marker.start, **end},
+        end={**marker.end, **end},
+        needed={**marker.needed, **needed},
+        sources=tuple(
+            replace(source, skipped_ms=skipped_ms) if source.name in skipping else source
+            for source in marker.sources
+        ),
+    )
+
+
+def _decided(
+    sources: Sequence[MarkedSource], begins: Mapping[StreamName, Begin]
+) -> Iterator[tuple[InputPartition, Offset, Offset]]:
+    """Each partition in which something was decided: where to begin, and where it ended then."""
+    for source in sources:
+        begin = begins.get(source.name)
+        if begin is not None:
+            for partition, offset in begin.offsets.items():
+                at = InputPartition(source.name, source.topics[0][0], partition)
+                yield at, offset, begin.until.get(partition, offset)
+
+
+def _marked(
+    planned: Sequence[PlannedSource],
+    was: Mapping[StreamName, MarkedSource],
+    taken: Collection[SourceId],
+) -> tuple[MarkedSource, ...]:
+    """The planned sources with ids: those that they had, or new ones."""
+    used, found = set(taken), []
+    for source in planned:
+        known = was.get(source.name)
+        if known is not None:
+            identity, skipped_ms = known.id, known.skipped_ms
+        else:
+            numbers = (SourceId(f"{source.topic_id}/{number}") for number in count())
+            identity, skipped_ms = next(one for one in numbers if one not in used), None
+        used.add(identity)
+        found.append(
+            MarkedSource(identity, source.name, source.definition, source.topics, skipped_ms)
+        )
+    return tuple(found)
+
+
+def _renamed(
+    values: Mapping[InputPartition, int],
+    sources: Sequence[MarkedSource],
+    names: Mapping[SourceId, MarkedSource],
+) -> Iterator[tuple[InputPartition, int]]:
+    """Values of some sources under the names that these and their topics have now.
+
+    Args:
+        values: under the names of `sources`.
+        sources: as they were called.
+        names: as they are called now; values of others, and of topics not read now, are left out.
+    """
+    for source in sources:
+        now = names.get(source.id)
+        if now is None:
+            continue
+        ids = dict(source.topics)
+        topics = {topic_id: topic for topic, topic_id in now.topics}
+        for at, value in values.items():
+            if at.input == source.name and ids.get(at.topic) in topics:
+                yield InputPartition(now.name, topics[ids[at.topic]], at.partition), value
+
+
+def _left(marker: CommitMarker, source: MarkedSource) -> LeftSource:
+    """What stays of a source that is not read any more: how far its records were read.
+
+    How far its advances were read does not stay: they are others by the time that it comes back.
+    """
+
+    def of(positions: Positions) -> Positions:
+        return {
+            at: offset
+            for at, offset in positions.items()
+            if at.input == source.name and at.topic in source.records
+        }
+
+    progress = {at: ms for at, ms in marker.progress.items() if at.input == source.name}
+    return LeftSource(source, of(marker.end), of(marker.needed), progress)
+
+
+def _refused(marker: CommitMarker, names: Mapping[SourceId, MarkedSource]) -> Mapping[str, Refused]:
+    """Counts of dead letters that have a limit, under the present names of their streams."""
+    now = {one.name: names[one.id].name for one in marker.sources if one.id in names}
+    return {now.get(StreamName(of), of): counts for of, counts in marker.refused.items()}

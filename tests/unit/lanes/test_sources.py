@@ -1,0 +1,241 @@
+"""Sources keep their positions, whatever they are called."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import RefusedError
+from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
+from pipeline.lanes.limits import Refused
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.sources import (
+    Begin,
+    PlannedSource,
+    begins_of,
+    begun,
+    carry,
+    first_positions,
+    first_sources,
+)
+from pipeline.lanes.start import Wanted, first_marker
+
+REDRIVE, ADVANCES = TopicName("net.f.redrive"), TopicName("net.f.advances")
+
+
+def source(
+    name: str, topic: str = "cars", definition: str = "d", topic_id: str = ""
+) -> PlannedSource:
+    """A source of a plan; its topic has the id of its name unless said otherwise."""
+    topics = ((TopicName(topic), TopicId(topic_id or f"#{topic}")),)
+    own = ((name, TopicId(f"#{name}")) for name in (REDRIVE, ADVANCES))
+    return PlannedSource(StreamName(name), definition, (*topics, *own))
+
+
+def at(name: str, topic: str = "cars", partition: int = 0) -> InputPartition:
+    """A partition of an input."""
+    return InputPartition(StreamName(name), TopicName(topic), partition)
+
+
+def marker(ends: Mapping[InputPartition, int], *planned: PlannedSource) -> CommitMarker:
+    """A marker of a lane that has read so far."""
+    positions = {place: Offset(offset) for place, offset in ends.items()}
+    wanted = Wanted(
+        Epoch(1), "digest", stateful=True, on_change=None, place="", sources=first_sources(planned)
+    )
+    first = first_marker(wanted, Incarnation("one"), positions, Millis(0))
+    return replace(
+        first,
+        progress={place: Millis(offset) for place, offset in ends.items()},
+        totals=Totals(records_in=5),
+        boundary_ms=Millis(70),
+        eviction_ms=Millis(60),
+    )
+
+
+def test_a_stream_of_another_name_goes_on_where_it_was() -> None:
+    """A name is a label."""
+    before = marker({at("a"): 7, at("a", REDRIVE): 2, at("a", ADVANCES): 3}, source("a"))
+    before = replace(before, refused={"a": Refused(None, {0: 4}), "box": Refused(None, {0: 1})})
+    carried = carry(before, (source("b"),))
+    assert carried.marker.end == {at("b"): 7, at("b", REDRIVE): 2, at("b", ADVANCES): 3}
+    assert carried.marker.start == carried.marker.needed == carried.marker.end
+    assert list(carried.marker.progress) == list(carried.marker.end)
+    assert carried.marker.refused.keys() == {"b", "box"}
+    assert (carried.unread, carried.same, carried.marker.left) == ((), True, ())
+    assert carried.marker.sources[0].id == before.sources[0].id
+
+
+def test_a_topic_of_another_name_is_the_same_topic() -> None:
+    """Kafka's id is what counts; such as after a restore under other names."""
+    carried = carry(marker({at("a"): 7}, source("a")), (source("a", "moved", topic_id="#cars"),))
+    assert carried.marker.end == {at("a", "moved"): 7}
+    assert carried.same
+
+
+def test_a_topic_that_was_made_again_was_never_read() -> None:
+    """Its offsets count other records; the positions in the one before are kept."""
+    carried = carry(marker({at("a"): 7}, source("a")), (source("a", topic_id="new"),))
+    assert carried.marker.end == {}
+    assert (carried.unread, carried.same) == (("a",), False)
+    assert carried.marker.sources[0].id == "new/0"
+    (left,) = carried.marker.left
+    assert (left.source.id, left.end) == ("#cars/0", {at("a"): 7})
+
+
+def test_what_is_not_read_any_more_is_kept_until_it_comes_back() -> None:
+    """Even under another name. How far advances were read is not: others come by then."""
+    before = marker(
+        {at("a"): 7, at("a", REDRIVE): 2, at("a", ADVANCES): 3, at("b", "owners"): 9},
+        source("a"),
+        source("b", "owners"),
+    )
+    without = carry(before, (source("b", "owners"),))
+    assert without.marker.end == {at("b", "owners"): 9}
+    assert (without.unread, without.same) == ((), False)
+    again = carry(without.marker, (source("b", "owners"), source("c")))
+    assert again.marker.end == {at("b", "owners"): 9, at("c"): 7, at("c", REDRIVE): 2}
+    assert again.marker.progress[at("c")] == 7
+    assert (again.unread, again.same, again.marker.left) == ((), False, ())
+    assert [one.id for one in again.marker.sources] == ["#owners/0", "#cars/0"]
+
+
+@pytest.mark.parametrize(
+    ("now", "ends"),
+    [
+        # Both keep their names, in either order.
+        ((source("a", definition="x"), source("b", definition="y")), {"a": 5, "b": 8}),
+        ((source("b", definition="y"), source("a", definition="x")), {"a": 5, "b": 8}),
+        # They change their names with each other: what they are counts before what they are called.
+        ((source("b", definition="x"), source("a", definition="y")), {"b": 5, "a": 8}),
+        # One gets another definition: the other one is certain, so this one is, too.
+        ((source("a", definition="z"), source("b", definition="y")), {"a": 5, "b": 8}),
+        ((source("c", definition="z"), source("b", definition="y")), {"c": 5, "b": 8}),
+        # Nothing but the order is left.
+        ((source("c", definition="u"), source("d", definition="v")), {"c": 5, "d": 8}),
+        # One of them goes.
+        ((source("c", definition="y"),), {"c": 8}),
+        ((source("b", definition="u"),), {"b": 8}),
+    ],
+)
+def test_two_sources_over_one_topic_are_told_apart(
+    now: tuple[PlannedSource, ...], ends: dict[str, int]
+) -> None:
+    """Each has read as far as it has read."""
+    before = marker(
+        {at("a"): 5, at("b"): 8}, source("a", definition="x"), source("b", definition="y")
+    )
+    carried = carry(before, now)
+    assert carried.marker.end == {at(name): end for name, end in ends.items()}
+    assert len(carried.marker.left) == 2 - len(now)
+
+
+def test_a_third_source_over_a_topic_was_never_read() -> None:
+    """It gets a number that no other one ever had, so that no dead letter of another is its own."""
+    before = marker({at("a"): 5, at("b"): 8}, source("a"), source("b"))
+    without = carry(before, (source("a"),)).marker
+    more = carry(without, (source("a"), source("b"), source("c")))
+    assert (more.unread, more.marker.end) == (("c",), {at("a"): 5, at("b"): 8})
+    assert [one.id for one in more.marker.sources] == ["#cars/0", "#cars/1", "#cars/2"]
+
+
+NAMES = st.lists(st.sampled_from("abcd"), unique=True, min_size=1, max_size=4)
+TOPICS = st.sampled_from(["cars", "owners"])
+
+
+@given(st.data())
+def test_no_position_is_ever_lost_or_given_twice(data: st.DataObject) -> None:
+    """Whatever plans follow each other: each position that was read stays somewhere, once."""
+    current: CommitMarker | None = None
+    for _ in range(4):
+        planned = tuple(
+            source(name, data.draw(TOPICS), data.draw(st.sampled_from("xy")))
+            for name in data.draw(NAMES)
+        )
+        if current is None:
+            ends = {at(s.name, s.topics[0][0]): n for n, s in enumerate(planned)}
+            current = marker(ends, *planned)
+            continue
+        before = _by_id(current)
+        carried = carry(current, planned)
+        after = _by_id(carried.marker)
+        assert after == before
+        new = {
+            at(s.name, s.topics[0][0]): Offset(100 + n)
+            for n, s in enumerate(carried.marker.sources)
+            if s.name in carried.unread
+        }
+        current = replace(carried.marker, end={**carried.marker.end, **new})
+        assert len({one.id for one in current.sources}) == len(planned)
+
+
+def _by_id(found: CommitMarker) -> dict[str, int]:
+    """The position of each source that has one."""
+    ends: dict[str, int] = {
+        one.id: found.end[at(one.name, one.topics[0][0])]
+        for one in found.sources
+        if at(one.name, one.topics[0][0]) in found.end
+    }
+    return {**ends, **{one.source.id: next(iter(one.end.values())) for one in found.left}}
+
+
+# --- sources that were never read ---------------------------------------------------------------
+
+BEGINNING = Begin({0: Offset(2), 1: Offset(0)}, {0: Offset(9), 1: Offset(4)}, skips=True)
+END = Begin({0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False)
+
+
+def test_a_source_that_was_never_read_needs_a_decision() -> None:
+    """A lane that chose for itself would lose or repeat records, and nobody would know."""
+    carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners")))
+    with pytest.raises(RefusedError, match="stream b was never read") as caught:
+        begins_of(carried, {}, "fragment net.f")
+    assert "--input b=beginning" in caught.value.hint
+    name = StreamName("b")
+    assert begins_of(carried, {name: END, StreamName("a"): END}, "") == {name: END}
+
+
+def test_a_lane_that_has_read_nothing_needs_none() -> None:
+    """Nothing was published without it: it begins where its document says."""
+    before = replace(marker({at("a"): 7}, source("a")), totals=Totals())
+    carried = carry(before, (source("a"), source("b", "owners")))
+    assert begins_of(carried, {}, "") == {}
+
+
+def test_a_source_begins_where_was_decided() -> None:
+    """At the end nothing is skipped; from the beginning on what was settled is."""
+    carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners"))).marker
+    places = (at("b", "owners"), at("b", "owners", 1))
+    found = begun(carried, {StreamName("b"): END}, rebuilds=False)
+    assert [found.end[place] for place in places] == [9, 4]
+    assert [one.skipped_ms for one in found.sources] == [None, None]
+    found = begun(carried, {StreamName("b"): BEGINNING}, rebuilds=False)
+    assert [found.end[place] for place in places] == [2, 0]
+    assert [one.skipped_ms for one in found.sources] == [None, 70]
+    assert found.end[at("a")] == 7
+
+
+def test_a_rebuild_takes_in_what_lay_in_the_topic() -> None:
+    """Unpublished, as all that it reads; what came since is read by the batches that follow."""
+    carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners"))).marker
+    found = begun(carried, {StreamName("b"): BEGINNING}, rebuilds=True)
+    places = (at("b", "owners"), at("b", "owners", 1))
+    assert [found.end[place] for place in places] == [9, 4]
+    assert [found.needed[place] for place in places] == [2, 0]
+
+
+def test_what_was_removed_meanwhile_is_not_read() -> None:
+    """Retention goes on between a deploy and the start of the lane."""
+    held = BEGINNING.not_before({0: Offset(5)})
+    assert held == Begin({0: Offset(5), 1: Offset(0)}, {0: Offset(9), 1: Offset(4)}, skips=True)
+
+
+def test_a_fragment_that_has_never_run_begins_where_was_decided() -> None:
+    """Else where its document says."""
+    sources = first_sources((source("a"), source("b", "owners")))
+    said = {at("a"): Offset(1), at("b", "owners"): Offset(1), at("b", "owners", 1): Offset(1)}
+    found = first_positions(said, sources, {StreamName("b"): END})
+    assert found == {at("a"): 1, at("b", "owners"): 9, at("b", "owners", 1): 4}
