@@ -36,10 +36,12 @@ class Desired:
     digest: str
     running: bool
     choice: StateChoice | None = None
+    topic_ids: tuple[tuple[TopicName, str], ...] = ()
 
     def same_lane(self, other: "Desired") -> bool:
         """Whether a lane that was started for one is what the other wants."""
-        return (self.digest, self.choice) == (other.digest, other.choice)
+        ours = (self.digest, self.choice, self.topic_ids)
+        return ours == (other.digest, other.choice, other.topic_ids)
 
 
 # --- events -------------------------------------------------------------------------------------

@@ -243,6 +243,7 @@ class Performer:
             epoch=epoch,
             topic_ids=context.plans.topic_ids(fragment),
             choice=context.plans.choice(fragment),
+            begins=context.plans.begins(fragment),
         )
         return context.make_lane(settings)
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
+from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, StreamName, TopicName
 from pipeline.lanes.events import FragmentId
+from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
@@ -81,6 +82,17 @@ class Plans:
     def choice(self, fragment: FragmentId) -> StateChoice | None:
         """What the user chose for the fragment's state; None: nothing."""
         return state_choice(self._known(fragment)[1])
+
+    def begins(self, fragment: FragmentId) -> Mapping[StreamName, Begin]:
+        """Where the fragment begins to read what it has never read, as deploys have decided."""
+        return {
+            stream: Begin(
+                offsets={partition: begin for partition, begin, _ in ranges},
+                until={partition: end for partition, _, end in ranges},
+                skips=skips,
+            )
+            for stream, _, ranges, skips in self._known(fragment)[1].begins
+        }
 
     def input_topics(self) -> frozenset[TopicName]:
         """The data topics that this node's fragments read."""

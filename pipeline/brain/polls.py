@@ -247,6 +247,7 @@ class CatalogPoll:
                         record.digest,
                         running,
                         state_choice(record),
+                        record.topic_ids,
                     )
                 )
         self._plans.assign(tuple(assigned), tuple(elsewhere))

@@ -16,6 +16,7 @@ from pipeline.ids import (
     NetworkName,
     NetworkVersion,
     NodeId,
+    Offset,
     ParticipantId,
     SchemaGuid,
     SchemaId,
@@ -177,6 +178,9 @@ class FragmentRecord:
             another topic.
         choice: what the user chose for its state, and for which life of its lane: once that is
             over, the choice is done. None: to go on with the state, exactly.
+        begins: where it begins to read streams that it has never read: the stream, the id of its
+            topic, per partition the first offset and the end when that was decided, and whether
+            what was settled by then is skipped. Once a stream is read, this is done.
     """
 
     network: NetworkName
@@ -186,6 +190,7 @@ class FragmentRecord:
     digest: str
     topic_ids: tuple[tuple[TopicName, str], ...]
     choice: tuple[OnChange, Incarnation] | None = None
+    begins: tuple[tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

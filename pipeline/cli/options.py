@@ -13,7 +13,8 @@ from pipeline.cli.output import Format, Printer
 from pipeline.cli.project import from_assignments
 from pipeline.cli.session import Session
 from pipeline.errors import UsageError
-from pipeline.ids import FragmentName
+from pipeline.ids import FragmentName, StreamName
+from pipeline.planner.inputs import InputFrom
 from pipeline.planner.state import Choices, OnChange
 from pipeline.settings import problem_with
 
@@ -103,8 +104,21 @@ def document_option(function: F) -> F:
     )(function)
 
 
-def state_option(function: F) -> F:
-    """Add `--state`, which gives `Choices`."""
+def choice_options(function: Callable[P, None]) -> Callable[..., None]:
+    """Add `--state` and `--input`; the command gets `choices`."""
+
+    @_input_option
+    @_state_option
+    @functools.wraps(function)
+    def wrapper(
+        *args: Any, choices: Choices, inputs: Mapping[StreamName, InputFrom], **values: Any
+    ) -> None:
+        function(*args, choices=replace(choices, inputs=inputs), **values)  # type: ignore[arg-type] # click passes what it parsed
+
+    return wrapper
+
+
+def _state_option(function: F) -> F:
     return click.option(
         "--state",
         "choices",
@@ -114,6 +128,38 @@ def state_option(function: F) -> F:
         help="What becomes of a state that does not fit the new plan: rebuild it from what the "
         "input topics hold, or begin empty. For all such fragments, or for one; may be repeated.",
     )(function)
+
+
+def _input_option(function: F) -> F:
+    return click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="STREAM=WHERE",
+        callback=_inputs,
+        help="Where a fragment that has run begins to read a stream that it has never read: at "
+        "the beginning of its topic, or at its end. Of one that it leaves before its end, `end` "
+        "leaves the rest unread. May be repeated; `medusa plan` says where it is needed.",
+    )(function)
+
+
+def _inputs(
+    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> Mapping[StreamName, InputFrom]:
+    found: dict[StreamName, InputFrom] = {}
+    for value in values:
+        name, _, where = value.rpartition("=")
+        stream = StreamName(name)
+        words = " or ".join(one.value for one in InputFrom)
+        if not stream:
+            raise click.BadParameter(f"{value!r} is not STREAM={words}")
+        try:
+            chosen = InputFrom(where)
+        except ValueError as error:
+            raise click.BadParameter(f"{where!r} is neither {words}") from error
+        if found.setdefault(stream, chosen) is not chosen:
+            raise click.BadParameter(f"{stream} cannot begin at both ends")
+    return found
 
 
 def _choices(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> Choices:

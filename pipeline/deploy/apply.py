@@ -9,7 +9,7 @@ finds them and goes on. Of two deploys at once, the one that loses the compare-a
 nothing more and is told to try again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from brokers.records import NewTopicSpec
@@ -48,12 +48,13 @@ class Servers:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A planned document beside what is there."""
+    """A planned document beside what is there; `topic_ids` of the topics that were there."""
 
     document: Document
     plan: Plan
     recorded: Recorded
     changes: Changes
+    topic_ids: Mapping[TopicName, str]
 
     def check(self) -> None:
         """Raise if anything stands against deploying this.
@@ -117,7 +118,9 @@ def compare(
     around = gather(plan, recorded, choices, asked)
     old = _old_plan(version, owner)
     found = changes(plan, old, around.current, choices)
-    return Comparison(document, plan, recorded, review(plan, found, around, document.schemas))
+    found = review(plan, found, around, document.schemas)
+    ids = {topic.name: topic.topic_id for topic in around.current.topics}
+    return Comparison(document, plan, recorded, found, ids)
 
 
 def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
@@ -170,9 +173,9 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     plan, recorded = comparison.plan, comparison.recorded
     before = recorded.network
     last = before.version if before else NetworkVersion(0)
-    ids = _topic_ids(plan, servers.topics)
+    ids = _topic_ids(plan, servers.topics, comparison.topic_ids)
     version = NetworkVersion(last + 1)
-    facts = Facts(ids, version, comparison.changes.chosen)
+    facts = Facts(ids, version, comparison.changes.chosen, comparison.changes.begins)
     fragments = desired_fragments(plan, recorded.fragments, facts)
     network = NetworkRecord(plan.network, plan.owner, version, _made(plan, before, created))
     registered = tuple(schema.subject for schema in comparison.changes.register)
@@ -217,14 +220,26 @@ def _made(
     return tuple(sorted({*earlier, *created} - external))
 
 
-def _topic_ids(plan: Plan, topics: Topics) -> dict[TopicName, str]:
+def _topic_ids(
+    plan: Plan, topics: Topics, compared: Mapping[TopicName, str]
+) -> dict[TopicName, str]:
+    """The ids of the plan's topics; those that were compared must be the same still."""
     described = topics.describe([topic.name for topic in plan.topics])
     missing = [topic.name for topic in plan.topics if topic.name not in described]
     if missing:
         raise RetryError(
             f"topic {missing[0]} is gone again", hint="is somebody else removing topics? try again."
         )
-    return {name: facts.topic_id for name, facts in described.items()}
+    found = {name: facts.topic_id for name, facts in described.items()}
+    other = next((name for name in found if compared.get(name, found[name]) != found[name]), None)
+    if other is not None:
+        raise RetryError(
+            "the topic was deleted and made again since it was compared with the network; nothing "
+            "was deployed",
+            place=f"topic {other}",
+            hint="run it again: what it would do is another thing by now.",
+        )
+    return found
 
 
 def _recorded(

@@ -4,11 +4,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.catalog.records import DesiredState, FragmentRecord
-from pipeline.ids import FragmentName, Incarnation, NetworkVersion, TopicName
+from pipeline.ids import (
+    FragmentName,
+    Incarnation,
+    NetworkVersion,
+    Offset,
+    StreamName,
+    TopicName,
+)
 from pipeline.names import tentative_topic
 from pipeline.planner.digest import fragment_digest
+from pipeline.planner.inputs import Begins
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
 from pipeline.planner.state import OnChange
+
+Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool]
+"""As in `FragmentRecord.begins`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +30,13 @@ class Facts:
         topic_ids: Kafka's ids of the plan's topics, all of which exist by now.
         version: the number that a changed fragment gets.
         chosen: what was chosen for states, and for which lives of their lanes.
+        begins: where fragments begin to read what they have never read, as far as chosen now.
     """
 
     topic_ids: Mapping[TopicName, str]
     version: NetworkVersion
     chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
+    begins: Mapping[FragmentName, tuple[Begins, ...]] = field(default_factory=dict)
 
 
 def desired_fragments(
@@ -51,7 +64,22 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         digest=digest,
         topic_ids=ids,
         choice=facts.chosen.get(name, same.choice if same else None),
+        begins=_begins(fragment, old, facts),
     )
+
+
+def _begins(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> tuple[Begun, ...]:
+    """What was chosen now, and before for streams that still read the same topic."""
+    found: dict[StreamName, Begun] = {}
+    topics = {stream.name: facts.topic_ids[stream.topic] for stream in fragment.inputs}
+    for one in old.begins if old is not None else ():
+        stream, topic_id, *_ = one
+        if topics.get(stream) == topic_id:
+            found[stream] = one
+    for begins in facts.begins.get(fragment.name, ()):
+        topic_id = facts.topic_ids[begins.topic]
+        found[begins.stream] = (begins.stream, topic_id, begins.ranges, begins.skips)
+    return tuple(found[stream] for stream in sorted(found))
 
 
 def positioned_topics(fragment: Fragment) -> Iterator[TopicName]:

@@ -7,6 +7,7 @@ from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.deploy.documents import replan
+from pipeline.deploy.inputs import Inputs, changed_inputs, look
 from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.readers import unreadable
@@ -14,7 +15,7 @@ from pipeline.deploy.review import Surroundings, inputs_of
 from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicName
 from pipeline.lanes import codec
-from pipeline.lanes.markers import NO_BATCH
+from pipeline.lanes.markers import NO_BATCH, CommitMarker
 from pipeline.planner.changes import (
     Current,
     DeployedFragment,
@@ -23,8 +24,7 @@ from pipeline.planner.changes import (
     SchemaText,
 )
 from pipeline.planner.diff import wanted_schemas
-from pipeline.planner.digest import fragment_digest, state_digest
-from pipeline.planner.plan import Fragment, Plan
+from pipeline.planner.plan import Plan
 from pipeline.planner.state import Choices, KeptState
 from schemas.avro import parse
 from schemas.meaning import other_meanings
@@ -61,7 +61,11 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
     described = topics.describe(names)
     filled = filled_topics(described, topics)
     has_run = _has_run(plan, filled)
-    states = _states(plan, recorded, choices, has_run, asked.log)
+    records = {record.fragment: record for record in recorded.fragments}
+    markers = _markers(plan, has_run, asked.log)
+    made = frozenset(recorded.network.made_topics if recorded.network else ())
+    inputs = look(described, topics, _read_before(markers), made)
+    states = _states(plan, records, choices, markers, inputs)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
@@ -76,6 +80,18 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
             schemas=_schemas(plan, registry),
             states=states,
             oldest=_oldest(plan, states, described, asked.log),
+            inputs=changed_inputs(
+                plan,
+                records,
+                {
+                    fragment.name: markers[fragment.name]
+                    for fragment in plan.fragments
+                    if fragment.name in markers
+                    and inputs.is_changed(fragment, records.get(fragment.name))
+                },
+                inputs,
+                filled & known,
+            ),
         ),
         filled=filled,
         known=known,
@@ -118,38 +134,43 @@ def _has_run(plan: Plan, filled: frozenset[TopicName]) -> frozenset[FragmentName
     return frozenset(f.name for f in plan.fragments if f.names.markers in filled)
 
 
-def _states(
-    plan: Plan,
-    recorded: Recorded,
-    choices: Choices,
-    has_run: frozenset[FragmentName],
-    log: Log,
-) -> dict[FragmentName, KeptState]:
-    """The states of the fragments that changed, or all of them when something was chosen."""
-    digests = {record.fragment: record.digest for record in recorded.fragments}
-    found: dict[FragmentName, KeptState] = {}
+def _markers(
+    plan: Plan, has_run: frozenset[FragmentName], log: Log
+) -> dict[FragmentName, CommitMarker]:
+    """The last commit markers of the plan's fragments."""
+    found: dict[FragmentName, CommitMarker] = {}
     for fragment in plan.fragments:
-        if fragment.name not in has_run:
-            continue
-        if fragment.stateful_box is None and fragment.name not in choices.named:
-            continue
-        if choices.some or digests.get(fragment.name) != fragment_digest(fragment):
-            kept = _kept_state(fragment, log)
-            if kept is not None:
-                found[fragment.name] = kept
+        topic = fragment.names.markers
+        record = log.last(topic) if fragment.name in has_run else None
+        if record is not None and record.value is not None:
+            found[fragment.name] = codec.decode_marker(record.value, f"topic {topic}")
     return found
 
 
-def _kept_state(fragment: Fragment, log: Log) -> KeptState | None:
-    """What the last commit marker says; None when nothing was read up to it."""
-    topic = fragment.names.markers
-    record = log.last(topic)
-    if record is None or record.value is None:
-        return None
-    marker = codec.decode_marker(record.value, f"topic {topic}")
-    if marker.batch == NO_BATCH and marker.boundary_ms is None:
-        return None
-    return KeptState(marker.state, marker.incarnation)
+def _read_before(markers: Mapping[FragmentName, CommitMarker]) -> set[TopicName]:
+    """The topics that fragments have read, whatever they read now."""
+    return {source.topics[0][0] for marker in markers.values() for source in marker.sources}
+
+
+def _states(
+    plan: Plan,
+    records: Mapping[FragmentName, FragmentRecord],
+    choices: Choices,
+    markers: Mapping[FragmentName, CommitMarker],
+    inputs: Inputs,
+) -> dict[FragmentName, KeptState]:
+    """The states of the fragments that changed, or all of them when something was chosen."""
+    found: dict[FragmentName, KeptState] = {}
+    for fragment in plan.fragments:
+        marker = markers.get(fragment.name)
+        if marker is None or (marker.batch == NO_BATCH and marker.boundary_ms is None):
+            continue  # nothing was read up to it
+        if fragment.stateful_box is None and fragment.name not in choices.named:
+            continue
+        if choices.some or inputs.is_changed(fragment, records.get(fragment.name)):
+            same = inputs.carried(fragment, marker).same
+            found[fragment.name] = KeptState(marker.state, marker.incarnation, same)
+    return found
 
 
 def _oldest(
@@ -162,7 +183,7 @@ def _oldest(
     topics = {
         stream.topic
         for fragment in plan.fragments
-        if (kept := states.get(fragment.name)) and kept.digest != state_digest(fragment)
+        if (kept := states.get(fragment.name)) and not kept.fits(fragment)
         for stream in fragment.inputs
         if stream.topic in described
     }

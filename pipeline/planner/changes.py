@@ -14,6 +14,7 @@ from pipeline.ids import (
     Subject,
     TopicName,
 )
+from pipeline.planner.inputs import Announced, Begins, ChangedInput
 from pipeline.planner.plan import NewTopic
 from pipeline.planner.state import CHOSEN, Fate, KeptState, OnChange
 
@@ -69,6 +70,7 @@ class Current:
         topics: those of the plan's topics, and of the deployed fragments', that exist.
         others: all topics that exist, where one of the plan's inputs does not; else empty.
         states: what the changed or named fragments with a state have, where anything was read.
+        inputs: what the changed fragments begin to read, or leave, of those whose marker was read.
         oldest: for topics that a state which does not fit is computed from, the time of the oldest
             record.
     """
@@ -82,6 +84,7 @@ class Current:
     schemas: tuple[RegisteredSchema, ...] = ()
     states: Mapping[FragmentName, KeptState] = field(default_factory=dict)
     oldest: Mapping[TopicName, Millis] = field(default_factory=dict)
+    inputs: Mapping[FragmentName, tuple[ChangedInput, ...]] = field(default_factory=dict)
 
 
 class ItemKind(Enum):
@@ -142,6 +145,8 @@ class Changes:
         warnings: what may well be a mistake, though it can be done; one sentence each.
         new_version: whether the plan differs at all from the deployed one.
         chosen: what was chosen for a fragment's state, and for which life of its lane.
+        announced: what becomes of records of inputs that change.
+        begins: where fragments begin to read what they have never read.
     """
 
     network: NetworkName
@@ -154,6 +159,8 @@ class Changes:
     new_version: bool
     warnings: tuple[str, ...] = ()
     chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
+    announced: tuple[Announced, ...] = ()
+    begins: Mapping[FragmentName, tuple[Begins, ...]] = field(default_factory=dict)
 
     @property
     def pending(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pipeline.errors import Problem
 from pipeline.names import INTERNAL_SUFFIXES, key_subject, value_subject
 from pipeline.nearest import near
+from pipeline.planner import inputs
 from pipeline.planner.changes import (
     Action,
     Changes,
@@ -78,6 +79,7 @@ def changes(
         missing_topics=() if new.auto_create else absent,
         problems=(
             *upgrade.misdirected(),
+            *inputs.misdirected(choices.inputs, current.inputs),
             *(
                 Problem(
                     item.refused,
@@ -96,6 +98,15 @@ def changes(
             if (meant := _meant(topic, new, current))
         ),
         chosen=upgrade.chosen(fragments),
+        announced=tuple(
+            one
+            for fragment, changed in current.inputs.items()
+            for one in inputs.announced(fragment, changed, choices.inputs)
+        ),
+        begins={
+            fragment: inputs.begins(changed, choices.inputs)
+            for fragment, changed in current.inputs.items()
+        },
     )
 
 

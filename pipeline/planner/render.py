@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pipeline.counting import counted
 from pipeline.errors import Problem
 from pipeline.planner.changes import Action, Changes, Item, ItemKind
+from pipeline.planner.inputs import Announced
 from pipeline.planner.plan import NewTopic
 
 FORMAT_VERSION = 1
@@ -50,6 +51,7 @@ def changes_as_data(changes: Changes) -> dict[str, object]:
         "missing_topics": [_topic_data(topic) for topic in changes.missing_topics],
         "problems": [_problem_data(problem) for problem in changes.problems],
         "warnings": list(changes.warnings),
+        "inputs": [_announced_data(one) for one in changes.announced],
     }
 
 
@@ -99,6 +101,19 @@ def _item_data(item: Item) -> dict[str, object]:
         "hint": item.hint or None,
         "details": list(item.details),
         "state": item.fate.value if item.fate else None,
+    }
+
+
+def _announced_data(one: Announced) -> dict[str, object]:
+    return {
+        "fragment": one.fragment,
+        "stream": one.stream,
+        "topic": one.topic,
+        "records": one.fared.value,
+        "ranges": [
+            {"partition": partition, "begin": begin, "end": end}
+            for partition, begin, end in one.ranges
+        ],
     }
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pipeline.ids import FragmentName, Incarnation
+from pipeline.ids import FragmentName, Incarnation, StreamName
 from pipeline.planner.digest import same_format, state_digest
+from pipeline.planner.inputs import InputFrom
 from pipeline.planner.plan import Fragment
 
 
@@ -30,27 +31,35 @@ class KeptState:
     Args:
         digest: `state_digest` of the plan that made it.
         incarnation: the life of the lane that holds it.
+        same_sources: whether it was made of what the new plan reads, in the same order.
     """
 
     digest: str
     incarnation: Incarnation
+    same_sources: bool = True
+
+    def fits(self, fragment: Fragment) -> bool:
+        """Whether a plan can go on with it."""
+        return self.same_sources and self.digest == state_digest(fragment)
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the user chose with `--state`.
+    """What the user chose with `--state` and `--input`.
 
     Args:
         every: for every fragment whose state does not fit; None: nothing.
         named: for single fragments, done even where the state would fit.
+        inputs: for streams that a fragment has never read, or leaves before their end.
     """
 
     every: OnChange | None = None
     named: Mapping[FragmentName, OnChange] = field(default_factory=dict)
+    inputs: Mapping[StreamName, InputFrom] = field(default_factory=dict)
 
     @property
     def some(self) -> bool:
-        """Whether anything was chosen."""
+        """Whether anything was chosen for a state."""
         return self.every is not None or bool(self.named)
 
 
@@ -99,7 +108,7 @@ def fate(fragment: Fragment, kept: KeptState | None, choices: Choices) -> Fate:
         return Fate.POSITIONS
     if fragment.stateful_box is None:
         return Fate.EMPTY if fragment.name in choices.named else Fate.POSITIONS
-    fits = kept.digest == state_digest(fragment)
+    fits = kept.fits(fragment)
     chosen = choices.named.get(fragment.name, None if fits else choices.every)
     if chosen is not None:
         return Fate(chosen.value)

@@ -8,6 +8,7 @@ from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import differences, key_text
 from pipeline.planner.digest import fragment_digest, same_format
+from pipeline.planner.inputs import announced, answers, question, undecided
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import (
@@ -52,6 +53,9 @@ class Upgrade:
 
     def items(self) -> Iterator[Item]:
         """An item for every fragment, those that go at the end."""
+        yield from (self._with_inputs(item) for item in self._items())
+
+    def _items(self) -> Iterator[Item]:
         deployed = {fragment.name: fragment for fragment in self.current.fragments}
         before = {fragment.name: fragment for fragment in self.old.fragments} if self.old else {}
         for fragment in self.new.fragments:
@@ -146,6 +150,27 @@ class Upgrade:
                 item = replace(found, action=Action.RESTART)
         return self._cut_off(item, record)
 
+    def _with_inputs(self, item: Item) -> Item:
+        """The item with what becomes of inputs that it begins to read or leaves."""
+        name, chosen = FragmentName(item.name), self.choices.inputs
+        changed = self.current.inputs.get(name, ())
+        if not changed or item.action is Action.REMOVE:
+            return item
+        told = (str(one) for one in announced(name, changed, chosen))
+        reasons = (*(r for r in item.reasons if r != WORDS[Fate.POSITIONS]), *told)
+        action = Action.RESTART if item.action is Action.KEEP else item.action
+        item = replace(item, action=action, reasons=reasons)
+        open_ones = undecided(changed, chosen)
+        if not open_ones:
+            return item
+        asked = f"fragment {name}: {'; '.join(question(one) for one in open_ones)}"
+        choices = f"say {'; '.join(answers(one) for one in open_ones)}."
+        return replace(
+            item,
+            refused="; ".join(filter(None, (item.refused, asked))),
+            hint=" ".join(filter(None, (item.hint, choices))),
+        )
+
     def _with_fate(self, item: Item, fragment: Fragment) -> Item:
         """The item with what becomes of what the fragment has done so far."""
         found = fate(fragment, self.current.states.get(fragment.name), self.choices)
@@ -177,13 +202,22 @@ class Upgrade:
         )
 
     def _cut_off(self, item: Item, record: DeployedFragment) -> Item:
-        """Refused if a topic that it has positions in is gone or another one by now."""
+        """Refused if a topic of its own is gone or another one by now.
+
+        An input that is another topic by now is one that was never read: see `inputs.py`.
+        """
         wanted = {topic.name for topic in self.new.topics}
         changed = item.action is Action.CHANGE
+        inputs = {
+            stream.topic
+            for fragment in self.new.fragments
+            if fragment.name == record.name and record.name in self.current.inputs
+            for stream in fragment.inputs
+        }
         exist = {topic.name: topic for topic in self.current.topics}
         for name, topic_id in record.topic_ids:
             topic = exist.get(name)
-            if changed and name not in wanted:
+            if (changed and name not in wanted) or name in inputs:
                 continue
             if topic is None:
                 what = "is gone"

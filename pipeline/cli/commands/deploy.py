@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar
 
 import click
 
 from pipeline.catalog.records import FragmentStatus
 from pipeline.cli.commands.plan import show_changes
 from pipeline.cli.connections import Connections
-from pipeline.cli.options import document_option, state_option, timeout_option, with_session
+from pipeline.cli.options import choice_options, document_option, timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import Seen, as_data, failed, see, settled
 from pipeline.clock import Deadline
@@ -21,8 +20,6 @@ from pipeline.deploy.documents import Document, read_document
 from pipeline.errors import RefusedError
 from pipeline.ids import Epoch, FragmentName, NetworkName, ParticipantId
 from pipeline.planner.state import WORDS, Choices
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _POLL_S = 0.2
 _UNFINISHED = "the deploy is not done: run it again, and it goes on from here"
@@ -34,7 +31,7 @@ class Manner:
     """How a deploy is done.
 
     Args:
-        choices: what the user wants of states that do not fit.
+        choices: what the user wants of states that do not fit, and of inputs that change.
         dry_run: only say what would change.
         wait: until every fragment runs.
         yes: do not ask.
@@ -48,7 +45,7 @@ class Manner:
     timeout_s: float
 
 
-def deploying(function: F) -> F:
+def deploying(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that everything that deploys has, in the order of `Manner`."""
     for add in (
         timeout_option(120),
@@ -57,7 +54,7 @@ def deploying(function: F) -> F:
             "--wait/--no-wait", default=True, help="Wait until every fragment runs (default)."
         ),
         click.option("--dry-run", is_flag=True, help="Only say what would change, as `plan` does."),
-        state_option,
+        choice_options,
     ):
         function = add(function)
     return function
@@ -88,6 +85,7 @@ def command(
       medusa deploy
       medusa deploy -f other.yaml --dry-run
       medusa deploy --state tolls=rebuild
+      medusa deploy --input orders=beginning
       medusa deploy --no-wait --yes -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)

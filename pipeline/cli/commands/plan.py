@@ -2,7 +2,7 @@
 
 import click
 
-from pipeline.cli.options import document_option, state_option, with_session
+from pipeline.cli.options import choice_options, document_option, with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.apply import compare
 from pipeline.deploy.documents import read_document
@@ -24,7 +24,7 @@ _OWN_VERSION = "format_version"
     is_flag=True,
     help="Exit with 2 when a deploy would change something, 0 when nothing.",
 )
-@state_option
+@choice_options
 @click.option("--explain", "explained", is_flag=True, help="Say first how the network would run.")
 @with_session
 def command(
@@ -43,6 +43,7 @@ def command(
       medusa plan --detailed-exitcode -o json    # for CI
       medusa plan -f other.yaml --explain
       medusa plan --state rebuild
+      medusa plan --input orders=end
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
     with session.connect() as connections:

@@ -65,6 +65,7 @@ def test_data_is_json_with_stable_keys() -> None:
         "missing_topics",
         "problems",
         "warnings",
+        "inputs",
     ]
     assert data["fragments"] == [
         {

@@ -1,0 +1,150 @@
+"""What changed fragments begin to read, or leave: their commit markers beside the new plan."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from brokers.records import Ends, TopicDescription
+from pipeline.catalog.records import FragmentRecord
+from pipeline.deploy.desired import positioned_topics
+from pipeline.deploy.ports import Topics
+from pipeline.ids import FragmentName, Offset, TopicId, TopicName
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import LeftSource
+from pipeline.lanes.sources import Carried, carry, planned_sources
+from pipeline.network.model import ExternalStream
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.inputs import ChangedInput, Ranges
+from pipeline.planner.plan import Fragment, FragmentInput, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is known of the topics of a plan.
+
+    Args:
+        described: those that exist.
+        starts: their oldest offsets.
+        ends: their ends.
+        made: those that this network has made, which its fragments write.
+    """
+
+    described: Mapping[TopicName, TopicDescription]
+    starts: Ends
+    ends: Ends
+    made: frozenset[TopicName]
+
+    def carried(self, fragment: Fragment, marker: CommitMarker) -> Carried:
+        """A fragment's last marker in the names of the new plan."""
+        return carry(marker, planned_sources(fragment, self._ids(fragment)))
+
+    def is_changed(self, fragment: Fragment, record: FragmentRecord | None) -> bool:
+        """Whether another plan, or other topics, are deployed than what is wanted now."""
+        if record is None or record.digest != fragment_digest(fragment):
+            return True
+        ids = self._ids(fragment)
+        return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
+
+    def begun(self, fragment: Fragment, record: FragmentRecord | None) -> set[str]:
+        """The streams of which a deploy has decided where they begin, in the topics of today."""
+        ids, topics = self._ids(fragment), {s.name: s.topic for s in fragment.inputs}
+        return {
+            stream
+            for stream, topic_id, *_ in (record.begins if record else ())
+            if stream in topics and ids[topics[stream]] == topic_id
+        }
+
+    def held(self, stream: FragmentInput) -> Ranges:
+        """All that a stream's topic holds; nothing if it is still to be created."""
+        starts, ends = (of.get(stream.topic, {}) for of in (self.starts, self.ends))
+        partitions = ends or dict.fromkeys(range(stream.partitions), Offset(0))
+        return tuple((p, starts.get(p, Offset(0)), end) for p, end in sorted(partitions.items()))
+
+    def unread(self, left: LeftSource) -> Ranges:
+        """What the topic of a source that is left, as far as it exists, holds beyond positions."""
+        topic, topic_id = left.source.topics[0]
+        found = self.described.get(topic)
+        if found is None or found.topic_id != topic_id:
+            return ()
+        ends = self.ends.get(topic, {})
+        own = {at.partition: offset for at, offset in left.end.items() if at.topic == topic}
+        return tuple((p, own[p], max(own[p], ends.get(p, own[p]))) for p in sorted(own))
+
+    def _ids(self, fragment: Fragment) -> dict[TopicName, TopicId]:
+        """The ids of a fragment's topics; one that is still to be created has none yet."""
+        return {
+            topic: TopicId(self.described[topic].topic_id if topic in self.described else "")
+            for topic in positioned_topics(fragment)
+        }
+
+
+def look(
+    described: Mapping[TopicName, TopicDescription],
+    topics: Topics,
+    more: set[TopicName],
+    made: frozenset[TopicName],
+) -> Inputs:
+    """Ask for what is needed to compare.
+
+    Args:
+        described: the plan's topics that exist.
+        topics: whom to ask.
+        more: topics that may have been read before.
+        made: those that this network has made.
+    """
+    names = sorted({*described, *more})
+    others = topics.describe(sorted(more - described.keys()))
+    starts, ends = topics.start_offsets(names), topics.end_offsets(names)
+    return Inputs({**described, **others}, starts, ends, made)
+
+
+def changed_inputs(
+    plan: Plan,
+    records: Mapping[FragmentName, FragmentRecord],
+    markers: Mapping[FragmentName, CommitMarker],
+    inputs: Inputs,
+    written: frozenset[TopicName],
+) -> dict[FragmentName, tuple[ChangedInput, ...]]:
+    """What fragments begin to read, or leave.
+
+    Args:
+        plan: what is wanted.
+        records: what is deployed.
+        markers: of the changed fragments that have run.
+        inputs: what is known of topics.
+        written: topics of this network that hold results.
+    """
+    found: dict[FragmentName, tuple[ChangedInput, ...]] = {}
+    for fragment in plan.fragments:
+        record, marker = records.get(fragment.name), markers.get(fragment.name)
+        if marker is not None:
+            found[fragment.name] = tuple(_of(fragment, record, marker, inputs))
+        elif record is None and fragment.output.topic in written:
+            found[fragment.name] = tuple(_beside(fragment, inputs))
+    return found
+
+
+def _of(
+    fragment: Fragment, record: FragmentRecord | None, marker: CommitMarker, inputs: Inputs
+) -> Iterator[ChangedInput]:
+    if not marker.totals.records_in:
+        return  # nothing was read, so nothing can be lost or come twice
+    carried, decided = inputs.carried(fragment, marker), inputs.begun(fragment, record)
+    for stream in fragment.inputs:
+        if stream.name in carried.unread and stream.name not in decided:
+            derived = not isinstance(stream, ExternalStream)
+            yield ChangedInput(stream.name, stream.topic, True, inputs.held(stream), derived)
+    before = {left.source.id for left in marker.left}
+    for left in carried.marker.left:
+        if left.source.id not in before:
+            topic = left.source.topics[0][0]
+            derived = topic in inputs.made
+            yield ChangedInput(left.source.name, topic, False, inputs.unread(left), derived)
+
+
+def _beside(fragment: Fragment, inputs: Inputs) -> Iterator[ChangedInput]:
+    """A fragment that has never run is to write where others have written."""
+    for stream in fragment.inputs:
+        derived = not isinstance(stream, ExternalStream)
+        yield ChangedInput(
+            stream.name, stream.topic, True, inputs.held(stream), derived, fragment.output.topic
+        )

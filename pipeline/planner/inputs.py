@@ -1,0 +1,212 @@
+"""Inputs that a deployed fragment begins to read, or leaves: what somebody has to decide. Pure.
+
+A fragment goes on where it has read to. Of a topic that it has never read nothing says where to
+begin, and records of a topic that it leaves before its end count in no result. Neither is done
+unasked: `--input STREAM=end|beginning` decides.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from pipeline.counting import counted
+from pipeline.errors import Problem
+from pipeline.ids import FragmentName, Offset, StreamName, TopicName
+
+Ranges = tuple[tuple[int, Offset, Offset], ...]
+"""(partition, first offset, end), by partition."""
+
+
+class InputFrom(Enum):
+    """What was chosen for an input with `--input`."""
+
+    BEGINNING = "beginning"
+    """Everything that its topic holds is read."""
+    END = "end"
+    """What its topic holds by now is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedInput:
+    """A topic that a fragment begins to read, or leaves.
+
+    Args:
+        stream: through which it reads the topic, or did.
+        begins: whether it begins to read it; else it leaves it.
+        ranges: of a topic that it begins to read all that it holds; of one that it leaves what was
+            not read when this was found out.
+        derived: whether a fragment writes the topic.
+        beside: the output topic, if the fragment has never run and others have written there.
+    """
+
+    stream: StreamName
+    topic: TopicName
+    begins: bool
+    ranges: Ranges
+    derived: bool = False
+    beside: TopicName | None = None
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether somebody has to decide: a topic that is left may have been read to its end.
+
+        Of one that a fragment writes nobody knows that: it may write until it is stopped.
+        """
+        return self.begins or self.derived or self.offsets > 0
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets that are; there may be fewer records."""
+        return sum(end - begin for _, begin, end in self.ranges)
+
+
+class Fared(Enum):
+    """What becomes of records of a changed input."""
+
+    READ = "read"
+    """They are read now, after others that came later."""
+    PASSED_OVER = "passed over"
+    """They count in no result."""
+    LEFT_UNREAD = "left unread"
+    """They count in no result, unless the stream comes back: then it goes on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A difference that a deploy makes, range by range."""
+
+    fragment: FragmentName
+    stream: StreamName
+    topic: TopicName
+    fared: Fared
+    ranges: Ranges
+
+    def __str__(self) -> str:
+        where = ", ".join(
+            f"partition {p}: {begin} up to {end}" for p, begin, end in self.ranges if end > begin
+        )
+        offsets = counted(sum(end - begin for _, begin, end in self.ranges), "offset")
+        held = f"{offsets} ({where})" if where else "nothing yet"
+        return f"stream {self.stream}, topic {self.topic}: {held} {_WORDS[self.fared]}"
+
+
+_WORDS: Mapping[Fared, str] = {
+    Fared.READ: "will be read; what lies at or below the published boundary is skipped",
+    Fared.PASSED_OVER: "will be passed over and count in no result",
+    Fared.LEFT_UNREAD: "stay unread; if the stream comes back, it goes on from there",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """Where a fragment begins to read a stream that it has never read.
+
+    `ranges`: per partition the first offset to read, and where it ended when that was decided.
+    `skips`: as in `pipeline/lanes/sources.py`.
+    """
+
+    stream: StreamName
+    topic: TopicName
+    ranges: Ranges
+    skips: bool
+
+
+def announced(
+    fragment: FragmentName,
+    changed: Iterable[ChangedInput],
+    choices: Mapping[StreamName, InputFrom],
+) -> Iterator[Announced]:
+    """What was chosen means for the records of a fragment's inputs."""
+    for one in changed:
+        choice = choices.get(one.stream)
+        if choice is not None and one.needs_answer:
+            yield Announced(fragment, one.stream, one.topic, _fared(one, choice), one.ranges)
+
+
+def begins(
+    changed: Iterable[ChangedInput], choices: Mapping[StreamName, InputFrom]
+) -> tuple[Begins, ...]:
+    """Where the inputs begin that a fragment has never read, as far as it was chosen."""
+    return tuple(
+        Begins(one.stream, one.topic, _from(one.ranges, choice), _skips(one, choice))
+        for one in changed
+        if one.begins and (choice := choices.get(one.stream)) is not None
+    )
+
+
+def undecided(
+    changed: Iterable[ChangedInput], choices: Mapping[StreamName, InputFrom]
+) -> tuple[ChangedInput, ...]:
+    """The inputs of which somebody has to decide, and has not."""
+    return tuple(one for one in changed if one.needs_answer and one.stream not in choices)
+
+
+def question(one: ChangedInput) -> str:
+    """What has to be decided, in words."""
+    if not one.begins:
+        unread = f"{counted(one.offsets, 'offset')} {'was' if one.offsets == 1 else 'were'}"
+        return f"stream {one.stream} leaves topic {one.topic}, of which {unread} not read by now"
+    if one.beside is not None:
+        return (
+            f"it has never run, and topic {one.beside} holds results of another fragment: what it "
+            f"reads of stream {one.stream} from the beginning may come a second time"
+        )
+    return (
+        f"stream {one.stream} reads topic {one.topic}, which this fragment has never read; it "
+        f"holds {counted(one.offsets, 'offset')}"
+    )
+
+
+def answers(one: ChangedInput) -> str:
+    """The choices that there are, in words."""
+    end = f"`--input {one.stream}={InputFrom.END.value}`"
+    if not one.begins:
+        return f"{end} leaves them unread; if the stream comes back, it goes on from there"
+    beginning = f"`--input {one.stream}={InputFrom.BEGINNING.value}`"
+    return (
+        f"{beginning} reads all that the topic holds, but for what lies at or below the published "
+        f"boundary; {end} passes over what it holds by now"
+    )
+
+
+def misdirected(
+    choices: Mapping[StreamName, InputFrom],
+    changed: Mapping[FragmentName, tuple[ChangedInput, ...]],
+) -> Iterator[Problem]:
+    """What was chosen where nothing has to be decided, or cannot be done."""
+    every = [one for inputs in changed.values() for one in inputs]
+    needing = sorted({one.stream for one in undecided(every, {})})
+    for stream, choice in choices.items():
+        if stream not in needing:
+            yield Problem(
+                f"--input names {stream}, of which nothing has to be decided",
+                choices=tuple(needing),
+                hint="without --input, `medusa plan` says what has to be.",
+            )
+        elif choice is InputFrom.BEGINNING and not any(
+            one.begins for one in every if one.stream == stream
+        ):
+            yield Problem(
+                f"stream {stream} is not read any more, so that it cannot begin anywhere",
+                hint=f"`--input {stream}=end` leaves what was not read.",
+            )
+
+
+def _fared(one: ChangedInput, choice: InputFrom) -> Fared:
+    if not one.begins:
+        return Fared.LEFT_UNREAD
+    return Fared.READ if choice is InputFrom.BEGINNING else Fared.PASSED_OVER
+
+
+def _from(ranges: Ranges, choice: InputFrom) -> Ranges:
+    if choice is InputFrom.BEGINNING:
+        return ranges
+    return tuple((partition, end, end) for partition, _, end in ranges)
+
+
+def _skips(one: ChangedInput, choice: InputFrom) -> bool:
+    """A derived stream may come late to a fragment that has published without it.
+
+    That breaks no promise of its writer's, so it must not stop the reader.
+    """
+    return one.derived or choice is InputFrom.BEGINNING
