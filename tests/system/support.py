@@ -16,16 +16,18 @@ from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import LogReader, TopicReader
-from brokers.records import KafkaRecord
+from brokers.records import KafkaRecord, NewTopicSpec
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.clock import SystemClock
-from pipeline.deploy.apply import Deployed, Servers, compare, deploy
+from pipeline.deploy.apply import Comparison, Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.errors import MedusaError
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
-from pipeline.names import Znodes
+from pipeline.lanes.codec import decode_marker
+from pipeline.lanes.markers import CommitMarker
+from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.state import NO_CHOICES, Choices
 from schemas import avro, codec, wire
 from schemas.client import RegistryClient
@@ -134,15 +136,35 @@ class Installation:
         choices: Choices = NO_CHOICES,
     ) -> Deployed:
         """Deploy a document as `medusa deploy` does; schemas are files beside it."""
+        found = self.compared(document, schemas, choices)
+        return deploy(found, self.servers, lambda _: None)
+
+    def compared(
+        self,
+        document: str,
+        schemas: Mapping[str, Mapping[str, Any]],
+        choices: Choices = NO_CHOICES,
+    ) -> Comparison:
+        """Compare a document with what is there, as `medusa plan` does."""
         folder = self.folder / "documents"
         folder.mkdir(exist_ok=True)
         for file, schema in schemas.items():
             (folder / file).write_text(json.dumps(schema))
         path = folder / "network.yaml"
         path.write_text(document)
-        servers = self.servers
-        found = compare(read_document(path, lambda _: None), OWNER, servers, choices)
-        return deploy(found, servers, lambda _: None)
+        return compare(read_document(path, lambda _: None), OWNER, self.servers, choices)
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        """Create a topic as somebody else would."""
+        self.admin.create_topics((NewTopicSpec(TopicName(topic), partitions, 1),))
+
+    def marker(self, network: str, fragment: str) -> CommitMarker:
+        """The last commit marker of a fragment."""
+        names = FragmentNames(OWNER, NetworkName(network), FragmentName(fragment))
+        record = self.servers.log.last(names.markers)
+        assert record is not None
+        assert record.value is not None
+        return decode_marker(record.value, names.markers)
 
     def status(self, network: str, fragment: str) -> FragmentStatus | None:
         """What the node last reported of a fragment."""

@@ -1,0 +1,152 @@
+"""Ordinary commands that once lost or repeated records: other names, inputs that go and come."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from pipeline.catalog.records import LaneState
+from pipeline.errors import DeployError
+from pipeline.ids import StreamName
+from pipeline.planner.inputs import Fared, InputFrom
+from pipeline.planner.state import Choices
+from tests.system.lanes.test_upgrade import rolled_back
+from tests.system.support import READING, Installation
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
+
+STREAM = "  {stream}: {{topic: {topic}, schema: reading.avsc, event_time: at, idle_after: 1h}}\n"
+ONE = "network: {name}\nstreams:\n" + STREAM + "boxes:\n"
+FILTER = ONE + "  passed: {{filter: {stream}, where: value >= 0}}\n"
+WITHIN_S = 90.0
+BASE = int(time.time()) * 1_000 - 3_600_000
+SCHEMAS = {"reading.avsc": READING}
+
+
+def send(medusa: Installation, topic: str, values: range) -> None:
+    """Send readings of one sensor, ten milliseconds apart."""
+    for value in values:
+        reading = {"sensor": "a", "value": value, "at": BASE + value * 10}
+        medusa.send(topic, medusa.encoded(f"{topic}-value", READING, reading), partition=0)
+    medusa.producer.flush(10)
+
+
+def values(medusa: Installation, topic: str) -> Counter[int]:
+    """How often each value was published."""
+    return Counter(row["value"] for row in medusa.decoded(topic))
+
+
+def await_values(medusa: Installation, topic: str, wanted: Counter[int]) -> None:
+    """Wait until so many results are there, then they have to be these."""
+    many = sum(wanted.values())
+    medusa.wait_for(lambda: len(medusa.records(topic)) >= many, f"{many} results", WITHIN_S)
+    assert values(medusa, topic) == wanted
+
+
+def test_a_stream_of_another_name_goes_on(medusa: Installation) -> None:
+    """150 records are due, and 150 come; the dead letters of before are known by both names."""
+    name, topic = "renamed_stream", "renamed_stream-in"
+    first = FILTER.format(name=name, stream="readings", topic=topic)
+    medusa.deploy(first, SCHEMAS)
+    send(medusa, topic, range(100))
+    await_values(medusa, f"{name}.passed", Counter(range(100)))
+    found = medusa.deploy(FILTER.format(name=name, stream="measured", topic=topic), SCHEMAS)
+    assert found.version == 2
+    send(medusa, topic, range(100, 150))
+    await_values(medusa, f"{name}.passed", Counter(range(150)))
+
+
+def test_an_input_that_comes_back_goes_on_where_it_was(medusa: Installation) -> None:
+    """Removed, then put back by a rollback: what came meanwhile is read, nothing else twice."""
+    name = "returning_input"
+    one, other = f"{name}-one", f"{name}-other"
+    both = (
+        f"network: {name}\nstreams:\n"
+        + STREAM.format(stream="one", topic=one)
+        + STREAM.format(stream="other", topic=other)
+        + "boxes:\n  all: {union: [one, other]}\n  passed: {filter: all, where: value >= 0}\n"
+    )
+    medusa.deploy(both, SCHEMAS)
+    send(medusa, one, range(50))
+    send(medusa, other, range(1_000, 1_050))
+    out = f"{name}.passed"
+    await_values(medusa, out, Counter([*range(50), *range(1_000, 1_050)]))
+    alone = (
+        f"network: {name}\nstreams:\n"
+        + STREAM.format(stream="one", topic=one)
+        + "boxes:\n  passed: {filter: one, where: value >= 0}\n"
+    )
+    medusa.deploy(alone, SCHEMAS)
+    medusa.await_state(name, "passed", LaneState.RUNNING, epoch=2)
+    send(medusa, one, range(1_050, 1_100))
+    await_values(medusa, out, Counter([*range(50), *range(1_000, 1_100)]))
+    send(medusa, other, range(2_000, 2_050))
+    assert rolled_back(medusa, name, 1).version == 3
+    wanted = Counter([*range(50), *range(1_000, 1_100), *range(2_000, 2_050)])
+    await_values(medusa, out, wanted)
+
+
+def test_a_topic_that_was_never_read_begins_where_was_chosen(medusa: Installation) -> None:
+    """Refused without a choice. At the end: what it held is passed over, what comes is read."""
+    name = "new_topic"
+    before, after = f"{name}-before", f"{name}-after"
+    medusa.deploy(FILTER.format(name=name, stream="readings", topic=before), SCHEMAS)
+    send(medusa, before, range(20))
+    await_values(medusa, f"{name}.passed", Counter(range(20)))
+    medusa.create_topic(after, partitions=1)
+    send(medusa, after, range(20, 30))
+    moved = FILTER.format(name=name, stream="readings", topic=after)
+    with pytest.raises(DeployError, match="has never read; it holds 10 offsets"):
+        medusa.deploy(moved, SCHEMAS)
+    chosen = Choices(inputs={StreamName("readings"): InputFrom.END})
+    medusa.deploy(moved, SCHEMAS, chosen)
+    send(medusa, after, range(5_000, 5_010))
+    await_values(medusa, f"{name}.passed", Counter([*range(20), *range(5_000, 5_010)]))
+    marker = medusa.marker(name, "passed")
+    assert [one.source.name for one in marker.left] == ["readings"]
+
+
+def test_what_was_settled_is_skipped_from_the_beginning_on(medusa: Installation) -> None:
+    """An inner box becomes an output: its records come again, and those published stay alone."""
+    name, topic = "turned_out", "turned_out-in"
+    head = ONE.format(name=name, stream="readings", topic=topic).replace("1h", "1s")
+    boxes = "  kept: {filter: readings, where: value >= 0}\n"
+    boxes += "  passed: {map: kept, select: {value: value * 2, at: at}}\n"
+    inner = f"{head}{boxes}outputs: {{passed: {{topic: {name}-out}}}}\n"
+    medusa.deploy(inner, SCHEMAS)
+    send(medusa, topic, range(100))
+    out = f"{name}-out"
+    await_values(medusa, out, Counter(value * 2 for value in range(100)))
+    promised = BASE + 99 * 10
+
+    def is_promised() -> bool:
+        boundary_ms = medusa.marker(name, "passed").boundary_ms
+        return boundary_ms is not None and boundary_ms >= promised
+
+    medusa.wait_for(is_promised, "event time beyond the last record", WITHIN_S)
+    outer = inner.replace("outputs: {", f"outputs: {{kept: {{topic: {name}-kept}}, ")
+    with pytest.raises(DeployError, match="never read"):
+        medusa.deploy(outer, SCHEMAS)
+    chosen = Choices(
+        inputs={StreamName("kept"): InputFrom.BEGINNING, StreamName("readings"): InputFrom.END}
+    )
+    medusa.deploy(outer, SCHEMAS, chosen)
+    send(medusa, topic, range(100_000, 100_030))
+    await_values(medusa, f"{name}-kept", Counter([*range(100), *range(100_000, 100_030)]))
+    due = Counter(value * 2 for value in (*range(100), *range(100_000, 100_030)))
+    await_values(medusa, out, due)
+    assert medusa.marker(name, "passed").totals.skipped == 100
+
+
+def test_what_plan_announces_names_the_ranges(medusa: Installation) -> None:
+    """Partition by partition, as programs read it."""
+    name, topic = "announced", "announced-in"
+    medusa.deploy(FILTER.format(name=name, stream="readings", topic=topic), SCHEMAS)
+    send(medusa, topic, range(5))
+    await_values(medusa, f"{name}.passed", Counter(range(5)))
+    medusa.create_topic(f"{name}-next", partitions=2)
+    send(medusa, f"{name}-next", range(7))
+    moved = FILTER.format(name=name, stream="readings", topic=f"{name}-next")
+    chosen = Choices(inputs={StreamName("readings"): InputFrom.BEGINNING})
+    (told,) = medusa.compared(moved, SCHEMAS, chosen).changes.announced
+    assert (told.fared, told.ranges) == (Fared.READ, ((0, 0, 7), (1, 0, 0)))
