@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -20,9 +21,11 @@ from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.clock import SystemClock
+from pipeline.clock import Deadline, SystemClock
 from pipeline.deploy.apply import Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document
+from pipeline.deploy.life import random_life
+from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import MedusaError
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
 from pipeline.names import Znodes
@@ -125,13 +128,14 @@ class Installation:
     def servers(self) -> Servers:
         """As a deploy wants them."""
         log = LogReader(self.stack.kafka_bootstrap_servers, TIMEOUT_S)
-        return Servers(self.catalog, self.admin, self.registry, SystemClock(), log)
+        return Servers(self.catalog, self.admin, self.registry, SystemClock(), log, random_life)
 
     def deploy(
         self,
         document: str,
         schemas: Mapping[str, Mapping[str, Any]],
         choices: Choices = NO_CHOICES,
+        owner: ParticipantId = OWNER,
     ) -> Deployed:
         """Deploy a document as `medusa deploy` does; schemas are files beside it."""
         folder = self.folder / "documents"
@@ -141,8 +145,15 @@ class Installation:
         path = folder / "network.yaml"
         path.write_text(document)
         servers = self.servers
-        found = compare(read_document(path, lambda _: None), OWNER, servers, choices)
+        found = compare(read_document(path, lambda _: None), owner, servers, choices)
         return deploy(found, servers, lambda _: None)
+
+    def destroy(self, network: str) -> None:
+        """Destroy a network as `medusa destroy` does."""
+        servers = self.servers
+        deadline = Deadline.after(servers.clock, RUNNING_WITHIN_S, f"stopping {network}")
+        destroy(doomed(NetworkName(network), servers), servers, deadline, lambda _: None)
+        shutil.rmtree(self.folder / "checkpoints" / network, ignore_errors=True)
 
     def status(self, network: str, fragment: str) -> FragmentStatus | None:
         """What the node last reported of a fragment."""
