@@ -1,6 +1,6 @@
 """Distinct types for distinct names and numbers, so that one cannot stand in for another."""
 
-from typing import NewType
+from typing import Final, NewType
 
 ParticipantId = NewType("ParticipantId", str)
 NodeId = NewType("NodeId", str)
@@ -25,12 +25,17 @@ SchemaHandle = SchemaId | SchemaGuid
 """What a record names its schema by."""
 SchemaVersion = NewType("SchemaVersion", int)
 Epoch = NewType("Epoch", int)
-"""The number of an ownership of a fragment; each claim raises it by one. The first is 1."""
+"""The number of an ownership of a fragment; each claim raises it. The first is 1."""
+NO_EPOCH: Final = Epoch(0)
+"""Of a fragment or lane that never had one."""
 Incarnation = NewType("Incarnation", str)
 """One life of a lane; ends when the lane starts from anything but its own untouched checkpoint."""
 BatchId = NewType("BatchId", int)
+NetworkLife = NewType("NetworkLife", str)
+"""Identity of a deployed network: made at random by its first deploy, ended by `destroy`. A network
+that is deployed again under the same name has another one, and begins again at version 1."""
 NetworkVersion = NewType("NetworkVersion", int)
-"""Counts up from 1 with every deploy that changed something."""
+"""Counts up from 1, within a network's life, with every deploy that changed something."""
 Offset = NewType("Offset", int)
 """A position in a partition: the next offset to read."""
 Millis = NewType("Millis", int)

@@ -27,10 +27,10 @@ from pipeline.brain.events import (
     Tick,
 )
 from pipeline.brain.now import Now
-from pipeline.brain.state import NO_EPOCH, Lane, NodeState, Rebuilding
+from pipeline.brain.state import Lane, NodeState, Rebuilding
 from pipeline.brain.status import ends_noted, status
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import SteadyMillis
+from pipeline.ids import NO_EPOCH, SteadyMillis
 from pipeline.lanes.events import (
     BatchFinished,
     FragmentId,
@@ -264,10 +264,10 @@ def _ends_read(state: NodeState, ends: Ends) -> NodeState:
 
 def _reconciled(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Effect, ...]]:
     """Bring what is and what is wanted of a lane together, as far as one step goes."""
+    lane = _of_its_life(lane)
     wanted = lane.wanted
     if lane.phase in (Phase.STARTING, Phase.RUNNING):
-        same = wanted and lane.started and lane.started.same_lane(wanted)
-        if same and not lane_time.has_grown(lane.time, state.ends):
+        if lane.started == wanted and not lane_time.has_grown(lane.time, state.ends):
             return lane, ()
         return lane.moved(Happening.STOP_ASKED), (StopLane(lane.fragment),)
     if wanted is None:
@@ -280,7 +280,19 @@ def _reconciled(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Eff
     lane = replace(
         lane.moved(Happening.START_ASKED), started=wanted, restarts=lane.restarts + again
     )
-    return lane, (StartLane(lane.fragment, wanted.version),)
+    return lane, (StartLane(lane.fragment, wanted.life, wanted.version),)
+
+
+def _of_its_life(lane: Lane) -> Lane:
+    """The lane without facts of an earlier life of its network, once the lane of that has ended.
+
+    The epoch stays: epochs are counted across lives.
+    """
+    started, desired = lane.started, lane.desired
+    active = lane.phase in (Phase.STARTING, Phase.RUNNING, Phase.STOPPING)
+    if active or started is None or desired is None or started.life == desired.life:
+        return lane
+    return Lane(lane.fragment, desired=desired, epoch=lane.epoch)
 
 
 def _too_late(lane: Lane, asked: tuple[Effect, ...]) -> bool:

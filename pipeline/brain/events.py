@@ -12,6 +12,7 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkVersion,
     Offset,
     SteadyMillis,
@@ -29,19 +30,27 @@ from pipeline.lanes.start import StateChoice
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """One fragment that the catalog assigns to this node, and what is wanted of it."""
+    """One fragment that the catalog assigns to this node, and what is wanted of it.
+
+    A lane that was started for one value is not the lane that another value wants.
+
+    Args:
+        fragment: which fragment.
+        life: of its network.
+        version: the version of the network that last changed the fragment or its topics.
+        digest: of the fragment's plan, as deployed.
+        running: whether it is to run.
+        choice: what the user chose for its state; None: nothing.
+        topic_ids: the ids of its topics at its last deploy.
+    """
 
     fragment: FragmentId
+    life: NetworkLife
     version: NetworkVersion
     digest: str
     running: bool
     choice: StateChoice | None = None
     topic_ids: tuple[tuple[TopicName, str], ...] = ()
-
-    def same_lane(self, other: "Desired") -> bool:
-        """Whether a lane that was started for one is what the other wants."""
-        ours = (self.digest, self.choice, self.topic_ids)
-        return ours == (other.digest, other.choice, other.topic_ids)
 
 
 # --- events -------------------------------------------------------------------------------------
@@ -107,6 +116,7 @@ class StartLane:
     """Claim the fragment and start its stable lane."""
 
     fragment: FragmentId
+    life: NetworkLife
     version: NetworkVersion
 
 

@@ -14,17 +14,24 @@ from pipeline.brain.events import (
     StartLane,
     StopLane,
 )
-from pipeline.brain.plans import Plans
-from pipeline.brain.state import NO_EPOCH, NodeState
+from pipeline.brain.plans import Assigned, Plans
+from pipeline.brain.state import NodeState
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
 from pipeline.clock import Clock, Deadline, rfc3339
-from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
-from pipeline.ids import Epoch, Millis, NetworkVersion, NodeId, ParticipantId, TopicName
+from pipeline.errors import (
+    BrokenInvariantError,
+    FencedError,
+    InputError,
+    MedusaError,
+    RetryError,
+)
+from pipeline.ids import NO_EPOCH, Epoch, Millis, NodeId, ParticipantId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.names import FragmentNames
+from pipeline.planner.plan import Fragment
 from pipeline.spark.lane import LaneSettings
 
 _log = logging.getLogger(__name__)
@@ -59,8 +66,8 @@ class Advances(Protocol):
 
 
 MakeLane = Callable[[LaneSettings], Lane]
-Admit = Callable[[FragmentNames], None]
-"""Raises if this program cannot go on with what is written of a fragment; touches nothing."""
+Admit = Callable[[FragmentNames], Epoch]
+"""Epoch of a fragment's last commit marker; raises if this program cannot go on from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +112,8 @@ class Performer:
             MedusaError: a server did not answer; nothing is half done.
         """
         match effect:
-            case StartLane(fragment, version):
-                self._start(fragment, version)
+            case StartLane():
+                self._start(effect)
             case StopLane(fragment):
                 self._stop(fragment)
             case SendAdvance():
@@ -124,16 +131,18 @@ class Performer:
             running.thread.join(deadline.remaining_s())
         self._context.advances.close()
 
-    def _start(self, fragment: FragmentId, version: NetworkVersion) -> None:
+    def _start(self, effect: StartLane) -> None:
+        fragment = effect.fragment
         running = _Running(
             threading.Thread(
                 target=self._live,
-                args=(fragment, version),
+                args=(effect,),
                 name=f"lane {fragment.network}.{fragment.fragment}",
                 daemon=True,
             ),
             threading.Event(),
         )
+        self._lanes = {f: lane for f, lane in self._lanes.items() if lane.thread.is_alive()}
         self._lanes[fragment] = running
         running.thread.start()
 
@@ -145,7 +154,7 @@ class Performer:
                 running.lane.request_stop()
 
     def _send_advance(self, effect: SendAdvance) -> None:
-        names = self._context.plans.names(effect.fragment)
+        names = self._context.plans.assigned(effect.fragment).names
         record = AdvanceRecord(effect.incarnation, effect.advance_ms)
         self._context.advances.send(
             names.advances,
@@ -177,14 +186,17 @@ class Performer:
                 published = replace(published, epoch=owner.epoch)
         catalog.report(replace(published, life=self._context.life))
 
-    def _live(self, fragment: FragmentId, version: NetworkVersion) -> None:
+    def _live(self, effect: StartLane) -> None:
         """A lane's thread: whatever ends it, the agent is told once."""
+        fragment = effect.fragment
         running = self._lanes[fragment]
         epoch, error, retry, fenced = NO_EPOCH, None, True, False
         try:
-            self._context.admit(self._context.plans.names(fragment))
-            epoch = self._claim(fragment)
-            running.lane = self._lane(fragment, version, epoch)
+            assigned = self._assigned(effect)
+            plan = self._context.plans.fragment(assigned)
+            written = self._context.admit(assigned.names)
+            epoch = self._claim(fragment, written)
+            running.lane = self._lane(assigned, plan, epoch)
             if running.stop.is_set():
                 running.lane.request_stop()
             running.lane.run()
@@ -224,7 +236,14 @@ class Performer:
             f"{rfc3339(owner.claimed_at_ms)}: left to it as long as it is up"
         )
 
-    def _claim(self, fragment: FragmentId) -> Epoch:
+    def _assigned(self, effect: StartLane) -> Assigned:
+        """What is to start, as it was when that was decided."""
+        found = self._context.plans.assigned(effect.fragment)
+        if (found.network.life, found.record.version) != (effect.life, effect.version):
+            raise RetryError("it was deployed again before it started", place=found.place)
+        return found
+
+    def _claim(self, fragment: FragmentId, written: Epoch) -> Epoch:
         context = self._context
         return context.catalog.claim(
             fragment.network,
@@ -232,20 +251,22 @@ class Performer:
             context.node,
             context.participant,
             context.clock.now_ms(),
+            written=written,
         )
 
-    def _lane(self, fragment: FragmentId, version: NetworkVersion, epoch: Epoch) -> Lane:
-        context = self._context
-        _log.info("starting version %d as epoch %d", version, epoch, extra=_label(fragment))
+    def _lane(self, assigned: Assigned, plan: Fragment, epoch: Epoch) -> Lane:
+        version, label = assigned.record.version, _label(assigned.fragment)
+        _log.info("starting version %d as epoch %d", version, epoch, extra=label)
         settings = LaneSettings(
-            fragment=context.plans.fragment(fragment, version),
+            fragment=plan,
+            life=assigned.network.life,
             version=version,
             epoch=epoch,
-            topic_ids=context.plans.topic_ids(fragment),
-            choice=context.plans.choice(fragment),
-            begins=context.plans.begins(fragment),
+            topic_ids=assigned.topic_ids,
+            choice=assigned.choice,
+            begins=assigned.begins,
         )
-        return context.make_lane(settings)
+        return self._context.make_lane(settings)
 
 
 def _label(fragment: FragmentId) -> dict[str, str]:

@@ -20,12 +20,12 @@ from pipeline.brain.events import (
     EndsRead,
     Event,
 )
-from pipeline.brain.plans import Plans, state_choice
+from pipeline.brain.plans import Assigned, Plans
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import DesiredState, NodeRecord
+from pipeline.catalog.records import NodeRecord
 from pipeline.clock import Clock, steady_ms
-from pipeline.errors import MedusaError, NewerFormatError
-from pipeline.ids import NodeId, Offset, TopicName
+from pipeline.errors import BrokenInvariantError, InputError, MedusaError, NewerFormatError
+from pipeline.ids import NetworkLife, NetworkVersion, NodeId, Offset, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId as Id
 from pipeline.planner.plan import Fragment
@@ -154,7 +154,7 @@ class WarmUpPoll:
         self._warm_up = warm_up
         self._plans = plans
         self._looks = 0
-        self._rehearsed: set[tuple[Id, str]] = set()
+        self._done: set[tuple[Id, NetworkLife, NetworkVersion]] = set()
 
     def look(self) -> float:
         """Practise at the second look: what runs on the node from the start is known by then.
@@ -172,20 +172,28 @@ class WarmUpPoll:
         return REHEARSAL_PAUSE_S
 
     def _rehearse(self) -> None:
-        elsewhere = self._plans.elsewhere()
-        wanted = {(fragment, record.digest) for fragment, record in elsewhere.items()}
-        self._rehearsed &= wanted
-        for fragment, digest in sorted(wanted - self._rehearsed):
-            record = elsewhere[fragment]
-            plan = self._plans.fragment(fragment, record.version)
-            if self._warm_up.rehearse(plan, dict(record.topic_ids)):
-                self._rehearsed.add((fragment, digest))
+        elsewhere = {
+            (one.fragment, one.network.life, one.record.version): one
+            for one in self._plans.elsewhere()
+        }
+        self._done &= elsewhere.keys()
+        for key in sorted(elsewhere.keys() - self._done):
+            one = elsewhere[key]
+            try:
+                plan = self._plans.fragment(one)
+            except (InputError, BrokenInvariantError) as error:
+                _log.info("not rehearsed: %s", error)
+                self._done.add(key)
+                continue
+            if self._warm_up.rehearse(plan, one.topic_ids):
+                self._done.add(key)
 
 
 class CatalogPoll:
     """Reads what should run on this node, and keeps the node registered.
 
-    A fragment is this node's when it owns it, or when nobody that is alive does.
+    A fragment of a network of the node's participant is this node's when it owns it, or when nobody
+    that is alive does.
     """
 
     def __init__(
@@ -230,28 +238,19 @@ class CatalogPoll:
     def _desired(self) -> tuple[Desired, ...]:
         self._catalog.format()  # refuses a catalog that was raised beyond this version meanwhile
         alive = {record.node for record in self._catalog.nodes()}
-        found, assigned, elsewhere = [], [], []
+        here, elsewhere = [], []
         for network in self._catalog.networks():
+            if network.owner != self._record.participant:
+                continue
             for record in self._catalog.fragments(network.network):
                 owner = self._catalog.owner(record.network, record.fragment)
-                if owner is not None and owner.node != self._record.node and owner.node in alive:
-                    if record.desired is DesiredState.RUNNING:
-                        elsewhere.append((network, record))
-                    continue
-                assigned.append((network, record))
-                running = record.desired is DesiredState.RUNNING
-                found.append(
-                    Desired(
-                        Id(record.network, record.fragment),
-                        record.version,
-                        record.digest,
-                        running,
-                        state_choice(record),
-                        record.topic_ids,
-                    )
-                )
-        self._plans.assign(tuple(assigned), tuple(elsewhere))
-        return tuple(found)
+                one = Assigned(network, record)
+                if owner is None or owner.node == self._record.node or owner.node not in alive:
+                    here.append(one)
+                elif one.running:
+                    elsewhere.append(one)
+        self._plans.assign(here, elsewhere)
+        return tuple(one.desired for one in here)
 
 
 class EndsPoll:

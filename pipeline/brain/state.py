@@ -6,13 +6,10 @@ from dataclasses import dataclass, field, replace
 from pipeline.boundaries.lane_time import Ends, LaneTime, Writers
 from pipeline.brain.events import Desired
 from pipeline.catalog.records import FragmentStatus
-from pipeline.ids import Epoch, Incarnation, NodeId, Offset, SteadyMillis, StreamName
+from pipeline.ids import NO_EPOCH, Epoch, Incarnation, NodeId, Offset, SteadyMillis, StreamName
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Happening, Phase, move
 from pipeline.lanes.markers import CommitMarker
-
-NO_EPOCH = Epoch(0)
-"""Of a lane that never had one; the first real epoch is 1."""
 
 
 @dataclass(frozen=True, slots=True)

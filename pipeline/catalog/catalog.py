@@ -47,6 +47,7 @@ from pipeline.catalog.steps import (
     bump,
     check_claimable,
     check_expected,
+    check_participant,
     check_unmoved,
     claim_step,
     deploy_step,
@@ -60,6 +61,7 @@ from pipeline.catalog.steps import (
 from pipeline.errors import FencedError, RefusedError, RetryError
 from pipeline.formats import NEWEST
 from pipeline.ids import (
+    NO_EPOCH,
     Epoch,
     FragmentName,
     Millis,
@@ -257,7 +259,7 @@ class Catalog:
         def step() -> None:
             stored = self._stored(name)
             current = self._decoded(NetworkRecord, stored.network, self._znodes.network(name))
-            check_expected(current, expected_version, f"network {name}")
+            check_expected(current, expected_version, network.life, f"network {name}")
             check_unmoved(stored.fragments, known, f"network {name}")
             self._store.apply(deploy_step(self._znodes, stored, network, version, fragments))
 
@@ -320,7 +322,9 @@ class Catalog:
         self._retrying(step, f"network {network}")
 
     def remove_network(self, network: NetworkName) -> bool:
-        """Remove a network, its versions, fragments, owners and statuses; False if there is none.
+        """End a network's life: remove it with its versions, fragments, owners and statuses.
+
+        False if there is none.
 
         A very long history goes first, in steps of its own; the rest is one step. The counters of
         epochs stay, so that a later deploy under this name goes on after them.
@@ -349,20 +353,29 @@ class Catalog:
         node: NodeId,
         participant: ParticipantId,
         now_ms: Millis,
+        *,
+        written: Epoch = NO_EPOCH,
     ) -> Epoch:
         """Take a fragment over: its next epoch is this node's.
 
         Of all claims of an epoch exactly one is done. There is no second try in here: whoever lost
         looks at the winner first.
 
+        `written`: the epoch of the fragment's last commit marker; the new epoch exceeds it, even
+        where the catalog's counter is below it.
+
         Raises:
             RetryError: another node was first, or owns it and is alive.
-            RefusedError: there is no such fragment.
+            RefusedError: there is no such fragment, or another participant owns its network.
         """
         znodes, place = self._znodes, f"fragment {network}.{fragment}"
         there = self._store.get(znodes.fragment(network, fragment))
         if there is None:
             raise self._no_fragment(network, fragment)
+        deployed = self.network(network)
+        if deployed is None:
+            raise self._not_deployed(network)
+        check_participant(deployed, participant)
         counter = self._store.get(znodes.epoch(network, fragment))
         owner = self._store.get(znodes.owner(network, fragment))
         current = self._decoded(OwnerRecord, owner, znodes.owner(network, fragment))
@@ -371,7 +384,7 @@ class Catalog:
         last = self._decoded(EpochRecord, counter, znodes.epoch(network, fragment))
         mine = self.node(node)
         life = None if mine is None else mine.started_at_ms
-        claimed = OwnerRecord(node, participant, next_epoch(last), now_ms, life)
+        claimed = OwnerRecord(node, participant, next_epoch(last, written), now_ms, life)
         claim = Claim(network, fragment, claimed)
         try:
             self._store.apply(claim_step(znodes, claim, there, owner, counter))

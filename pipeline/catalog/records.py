@@ -13,6 +13,7 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkName,
     NetworkVersion,
     NodeId,
@@ -136,6 +137,7 @@ class NetworkRecord:
     """A deployed network: which of its versions is wanted.
 
     Args:
+        life: made by its first deploy and kept by later ones; `destroy` ends it.
         made_topics: the topics that deploys of this network created for its output and for its
             fragments' own records, sorted; `destroy` removes these and no others.
     """
@@ -143,6 +145,7 @@ class NetworkRecord:
     network: NetworkName
     owner: ParticipantId
     version: NetworkVersion
+    life: NetworkLife
     made_topics: tuple[TopicName, ...] = ()
 
 

@@ -24,7 +24,16 @@ from pipeline.catalog.records import (
     RevisionRecord,
 )
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
-from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion, NodeId
+from pipeline.ids import (
+    NO_EPOCH,
+    Epoch,
+    FragmentName,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+)
 from pipeline.names import Znodes
 
 
@@ -161,9 +170,31 @@ def claim_step(
     )
 
 
-def next_epoch(counter: EpochRecord | None) -> Epoch:
-    """The epoch after the last one that was ever claimed; the first is 1."""
-    return Epoch(1 if counter is None else counter.epoch + 1)
+def next_epoch(counter: EpochRecord | None, written: Epoch) -> Epoch:
+    """The epoch after every earlier one: those claimed, and those that wrote markers.
+
+    A marker of an epoch that was never claimed shows that ZooKeeper was restored from an older
+    state: the counter went back, and commit markers did not.
+
+    Args:
+        counter: the last epoch claimed, as the catalog has it; None: none.
+        written: the epoch of the fragment's last commit marker; `NO_EPOCH`: there is none.
+    """
+    return Epoch(max(written, NO_EPOCH if counter is None else counter.epoch) + 1)
+
+
+def check_participant(network: NetworkRecord, participant: ParticipantId) -> None:
+    """Make sure that a node may run a network's fragments: both are of the same participant.
+
+    Raises:
+        RefusedError: another participant owns the network.
+    """
+    if network.owner != participant:
+        raise RefusedError(
+            f"it belongs to participant {network.owner}, the node to participant {participant}",
+            place=f"network {network.network}",
+            hint=f"start a node with `participant: {network.owner}`.",
+        )
 
 
 def check_claimable(
@@ -200,14 +231,29 @@ def check_unmoved(
 
 
 def check_expected(
-    current: NetworkRecord | None, expected: NetworkVersion | None, place: str
+    current: NetworkRecord | None,
+    expected: NetworkVersion | None,
+    life: NetworkLife,
+    place: str,
 ) -> None:
-    """Make sure that a network still is at the version that a deploy was planned against.
+    """Make sure that a network is in the life and at the version that a deploy was planned against.
+
+    Args:
+        current: the stored network; None: not deployed.
+        expected: the version that the plan was made against; None: not deployed.
+        life: the life that the deploy begins or goes on with.
+        place: names the network, for the error.
 
     Raises:
         RetryError: somebody else deployed or removed it meanwhile.
     """
     found = None if current is None else current.version
+    if current is not None and found == expected and current.life != life:
+        raise RetryError(
+            "it was destroyed and deployed again since the plan was made",
+            place=place,
+            hint="somebody else changed it meanwhile: look at it and deploy again.",
+        )
     if found != expected:
         now = "is not deployed" if found is None else f"is at version {found}"
         then = "was not deployed" if expected is None else f"was at version {expected}"

@@ -15,6 +15,7 @@ from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
 from pipeline.deploy.apply import Servers
+from pipeline.deploy.life import random_life
 from pipeline.ids import TopicName
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.plan import Fragment
@@ -83,7 +84,7 @@ class Connections:
     def servers(self) -> Servers:
         """All that a deploy talks to."""
         log = LogReader(self._brokers, CALL_TIMEOUT_S)
-        return Servers(self.catalog, self.topics, self.registry, self._clock, log)
+        return Servers(self.catalog, self.topics, self.registry, self._clock, log, random_life)
 
     def reader(self) -> TopicReader:
         """A reader of committed records."""

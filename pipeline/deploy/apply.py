@@ -23,7 +23,7 @@ from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import review
 from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
-from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, TopicName
+from pipeline.ids import NetworkLife, NetworkName, NetworkVersion, ParticipantId, TopicName
 from pipeline.planner import planner
 from pipeline.planner.changes import Changes
 from pipeline.planner.diff import changes
@@ -37,13 +37,14 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a deploy talks to."""
+    """What a deploy talks to; `new_life` names the life of a network at its first deploy."""
 
     catalog: Catalog
     topics: Topics
     registry: Registry
     clock: Clock
     log: Log
+    new_life: Callable[[], NetworkLife]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,8 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     version = NetworkVersion(last + 1)
     facts = Facts(ids, version, comparison.changes.chosen, comparison.changes.begins)
     fragments = desired_fragments(plan, recorded.fragments, facts)
-    network = NetworkRecord(plan.network, plan.owner, version, _made(plan, before, created))
+    life = before.life if before else servers.new_life()
+    network = NetworkRecord(plan.network, plan.owner, version, life, _made(plan, before, created))
     registered = tuple(schema.subject for schema in comparison.changes.register)
     if before is not None and _same(network, fragments, comparison):
         return Deployed(plan.network, last, False, fragments, created, registered)

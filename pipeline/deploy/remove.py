@@ -13,7 +13,7 @@ from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.apply import Servers, Tell
 from pipeline.deploy.documents import replan
-from pipeline.errors import DocumentError, RefusedError
+from pipeline.errors import DocumentError, RefusedError, RetryError
 from pipeline.ids import FragmentName, GroupName, NetworkName, NetworkVersion, TopicName
 from pipeline.names import FragmentNames
 
@@ -109,9 +109,16 @@ def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> N
     """Stop a network and remove what it made.
 
     Raises:
-        RetryError: a fragment did not stop in time; nothing was removed.
+        RetryError: a fragment did not stop in time, or somebody else destroyed the network and
+            deployed it again meanwhile; nothing was removed.
     """
     network = what.network.network
+    if deployed(network, servers.catalog).life != what.network.life:
+        raise RetryError(
+            "it was destroyed and deployed again meanwhile",
+            place=f"network {network}",
+            hint="look at it, and destroy it again if it is to go.",
+        )
     if stop(network, servers.catalog):
         tell("stopping fragments")
     await_stopped(network, servers, deadline)

@@ -25,8 +25,10 @@ from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import (
+    NO_EPOCH,
     Epoch,
     Incarnation,
+    NetworkLife,
     NetworkVersion,
     SchemaHandle,
     StreamName,
@@ -111,11 +113,12 @@ SETTLE_DEADLINE_S = 60.0
 class LaneSettings:
     """Which lane: a fragment as one version of its network has it, under one ownership.
 
-    `topic_ids`: the ids that its topics had when it was deployed; `choice`: what becomes of a
-    state that does not fit; `begins`: where it begins to read what it has never read.
+    `life`: of its network; `topic_ids`: those of its topics when it was deployed; `choice`: what
+    becomes of a state that does not fit; `begins`: where to begin reading what was never read.
     """
 
     fragment: Fragment
+    life: NetworkLife
     version: NetworkVersion
     epoch: Epoch
     topic_ids: Mapping[TopicName, str]
@@ -143,17 +146,18 @@ class LaneHost:
     tell: Callable[[LaneEvent], None]
     warm_up: WarmUp
 
-    def admit(self, names: FragmentNames) -> None:
-        """Make sure that this program understands where a fragment stands, before it is claimed.
+    def admit(self, names: FragmentNames) -> Epoch:
+        """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.
 
         Raises:
-            NewerFormatError: a newer version of Medusa wrote its last commit marker.
+            NewerFormatError: a newer version of Medusa wrote it.
         """
-        self.warm_up.end()
-        read_marker(self.brokers, names)
+        marker = read_marker(self.brokers, names)
+        return NO_EPOCH if marker is None else marker.epoch
 
     def lane(self, settings: LaneSettings) -> "StableLane":
-        """A lane on this node."""
+        """A lane on this node, of a fragment that it has claimed: that ends the warm-up."""
+        self.warm_up.end()
         return StableLane(settings, self)
 
 

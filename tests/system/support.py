@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -20,9 +21,11 @@ from brokers.records import KafkaRecord, NewTopicSpec
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.clock import SystemClock
+from pipeline.clock import Deadline, SystemClock
 from pipeline.deploy.apply import Comparison, Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document
+from pipeline.deploy.life import random_life
+from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import MedusaError
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
 from pipeline.lanes.codec import decode_marker
@@ -127,16 +130,17 @@ class Installation:
     def servers(self) -> Servers:
         """As a deploy wants them."""
         log = LogReader(self.stack.kafka_bootstrap_servers, TIMEOUT_S)
-        return Servers(self.catalog, self.admin, self.registry, SystemClock(), log)
+        return Servers(self.catalog, self.admin, self.registry, SystemClock(), log, random_life)
 
     def deploy(
         self,
         document: str,
         schemas: Mapping[str, Mapping[str, Any]],
         choices: Choices = NO_CHOICES,
+        owner: ParticipantId = OWNER,
     ) -> Deployed:
         """Deploy a document as `medusa deploy` does; schemas are files beside it."""
-        found = self.compared(document, schemas, choices)
+        found = self.compared(document, schemas, choices, owner)
         return deploy(found, self.servers, lambda _: None)
 
     def compared(
@@ -144,6 +148,7 @@ class Installation:
         document: str,
         schemas: Mapping[str, Mapping[str, Any]],
         choices: Choices = NO_CHOICES,
+        owner: ParticipantId = OWNER,
     ) -> Comparison:
         """Compare a document with what is there, as `medusa plan` does."""
         folder = self.folder / "documents"
@@ -152,7 +157,7 @@ class Installation:
             (folder / file).write_text(json.dumps(schema))
         path = folder / "network.yaml"
         path.write_text(document)
-        return compare(read_document(path, lambda _: None), OWNER, self.servers, choices)
+        return compare(read_document(path, lambda _: None), owner, self.servers, choices)
 
     def create_topic(self, topic: str, partitions: int) -> None:
         """Create a topic as somebody else would."""
@@ -165,6 +170,13 @@ class Installation:
         assert record is not None
         assert record.value is not None
         return decode_marker(record.value, names.markers)
+
+    def destroy(self, network: str) -> None:
+        """Destroy a network as `medusa destroy` does."""
+        servers = self.servers
+        deadline = Deadline.after(servers.clock, RUNNING_WITHIN_S, f"stopping {network}")
+        destroy(doomed(NetworkName(network), servers), servers, deadline, lambda _: None)
+        shutil.rmtree(self.folder / "checkpoints" / network, ignore_errors=True)
 
     def status(self, network: str, fragment: str) -> FragmentStatus | None:
         """What the node last reported of a fragment."""

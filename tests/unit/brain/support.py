@@ -22,6 +22,7 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkName,
     NetworkVersion,
     NodeId,
@@ -37,6 +38,7 @@ from pipeline.lanes.start import Wanted, first_marker
 from pipeline.network.model import Silence
 
 NETWORK = NetworkName("tolls")
+LIFE = NetworkLife("one")
 SPEED = FragmentId(NETWORK, FragmentName("speed"))
 CARS = ExternalInput(
     stream=StreamName("cars"),
@@ -59,10 +61,15 @@ def at(lane_input: ExternalInput | DerivedInput, partition: int) -> InputPartiti
 
 
 def wish(
-    fragment: FragmentId = SPEED, *, version: int = 1, digest: str = "d1", running: bool = True
+    fragment: FragmentId = SPEED,
+    *,
+    life: NetworkLife = LIFE,
+    version: int = 1,
+    digest: str = "d1",
+    running: bool = True,
 ) -> Desired:
     """What the catalog wants of a fragment here."""
-    return Desired(fragment, NetworkVersion(version), digest, running)
+    return Desired(fragment, life, NetworkVersion(version), digest, running)
 
 
 def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:

@@ -10,7 +10,7 @@ from pipeline.brain.events import Effect, StartLane, Tick
 from pipeline.brain.state import NodeState
 from pipeline.ids import Millis, NetworkVersion
 from pipeline.lanes.lifecycle import Phase
-from tests.unit.brain.support import CARS, LEFT, SPEED, START_MS, Agent, at, wish
+from tests.unit.brain.support import CARS, LEFT, LIFE, SPEED, START_MS, Agent, at, wish
 
 HOUR_MS = 3_600_000
 JUMPS = st.sampled_from([0, 0, 2 * HOUR_MS, -5 * HOUR_MS, 4_000, -4_000, -1])
@@ -81,7 +81,7 @@ def test_a_lane_that_backs_off_starts_when_its_time_has_come_whatever_the_clock_
         agent.stopped("boom")
         agent.ahead_ms += jump_ms
         assert agent.tick(back_off_ms(SPEED, 1) - 1) == ()
-        assert agent.tick(1) == (StartLane(SPEED, NetworkVersion(1)),)
+        assert agent.tick(1) == (StartLane(SPEED, LIFE, NetworkVersion(1)),)
 
 
 def test_a_clock_that_goes_forward_forgives_no_failures() -> None:

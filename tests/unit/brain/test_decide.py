@@ -20,7 +20,15 @@ from pipeline.brain.events import (
 )
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, FragmentName, Incarnation, Millis, NetworkVersion, Offset
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkLife,
+    NetworkVersion,
+    Offset,
+)
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.lifecycle import Phase
 from pipeline.lanes.start import StateChoice
@@ -28,6 +36,7 @@ from pipeline.planner.state import OnChange
 from tests.unit.brain.support import (
     CARS,
     LEFT,
+    LIFE,
     NETWORK,
     SPEED,
     Agent,
@@ -37,7 +46,7 @@ from tests.unit.brain.support import (
 )
 
 OTHER = FragmentId(NETWORK, FragmentName("volume"))
-START = StartLane(SPEED, NetworkVersion(1))
+START = StartLane(SPEED, LIFE, NetworkVersion(1))
 MINUTE = 60_000
 
 
@@ -90,7 +99,7 @@ def test_a_fragment_that_should_stand_still_is_stopped_and_shown(running: Agent)
 def test_a_changed_plan_restarts_the_lane_at_once(running: Agent) -> None:
     """Stop, and as soon as it has stopped, start as the new version; this is no failure."""
     assert running.want(wish(version=2, digest="d2")) == (StopLane(SPEED),)
-    assert running.stopped(None) == (StartLane(SPEED, NetworkVersion(2)),)
+    assert running.stopped(None) == (StartLane(SPEED, LIFE, NetworkVersion(2)),)
     assert running.report().restarts == 0
 
 
@@ -106,9 +115,34 @@ def test_a_choice_about_the_state_restarts_the_lane_once(running: Agent) -> None
     assert running.want(other) == (START,)
 
 
-def test_a_new_version_with_the_same_plan_restarts_nothing(running: Agent) -> None:
-    """Only the digest decides."""
-    assert running.want(wish(version=2)) == ()
+def test_a_fragment_of_which_only_the_topics_changed_restarts(running: Agent) -> None:
+    """Its version says so: a lane knows its topics by the ids that they had at its deploy."""
+    assert running.want(wish(version=2)) == (StopLane(SPEED),)
+    assert running.stopped(None) == (StartLane(SPEED, LIFE, NetworkVersion(2)),)
+
+
+def test_a_network_deployed_again_after_its_destruction_is_another_one(running: Agent) -> None:
+    """The lane of the earlier life ends before one of the new life starts; its facts go with it."""
+    running.finished({at(CARS, 0): 7})
+    again = wish(life=NetworkLife("two"))
+    assert running.want(again) == (StopLane(SPEED),)
+    assert running.stopped(None) == (StartLane(SPEED, NetworkLife("two"), NetworkVersion(1)),)
+    lane = running.lane()
+    assert (lane.marker, lane.restarts, lane.batch_ms, lane.last_error) == (None, 0, 0, "")
+    assert lane.epoch == 1
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_what_failed_in_an_earlier_life_starts_at_once_in_the_next(
+    running: Agent, *, fenced: bool
+) -> None:
+    """Neither the error nor the wait of a lane that ended concerns the new network."""
+    running.finished({at(CARS, 0): 7})
+    running.stopped(retry=False, fenced=fenced)
+    life = NetworkLife("two")
+    assert running.want(wish(life=life)) == (StartLane(SPEED, life, NetworkVersion(1)),)
+    report = running.report()
+    assert (report.state, report.last_error, report.records_in) == (LaneState.STARTING, "", 0)
 
 
 def test_a_stop_that_meets_a_starting_lane_is_repeated_when_it_runs(agent: Agent) -> None:
@@ -181,7 +215,9 @@ def test_a_failure_that_no_other_try_can_mend_is_final_at_once(running: Agent) -
     running.stopped("the schema does not fit", retry=False)
     assert running.report().state is LaneState.FAILED
     assert running.tick(60 * MINUTE) == ()
-    assert running.want(wish(version=2, digest="d2")) == (StartLane(SPEED, NetworkVersion(2)),)
+    assert running.want(wish(version=2, digest="d2")) == (
+        StartLane(SPEED, LIFE, NetworkVersion(2)),
+    )
     assert running.report().last_error == ""
 
 
@@ -215,7 +251,7 @@ def test_a_lane_that_is_fenced_while_it_stops_asks_the_catalog_too(running: Agen
     assert running.stopped("fenced", fenced=True) == ()
     assert running.tick(60 * MINUTE) == ()
     assert running.want(wish(version=2, digest="d2")) == ()
-    assert running.tick(MINUTE) == (StartLane(SPEED, NetworkVersion(2)),)
+    assert running.tick(MINUTE) == (StartLane(SPEED, LIFE, NetworkVersion(2)),)
 
 
 def test_a_lane_that_is_fenced_again_and_again_is_given_up(agent: Agent) -> None:

@@ -13,7 +13,7 @@ from pipeline.brain.events import (
     StopLane,
 )
 from pipeline.brain.perform import NodeContext, Performer
-from pipeline.brain.plans import Plans
+from pipeline.brain.plans import Assigned, Plans
 from pipeline.brain.state import Lane as LaneView
 from pipeline.brain.state import NodeState
 from pipeline.catalog.catalog import Catalog
@@ -28,16 +28,20 @@ from pipeline.catalog.records import (
 from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import (
     BrokenInvariantError,
+    DocumentError,
     FencedError,
     NewerFormatError,
+    Problem,
     RefusedError,
     RetryError,
 )
 from pipeline.ids import (
+    NO_EPOCH,
     Epoch,
     FragmentName,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkName,
     NetworkVersion,
     NodeId,
@@ -48,6 +52,7 @@ from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
 from pipeline.lanes.start import StateChoice
 from pipeline.names import FragmentNames, Znodes
+from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
@@ -58,13 +63,17 @@ from tests.unit.planner.networks import OWNER, external, filtered, network
 NETWORK = NetworkName("net")
 MOVING = FragmentId(NETWORK, FragmentName("moving"))
 VERSION = NetworkVersion(1)
-LIFE = Millis(4_000)
+LIFE = NetworkLife("one")
+STARTED_MS = Millis(4_000)
+SIGHTINGS = external("sightings")
+PLAN = plan(network((SIGHTINGS,), (filtered("moving", SIGHTINGS, "`at` > 0"),)), OWNER)
+OTHER_PLAN = plan(network((SIGHTINGS,), (filtered("moving", SIGHTINGS, "`at` > 1"),)), OWNER)
 FRAGMENT = FragmentRecord(
     NETWORK,
     MOVING.fragment,
     VERSION,
     DesiredState.RUNNING,
-    "digest",
+    fragment_digest(PLAN.fragments[0]),
     ((TopicName("t"), "id"),),
     (OnChange.EMPTY, Incarnation("1-5")),
 )
@@ -127,14 +136,17 @@ class Node:
     told: list[Event]
     advances: Advances
     catalog: Catalog
+    plans: Plans
     newer: list[Exception]
     """What is told of the fragments' markers."""
+    planned: list[Plan | DocumentError]
+    """What comes of planning the deployed version."""
+    written: list[Epoch]
+    """The epoch of the last commit marker."""
 
-
-def _planned(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
-    assert record.version == VERSION
-    sightings = external("sightings")
-    return plan(network((sightings,), (filtered("moving", sightings, "`at` > 0"),)), owner)
+    def start(self, life: NetworkLife = LIFE) -> None:
+        """Ask for the fragment's lane."""
+        self.performer.perform(StartLane(MOVING, life, VERSION), NodeState(NodeId("node1")))
 
 
 @pytest.fixture
@@ -144,29 +156,40 @@ def make_node() -> Callable[[Exception | None], Node]:
     def make(raises: Exception | None) -> Node:
         catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
         catalog.ensure_format()
-        owned = NetworkRecord(NETWORK, OWNER, VERSION)
+        owned = NetworkRecord(NETWORK, OWNER, VERSION, LIFE)
         version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
         catalog.deploy(owned, version, (FRAGMENT,), None)
-        plans = Plans(catalog.version, _planned)
-        plans.assign(((owned, FRAGMENT),))
+        planned: list[Plan | DocumentError] = [PLAN]
+
+        def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
+            assert (record.version, owner) == (VERSION, OWNER)
+            if isinstance(planned[0], DocumentError):
+                raise planned[0]
+            return planned[0]
+
+        plans = Plans(catalog.version, replan)
+        plans.assign((Assigned(owned, FRAGMENT),))
         lanes: list[Lane] = []
         told: list[Event] = []
         advances = Advances()
 
         newer: list[Exception] = []
+        written = [NO_EPOCH]
 
-        def admit(names: FragmentNames) -> None:
+        def admit(names: FragmentNames) -> Epoch:
             assert names.fragment == MOVING.fragment
             if newer:
                 raise newer[0]
+            return written[0]
 
         def lane(settings: LaneSettings) -> Lane:
             lanes.append(Lane(settings, raises))
             return lanes[-1]
 
         node, clock = NodeId("node1"), SystemClock()
-        context = NodeContext(node, OWNER, LIFE, catalog, plans, admit, lane, advances, clock)
-        return Node(Performer(context, told.append), lanes, told, advances, catalog, newer)
+        context = NodeContext(node, OWNER, STARTED_MS, catalog, plans, admit, lane, advances, clock)
+        performer = Performer(context, told.append)
+        return Node(performer, lanes, told, advances, catalog, plans, newer, planned, written)
 
     return make
 
@@ -177,10 +200,10 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     """The lane gets its epoch, and topic ids and choice of the deploy; its end is told once."""
     node = make_node(None)
     state = NodeState(NodeId("node1"))
-    node.performer.perform(StartLane(MOVING, VERSION), state)
+    node.performer.perform(StartLane(MOVING, LIFE, VERSION), state)
     wait_for(lambda: node.lanes, "the lane is made")
     settings = node.lanes[0].settings
-    assert (settings.epoch, settings.topic_ids) == (1, {"t": "id"})
+    assert (settings.life, settings.epoch, settings.topic_ids) == (LIFE, 1, {"t": "id"})
     assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
     owner = node.catalog.owner(NETWORK, MOVING.fragment)
     assert owner is not None
@@ -196,12 +219,71 @@ def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
     """Its owner is not fenced, no epoch is taken, and it is not tried again unasked."""
     node = make_node(None)
     node.newer.append(NewerFormatError("a newer Medusa wrote this commit marker"))
-    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    node.start()
     wait_for(lambda: node.told, "the end is told")
     error = "a newer Medusa wrote this commit marker"
     assert node.told == [LaneStopped(MOVING, Epoch(0), error, retry=False, fenced=False)]
     assert node.lanes == []
     assert node.catalog.owner(NETWORK, MOVING.fragment) is None
+
+
+def _end(node: Node, wait_for: WaitFor) -> LaneStopped:
+    wait_for(lambda: node.told, "the end is told")
+    (told,) = node.told
+    assert isinstance(told, LaneStopped)
+    return told
+
+
+def test_a_version_that_cannot_be_planned_fails_in_words_and_takes_no_epoch(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """Only its own fragments, and not again before another version is deployed."""
+    node = make_node(None)
+    node.planned[0] = DocumentError((Problem("there is no such kind of box"),))
+    node.start()
+    end = _end(node, wait_for)
+    assert (end.epoch, end.retry) == (NO_EPOCH, False)
+    assert end.error is not None
+    assert "cannot plan version 1 of the network: there is no such kind of box" in end.error
+    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
+
+
+def test_a_plan_that_is_not_the_deployed_one_does_not_start(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """Its digest differs; nothing is claimed, and the message says what to do."""
+    node = make_node(None)
+    node.planned[0] = OTHER_PLAN
+    node.start()
+    end = _end(node, wait_for)
+    assert not end.retry
+    assert end.error is not None
+    assert "differs from what was deployed" in end.error
+    assert "deploy the network again" in end.error
+    assert node.lanes == []
+    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
+
+
+def test_a_start_that_was_decided_for_another_life_is_given_up(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """The network was destroyed and deployed again before the lane's thread looked."""
+    node = make_node(None)
+    node.start(NetworkLife("zero"))
+    assert _end(node, wait_for).retry
+    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
+
+
+def test_the_epoch_is_above_that_of_the_last_marker(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """A ZooKeeper that was restored from an older state holds a counter below it."""
+    node = make_node(None)
+    node.written[0] = Epoch(41)
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+    assert node.lanes[0].settings.epoch == 42
+    node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +306,7 @@ def test_what_ends_a_lane_tells_whether_to_try_again(
 ) -> None:
     """The kind of the error decides, not its words."""
     node = make_node(error)
-    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    node.start()
     wait_for(lambda: node.told, "the end is told")
     (told,) = node.told
     assert isinstance(told, LaneStopped)
@@ -250,7 +332,7 @@ def test_a_fenced_lane_says_in_the_log_whose_the_fragment_is(
 ) -> None:
     """Who owns it, with which epoch, and what this node does about it."""
     node = make_node(None)
-    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     if owner:
         node.catalog.claim(NETWORK, MOVING.fragment, NodeId(owner), OWNER, Millis(5_000))
@@ -280,7 +362,7 @@ def test_stopping_everything_waits_for_the_lanes(
 ) -> None:
     """When it returns, no lane runs, and the producer of advances is closed."""
     node = make_node(None)
-    node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
+    node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
     assert node.lanes[0].stopped.is_set()
@@ -305,4 +387,4 @@ def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
     found = node.catalog.status(NETWORK, MOVING.fragment)
     assert found is not None
     assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)
-    assert found.life == LIFE
+    assert found.life == STARTED_MS

@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -25,10 +26,19 @@ from pipeline.catalog.records import (
     NodeRecord,
 )
 from pipeline.clock import SystemClock
-from pipeline.errors import EnvironmentProblem, MedusaError, NewerFormatError, UnavailableError
+from pipeline.errors import (
+    DocumentError,
+    EnvironmentProblem,
+    MedusaError,
+    NewerFormatError,
+    Problem,
+    RefusedError,
+    UnavailableError,
+)
 from pipeline.ids import (
     FragmentName,
     Millis,
+    NetworkLife,
     NetworkName,
     NetworkVersion,
     NodeId,
@@ -36,14 +46,17 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
+from pipeline.lanes.events import FragmentId as Id
 from pipeline.names import Znodes
-from pipeline.planner.plan import Fragment
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
 NETWORK = NetworkName("net")
 MOVING = FragmentName("moving")
 VERSION = NetworkVersion(1)
+LIFE = NetworkLife("one")
 
 
 def _node(name: str) -> NodeRecord:
@@ -62,18 +75,41 @@ class World:
         self.catalog = Catalog(self.store, Znodes(""))
         self.catalog.ensure_format()
         sightings = external("sightings")
-        planned = plan(network((sightings,), (filtered("moving", sightings, "`at` > 0"),)), OWNER)
-        self.plans = Plans(self.catalog.version, lambda _record, _owner: planned)
+        boxes = (filtered("moving", sightings, "`at` > 0"),)
+        self.plan = plan(network((sightings,), boxes), OWNER)
+        self.plans = Plans(self.catalog.version, self.replan)
         self.catalog.register_node(_node("here"))
         self.poll = CatalogPoll(
             self.catalog, self.plans, _node("here"), SystemClock(), self.told.append
         )
 
-    def deploy(self) -> None:
+    def replan(self, record: NetworkVersionRecord, _: ParticipantId) -> Plan:
+        """The plan of every version, unless this program does not understand its document."""
+        if record.document:
+            raise DocumentError((Problem(record.document),))
+        return self.plan
+
+    def deploy(
+        self,
+        *,
+        name: NetworkName = NETWORK,
+        life: NetworkLife = LIFE,
+        owner: ParticipantId = OWNER,
+        document: str = "",
+    ) -> None:
         """Deploy one fragment."""
-        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
-        record = FragmentRecord(NETWORK, MOVING, VERSION, DesiredState.RUNNING, "digest", ())
-        self.catalog.deploy(NetworkRecord(NETWORK, OWNER, VERSION), version, (record,), None)
+        version = NetworkVersionRecord(name, VERSION, document, (), "digest", Millis(0))
+        digest = fragment_digest(self.plan.fragments[0])
+        record = FragmentRecord(name, MOVING, VERSION, DesiredState.RUNNING, digest, ())
+        deployed = NetworkRecord(name, owner, VERSION, life)
+        self.catalog.deploy(deployed, version, (record,), None)
+
+    def plan_all(self) -> None:
+        """Plan the fragments of this node, as their lanes do."""
+        for deployed in self.catalog.networks():
+            one = self.plans.assigned(Id(deployed.network, MOVING))
+            with suppress(RefusedError):
+                self.plans.fragment(one)
 
     def desired(self) -> list[str]:
         """The fragments that the last catalog reading assigned to this node."""
@@ -105,6 +141,48 @@ def test_a_fragment_of_another_living_node_is_not_ours() -> None:
     other.close()
     world.poll.look()
     assert world.desired() == ["moving"]
+
+
+def test_a_fragment_of_another_participant_is_not_ours() -> None:
+    """Nor is it rehearsed, whether a node of that participant is up or not."""
+    world = World()
+    world.deploy(owner=ParticipantId("others"))
+    world.poll.look()
+    assert world.desired() == []
+    theirs = Catalog(MemoryStore(world.tree), Znodes(""))
+    theirs.register_node(replace(_node("there"), participant=ParticipantId("others")))
+    theirs.claim(NETWORK, MOVING, NodeId("there"), ParticipantId("others"), Millis(0))
+    world.poll.look()
+    assert world.desired() == []
+    assert world.plans.elsewhere() == ()
+
+
+def test_a_version_that_cannot_be_planned_keeps_nobody_from_reading_the_catalog() -> None:
+    """All fragments are assigned, and the others are planned; its own say why they are not."""
+    world = World()
+    world.deploy(name=NetworkName("odd"), document="there is no such kind of box")
+    world.deploy()
+    world.poll.look()
+    assert world.desired() == ["moving", "moving"]
+    assert world.plans.fragment(world.plans.assigned(Id(NETWORK, MOVING))).name == MOVING
+    with pytest.raises(RefusedError, match="there is no such kind of box"):
+        world.plans.fragment(world.plans.assigned(Id(NetworkName("odd"), MOVING)))
+
+
+def test_a_network_deployed_again_after_its_destruction_is_planned_again() -> None:
+    """Versions count from 1 again, and say something else."""
+    world = World()
+    world.deploy()
+    world.poll.look()
+    before = world.plans.fragment(world.plans.assigned(Id(NETWORK, MOVING)))
+    world.catalog.remove_network(NETWORK)
+    sightings = external("sightings")
+    world.plan = plan(network((sightings,), (filtered("moving", sightings, "`at` > 1"),)), OWNER)
+    world.deploy(life=NetworkLife("two"))
+    world.poll.look()
+    after = world.plans.fragment(world.plans.assigned(Id(NETWORK, MOVING)))
+    assert (before, after) == (before, world.plan.fragments[0])
+    assert before != after
 
 
 def test_a_session_in_doubt_is_told_once_and_read_anew_afterwards() -> None:
@@ -176,14 +254,19 @@ class Kafka:
 
 
 def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
-    """Nothing is told to be at its end when nobody could look."""
+    """Nothing is told to be at its end when nobody could look.
+
+    A version that cannot be planned hides the topics of no other one.
+    """
     world = World()
     kafka = Kafka()
     poll = EndsPoll(kafka, world.plans, SystemClock(), world.told.append)
     poll.look()
     assert world.told == []
     world.deploy()
+    world.deploy(name=NetworkName("odd"), document="there is no such kind of box")
     world.poll.look()
+    world.plan_all()
     world.told.clear()
     poll.look()
     kafka.up = False
@@ -229,7 +312,15 @@ def _deployed_elsewhere(world: World) -> None:
     world.deploy()
     theirs = Catalog(MemoryStore(world.tree), Znodes(""))
     theirs.register_node(_node("there"))
-    theirs.claim(NETWORK, MOVING, NodeId("there"), ParticipantId("local"), Millis(0))
+    _claimed_elsewhere(world)
+
+
+def _claimed_elsewhere(world: World, network: NetworkName = NETWORK) -> None:
+    theirs = Catalog(MemoryStore(world.tree), Znodes(""))
+    theirs.claim(network, MOVING, NodeId("there"), ParticipantId("local"), Millis(0))
+    world.poll = CatalogPoll(
+        world.catalog, world.plans, _node("here"), SystemClock(), world.told.append
+    )
     world.poll.look()
 
 
@@ -266,12 +357,40 @@ def test_a_fragment_that_changed_is_rehearsed_again() -> None:
     for _ in range(2):
         poll.look()
     changed = NetworkVersionRecord(NETWORK, NetworkVersion(2), "", (), "other", Millis(0))
-    record = FragmentRecord(NETWORK, MOVING, NetworkVersion(2), DesiredState.RUNNING, "other", ())
-    network = NetworkRecord(NETWORK, OWNER, NetworkVersion(2))
+    digest = fragment_digest(world.plan.fragments[0])
+    record = FragmentRecord(NETWORK, MOVING, NetworkVersion(2), DesiredState.RUNNING, digest, ())
+    network = NetworkRecord(NETWORK, OWNER, NetworkVersion(2), LIFE)
     world.catalog.deploy(network, changed, (record,), VERSION)
     world.poll.look()
     poll.look()
     assert engine.done == ["practised", "moving", "moving"]
+
+
+def test_a_fragment_of_a_network_deployed_again_is_rehearsed_again() -> None:
+    """Its topics are other ones, whatever its plan is."""
+    world, engine = World(), Engine()
+    _deployed_elsewhere(world)
+    poll = WarmUpPoll(engine, world.plans)
+    for _ in range(2):
+        poll.look()
+    world.catalog.remove_network(NETWORK)
+    world.deploy(life=NetworkLife("two"))
+    _claimed_elsewhere(world)
+    poll.look()
+    assert engine.done == ["practised", "moving", "moving"]
+
+
+def test_what_cannot_be_planned_is_not_rehearsed_and_hinders_no_other() -> None:
+    """It is tried once, since its version stays what it is."""
+    world, engine = World(), Engine()
+    odd = NetworkName("an_odd_one")
+    world.deploy(name=odd, document="there is no such kind of box")
+    _deployed_elsewhere(world)
+    _claimed_elsewhere(world, odd)
+    poll = WarmUpPoll(engine, world.plans)
+    for _ in range(3):
+        poll.look()
+    assert engine.done == ["practised", "moving"]
 
 
 def test_a_node_with_real_work_is_warm() -> None:

@@ -15,6 +15,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Millis,
+    NetworkLife,
     NetworkName,
     NetworkVersion,
     NodeId,
@@ -29,6 +30,7 @@ MOVING = FragmentName("moving")
 SPEED = FragmentName("average_speed")
 NODE1 = NodeId("node1")
 NODE2 = NodeId("node2")
+LIFE = NetworkLife("4d65647573610001")
 NOW = Millis(1_700_000_000_000)
 
 
@@ -38,9 +40,10 @@ def session(tree: MemoryTree) -> tuple[MemoryStore, Catalog]:
     return store, Catalog(store, Znodes())
 
 
-def network(version: int = 1) -> NetworkRecord:
+def network(version: int = 1, life: NetworkLife = LIFE) -> NetworkRecord:
     """The network `tolls`."""
-    return NetworkRecord(TOLLS, ME, NetworkVersion(version), (TopicName("tolls.moving"),))
+    made = (TopicName("tolls.moving"),)
+    return NetworkRecord(TOLLS, ME, NetworkVersion(version), life, made)
 
 
 def network_version(version: int = 1) -> NetworkVersionRecord:

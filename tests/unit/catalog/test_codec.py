@@ -37,6 +37,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.planner.state import OnChange
+from tests.unit.catalog.support import LIFE
 
 RECORDS = st.one_of(
     st.builds(FormatRecord),
@@ -160,6 +161,6 @@ def test_an_absent_value_is_kept_absent() -> None:
 def test_equal_records_are_equal_bytes() -> None:
     """Unchanged records can be told by their bytes."""
     owner = ParticipantId("local")
-    one = NetworkRecord(NetworkName("a"), owner, NetworkVersion(1), (TopicName("t"),))
-    two = NetworkRecord(NetworkName("a"), owner, NetworkVersion(1), (TopicName("t"),))
+    one = NetworkRecord(NetworkName("a"), owner, NetworkVersion(1), LIFE, (TopicName("t"),))
+    two = NetworkRecord(NetworkName("a"), owner, NetworkVersion(1), LIFE, (TopicName("t"),))
     assert encode(one) == encode(two)

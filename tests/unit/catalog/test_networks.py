@@ -9,7 +9,7 @@ from brokers.versioned_store import Create, Operation
 from pipeline.catalog.catalog import ATTEMPTS_MAX, VERSIONS_PER_STEP_MAX, Catalog
 from pipeline.catalog.records import DesiredState
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, UnavailableError
-from pipeline.ids import FragmentName, NetworkName, NetworkVersion
+from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
 from pipeline.names import Znodes
 from tests.unit.catalog.support import (
     ME,
@@ -152,6 +152,18 @@ def test_a_plan_against_a_removed_network_is_not_deployed() -> None:
     catalog.remove_network(TOLLS)
     with pytest.raises(RetryError, match="is not deployed"):
         catalog.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
+
+
+def test_a_plan_against_an_earlier_life_is_not_deployed() -> None:
+    """The network was destroyed and deployed again meanwhile, and is at the same version."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.remove_network(TOLLS)
+    again = network(life=NetworkLife("another"))
+    catalog.deploy(again, network_version(), (fragment(),), None)
+    with pytest.raises(RetryError, match="destroyed and deployed again"):
+        catalog.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
+    assert catalog.network(TOLLS) == again
 
 
 def test_a_version_that_the_network_does_not_name_is_a_bug() -> None:

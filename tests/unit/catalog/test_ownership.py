@@ -60,6 +60,27 @@ def test_the_first_claim_is_epoch_one_and_each_raises_it() -> None:
     assert catalog.owner(TOLLS, MOVING) == OwnerRecord(NODE1, ME, Epoch(3), NOW)
 
 
+def test_an_epoch_is_above_that_of_the_last_marker() -> None:
+    """After ZooKeeper was restored from an older state the counter goes on above what was written.
+
+    A counter that is above it already stays so.
+    """
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    written = [Epoch(0), Epoch(9), Epoch(3), Epoch(11)]
+    claimed = [catalog.claim(TOLLS, MOVING, NODE1, ME, NOW, written=last) for last in written]
+    assert claimed == [1, 10, 11, 12]
+
+
+def test_a_node_of_another_participant_cannot_claim() -> None:
+    """The error says whose the network is; nothing is changed."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    with pytest.raises(RefusedError, match="belongs to participant local"):
+        catalog.claim(TOLLS, MOVING, NODE1, ParticipantId("others"), NOW)
+    assert catalog.owner(TOLLS, MOVING) is None
+
+
 def test_a_fragment_that_is_not_there_cannot_be_claimed() -> None:
     """The error names it and lists what there is."""
     _, catalog = session(MemoryTree())

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.clock import Deadline
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.pause import pause, resume
-from pipeline.deploy.remove import stop
+from pipeline.deploy.remove import destroy, doomed, stop
 from pipeline.errors import RetryError
 from pipeline.ids import NetworkName, ParticipantId
 from tests.unit.deploy.twins import DOCUMENT, World, write_project
@@ -49,3 +50,23 @@ def test_what_somebody_wants_of_fragments_meanwhile_is_not_undone(
     assert world.catalog.fragments(CARS) == wanted
     planned(changed)()
     assert world.catalog.fragments(CARS) != wanted
+
+
+def test_a_deploy_that_was_planned_in_an_earlier_life_changes_nothing(tmp_path: Path) -> None:
+    """The network was destroyed and deployed again meanwhile, and is at the same version."""
+    world = World.new()
+
+    def planned(text: str) -> Callable[[], object]:
+        document = read_document(write_project(tmp_path, text), lambda _: None)
+        found = compare(document, US, world.servers)
+        return lambda: deploy(found, world.servers, lambda _: None)
+
+    planned(DOCUMENT)()
+    last_step = planned(DOCUMENT.replace("speed > 0", "speed > 5"))
+    what, deadline = doomed(CARS, world.servers), Deadline.after(world.clock, 5, "destroying")
+    destroy(what, world.servers, deadline, lambda _: None)
+    planned(DOCUMENT)()
+    before = world.catalog.network(CARS), world.catalog.fragments(CARS)
+    with pytest.raises(RetryError, match="again since"):
+        last_step()
+    assert (world.catalog.network(CARS), world.catalog.fragments(CARS)) == before

@@ -144,11 +144,26 @@ def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
 
 
 def test_a_deploy_after_a_destroy_begins_anew(tmp_path: Path) -> None:
-    """The name is free again, with the first version."""
+    """The name is free again, with the first version, of another life; until then it is one."""
     world = _deployed(tmp_path)
+    _deployed(tmp_path, world, DOCUMENT.replace("speed > 0", "speed > 5"))
     what = doomed(CARS, world.servers)
+    assert (what.network.version, what.network.life) == (2, "life-1")
     destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
     _deployed(tmp_path, world)
     network = world.catalog.network(CARS)
     assert network is not None
-    assert network.version == 1
+    assert (network.version, network.life) == (1, "life-2")
+
+
+def test_a_destroy_that_was_asked_for_in_an_earlier_life_removes_nothing(tmp_path: Path) -> None:
+    """Somebody else destroyed the network and deployed it again while the command asked."""
+    world = _deployed(tmp_path)
+    what = doomed(CARS, world.servers)
+    deadline = Deadline.after(world.clock, 5, "destroying")
+    destroy(what, world.servers, deadline, lambda _: None)
+    _deployed(tmp_path, world)
+    with pytest.raises(RetryError, match="destroyed and deployed again"):
+        destroy(what, world.servers, deadline, lambda _: None)
+    assert world.catalog.network(CARS) is not None
+    assert TopicName("moving-cars") in world.kafka.topics

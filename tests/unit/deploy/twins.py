@@ -12,6 +12,7 @@ from pipeline.errors import UnavailableError
 from pipeline.ids import (
     GroupName,
     Millis,
+    NetworkLife,
     Offset,
     SchemaHandle,
     SchemaId,
@@ -278,6 +279,7 @@ class World:
     store: MemoryStore
     clock: TwinClock
     log: TwinLastRecords
+    lives: int = 0
 
     @classmethod
     def new(cls) -> "World":
@@ -291,7 +293,12 @@ class World:
     @property
     def servers(self) -> Servers:
         """As a deploy wants them."""
-        return Servers(self.catalog, self.kafka, self.registry, self.clock, self.log)
+        return Servers(self.catalog, self.kafka, self.registry, self.clock, self.log, self.new_life)
+
+    def new_life(self) -> NetworkLife:
+        """A life that counts them."""
+        self.lives += 1
+        return NetworkLife(f"life-{self.lives}")
 
 
 SCHEMA = """\

@@ -1,0 +1,109 @@
+"""A node that lives through many destroys and deploys of a network under one name."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from pipeline.catalog.records import LaneState
+from tests.system.support import READING, Installation
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+CYCLES = 20
+RECORDS = 8
+"""Readings sent in each cycle, a second apart in event time."""
+WITHIN_S = 120.0
+BASE = int(time.time()) // 10 * 10_000 - 1_000_000
+HEAD = """
+network: {name}
+streams:
+  readings:
+    topic: {name}-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    idle_after: 1h
+    partitions: 1
+"""
+FILTER = HEAD + "boxes: {{{box}: {{filter: readings, where: value % 5 != {number}}}}}\n"
+WINDOWS = HEAD + (
+    "boxes: {{{box}: {{aggregate: readings, window: {number}s, compute: {{n: count(*)}}}}}}\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One life of the network: its only box, and what that is to publish."""
+
+    number: int
+
+    @property
+    def box(self) -> str:
+        """Names return, with other documents; in between there is another one."""
+        return ("passed", "counts", "chosen", "counts")[self.number % 4]
+
+    @property
+    def document(self) -> str:
+        """Another one in every cycle in which its box has the same name."""
+        text = WINDOWS if self.box == "counts" else FILTER
+        return text.format(name="cycled", box=self.box, number=self._number)
+
+    def expected(self, values: range) -> Counter[int]:
+        """The results over all readings that the input topic holds."""
+        if self.box != "counts":
+            return Counter(value for value in values if value % 5 != self._number)
+        origin_s = BASE // 1_000
+        starts = Counter((origin_s + value) // self._number for value in values)
+        closed_s = origin_s + values[-1] - 1  # what the lateness leaves in time is not closed
+        return Counter(n for start, n in starts.items() if (start + 1) * self._number <= closed_s)
+
+    @property
+    def _number(self) -> int:
+        return 2 + self.number % 3 if self.box == "counts" else self.number % 5
+
+
+def send(medusa: Installation, name: str, values: range) -> None:
+    """Readings a second apart."""
+    for value in values:
+        reading = {"sensor": "a", "value": value, "at": BASE + value * 1_000}
+        medusa.send(f"{name}-in", medusa.encoded(f"{name}-in-value", READING, reading))
+    medusa.producer.flush(10)
+
+
+def published(medusa: Installation, topic: str) -> Counter[int]:
+    """The results in an output topic."""
+    return Counter(row.get("n", row.get("value")) for row in medusa.decoded(topic))
+
+
+def test_each_life_of_a_network_runs_its_own_document(medusa: Installation) -> None:
+    """Same name, same versions, other documents and boxes; another network goes on untouched."""
+    schemas = {"reading.avsc": READING}
+    steady = FILTER.format(name="steady", box="passed", number=9)
+    with medusa.node("cycles"):
+        medusa.deploy(steady, schemas)
+        before = medusa.await_state("steady", "passed", LaneState.RUNNING)
+        for cycle in map(Cycle, range(CYCLES)):
+            values = range((cycle.number + 1) * RECORDS)
+            medusa.deploy(cycle.document, schemas)
+            new = values[-RECORDS:]
+            send(medusa, "cycled", new)
+            send(medusa, "steady", new)
+            expected = cycle.expected(values)
+
+            def all_there(topic: str = f"cycled.{cycle.box}", due: int = expected.total()) -> bool:
+                return published(medusa, topic).total() >= due
+
+            medusa.wait_for(all_there, f"the results of cycle {cycle.number}", within_s=WITHIN_S)
+            assert published(medusa, f"cycled.{cycle.box}") == expected, cycle
+            medusa.destroy("cycled")
+        every = range(CYCLES * RECORDS)
+        medusa.wait_for(
+            lambda: published(medusa, "steady.passed").total() >= len(every),
+            "the other network's results",
+            within_s=WITHIN_S,
+        )
+        after = medusa.await_state("steady", "passed", LaneState.RUNNING)
+    assert published(medusa, "steady.passed") == Counter(every)
+    assert (after.epoch, after.restarts) == (before.epoch, 0)
