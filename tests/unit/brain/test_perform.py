@@ -28,10 +28,13 @@ from pipeline.catalog.records import (
 from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import (
     BrokenInvariantError,
+    EnvironmentProblem,
     FencedError,
     NewerFormatError,
+    NotAllowedError,
     RefusedError,
     RetryError,
+    UnavailableError,
 )
 from pipeline.ids import (
     Epoch,
@@ -205,13 +208,16 @@ def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
 
 
 @pytest.mark.parametrize(
-    ("error", "retry", "fenced"),
+    ("error", "retry", "fenced", "external"),
     [
-        (RetryError("later"), True, False),
-        (FencedError("another"), True, True),
-        (RefusedError("no"), False, False),
-        (BrokenInvariantError("bug"), False, False),
-        (ValueError("unforeseen"), True, False),
+        (RetryError("later"), True, False, False),
+        (FencedError("another"), True, True, False),
+        (RefusedError("no"), False, False, False),
+        (BrokenInvariantError("bug"), False, False, False),
+        (ValueError("unforeseen"), True, False, False),
+        (UnavailableError("no answer"), True, False, True),
+        (EnvironmentProblem("the disk is full"), True, False, True),
+        (NotAllowedError("no right"), True, False, True),
     ],
 )
 def test_what_ends_a_lane_tells_whether_to_try_again(
@@ -221,14 +227,15 @@ def test_what_ends_a_lane_tells_whether_to_try_again(
     *,
     retry: bool,
     fenced: bool,
+    external: bool,
 ) -> None:
-    """The kind of the error decides, not its words."""
+    """The kind of the error decides, not its words; of what is outside a try is always worth it."""
     node = make_node(error)
     node.performer.perform(StartLane(MOVING, VERSION), NodeState(NodeId("node1")))
     wait_for(lambda: node.told, "the end is told")
     (told,) = node.told
     assert isinstance(told, LaneStopped)
-    assert (told.retry, told.fenced) == (retry, fenced)
+    assert (told.retry, told.fenced, told.external) == (retry, fenced, external)
     assert told.error is not None
     assert str(error) in told.error
 
