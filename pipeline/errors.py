@@ -6,6 +6,7 @@
     │   │   └── DeployError   a sound document that does not fit what is already there
     │   ├── SchemaError       an Avro schema that does not parse or does not fit
     │   └── RefusedError      a request that the present state does not allow
+    │       ├── NotAllowedError    a server does not accept our credentials, or they lack a right
     │       └── NewerFormatError   a newer version of Medusa wrote what was read
     ├── UsageError            the command was typed wrongly        exit 64
     ├── UnavailableError      a server cannot be reached           exit 69
@@ -17,6 +18,9 @@
 A message says what happened in one line; `place` says where (file, line, box, topic, partition,
 offset); `hint` says what to do. Drivers' errors become one of these in exactly one module per
 driver, always with `raise … from`.
+
+Across the tree, `external` marks errors whose cause is outside of Medusa: a server, a disk, a
+right, a topic. A lane retries those without a limit, and gives up after ten others in a row.
 """
 
 from dataclasses import dataclass, field
@@ -48,6 +52,8 @@ class MedusaError(Exception):
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
     code: ClassVar[str] = "error"
+    external: ClassVar[bool] = False
+    """Whether the cause is outside of Medusa and can end without a command of Medusa's."""
 
     def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -139,6 +145,13 @@ class RefusedError(InputError):
     code = "refused"
 
 
+class NotAllowedError(RefusedError):
+    """A server does not accept our credentials, or they lack a right."""
+
+    code = "not-allowed"
+    external = True
+
+
 class NewerFormatError(RefusedError):
     """A newer version of Medusa wrote what was read; this program must not guess what it means."""
 
@@ -157,6 +170,7 @@ class UnavailableError(MedusaError):
 
     exit_code = ExitCode.UNAVAILABLE
     code = "unavailable"
+    external = True
 
 
 class RetryError(MedusaError):
@@ -171,6 +185,7 @@ class EnvironmentProblem(MedusaError):  # noqa: N818 - EnvironmentError is a Pyt
 
     exit_code = ExitCode.UNAVAILABLE
     code = "environment"
+    external = True
 
 
 class FencedError(MedusaError):

@@ -18,7 +18,14 @@ import httpx
 
 from brokers.access import Login, Tls, TlsFiles, read_login
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import InputError, MedusaError, RefusedError, SchemaError, UnavailableError
+from pipeline.errors import (
+    InputError,
+    MedusaError,
+    NotAllowedError,
+    RefusedError,
+    SchemaError,
+    UnavailableError,
+)
 from pipeline.settings import Settings
 from schemas.outside import of_type, read_json
 
@@ -193,7 +200,7 @@ class Transport:
             raise SchemaError(f"the registry refuses it: {answer.message}", place=self.place)
         if answer.status in _REFUSALS:
             words, hint = _REFUSALS[answer.status]
-            raise RefusedError(
+            raise NotAllowedError(
                 f"the registry {words} ({answer.status} {answer.message}".rstrip() + ")",
                 place=self.place,
                 hint=hint,
@@ -238,7 +245,7 @@ class Transport:
         except httpx.HTTPError as error:
             reason = _disbelief(error)
             if reason is not None:
-                raise RefusedError(
+                raise NotAllowedError(
                     f"the certificate of the registry is not believed: {reason}",
                     place=self.place,
                     hint="registry.tls.ca must be the authority that it comes from.",

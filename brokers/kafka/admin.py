@@ -31,6 +31,7 @@ from brokers.kafka.errors import (
     NOT_LET_IN,
     NoSuchGroupError,
     NoSuchTopicError,
+    NotNowError,
     TopicExistsError,
     medusa_error,
 )
@@ -195,13 +196,13 @@ class KafkaAdmin:
         """Where the partitions of a topic end, when it is known how many they are: one request.
 
         Raises:
-            RetryError: a partition has no leader now, or does not exist.
+            NotNowError: a partition has no leader now, or does not exist.
         """
         deadline = self._deadline("reading end offsets")
         asked = {TopicPartition(topic, partition): _latest() for partition in range(partitions)}
         found = self._list(asked, isolation, deadline).get(topic)
         if found is None:
-            raise RetryError(
+            raise NotNowError(
                 "the ends of the topic cannot be told now", place=self._place(f"topic {topic}")
             )
         return found
@@ -441,6 +442,22 @@ class KafkaAdmin:
 
     def _translated(self, error: KafkaException, detail: str) -> MedusaError:
         return medusa_error(error, self._place(detail))
+
+
+def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:
+    """The answer about offsets of topics all of which are needed.
+
+    Raises:
+        NotNowError: a topic is not in it: it does not exist, or a partition has no leader now.
+    """
+    missing = sorted(set(topics) - found.keys())
+    if missing:
+        raise NotNowError(
+            "a partition of it has no leader now, or it does not exist",
+            place=f"topic {missing[0]}",
+            hint="is a broker away?",
+        )
+    return found
 
 
 def _facts(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:

@@ -13,18 +13,28 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from pipeline.errors import (
     BrokenInvariantError,
+    EnvironmentProblem,
     FencedError,
     MedusaError,
+    NotAllowedError,
     RefusedError,
     RetryError,
     UnavailableError,
 )
 
 
+class NotNowError(RetryError):
+    """Kafka answers, but cannot do it now: an election, a replica that is away, a quota."""
+
+    code = "not-now"
+    external = True
+
+
 class NoSuchTopicError(RefusedError):
     """The topic, or the partition of it, does not exist."""
 
     code = "no-such-topic"
+    external = True
 
 
 class NoSuchGroupError(RefusedError):
@@ -58,16 +68,19 @@ _DOWN: Final[_Row] = (
     "Kafka does not answer",
     "is the broker running, and is kafka.bootstrap_servers right?",
 )
+_MACHINE: Final[_Row] = (EnvironmentProblem, "the Kafka client lacks something on this machine", "")
 _FENCED_ROW: Final[_Row] = (FencedError, "another instance has taken over", "")
 _AGAIN: Final[_Row] = (RetryError, "Kafka asks to try again", "")
+_NOT_NOW: Final[_Row] = (NotNowError, "Kafka cannot do it now", "")
+_ANEW: Final[_Row] = (RetryError, "the Kafka client cannot go on and has to be started anew", "")
 _NO_TOPIC: Final[_Row] = (NoSuchTopicError, "the topic does not exist", "")
 _NOT_ALLOWED: Final[_Row] = (
-    RefusedError,
+    NotAllowedError,
     "Kafka does not allow this to us",
     "whoever runs it can give kafka.user the right, in the access control lists of the cluster.",
 )
 _LOGIN: Final[_Row] = (
-    RefusedError,
+    NotAllowedError,
     "Kafka does not accept our credentials",
     "check kafka.user, kafka.password and kafka.sasl_mechanism.",
 )
@@ -112,21 +125,42 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError._OUTDATED: _AGAIN,
     KafkaError.REPLICA_NOT_AVAILABLE: _DOWN,
     KafkaError.COORDINATOR_NOT_AVAILABLE: _DOWN,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _AGAIN,
-    KafkaError.NOT_LEADER_FOR_PARTITION: _AGAIN,
-    KafkaError.NOT_COORDINATOR: _AGAIN,
-    KafkaError.UNKNOWN_LEADER_EPOCH: _AGAIN,
-    KafkaError.FENCED_LEADER_EPOCH: _AGAIN,
-    KafkaError.NOT_CONTROLLER: _AGAIN,
-    KafkaError.NOT_ENOUGH_REPLICAS: _AGAIN,
-    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _AGAIN,
-    KafkaError.OFFSET_NOT_AVAILABLE: _AGAIN,
-    KafkaError.CONCURRENT_TRANSACTIONS: _AGAIN,
-    KafkaError.THROTTLING_QUOTA_EXCEEDED: _AGAIN,
-    KafkaError.TRANSACTION_ABORTABLE: _AGAIN,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _NOT_NOW,
+    KafkaError.NOT_LEADER_FOR_PARTITION: _NOT_NOW,
+    KafkaError.NOT_COORDINATOR: _NOT_NOW,
+    KafkaError.UNKNOWN_LEADER_EPOCH: _NOT_NOW,
+    KafkaError.FENCED_LEADER_EPOCH: _NOT_NOW,
+    KafkaError.NOT_CONTROLLER: _NOT_NOW,
+    KafkaError.NOT_ENOUGH_REPLICAS: _NOT_NOW,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _NOT_NOW,
+    KafkaError.OFFSET_NOT_AVAILABLE: _NOT_NOW,
+    KafkaError.CONCURRENT_TRANSACTIONS: _NOT_NOW,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED: _NOT_NOW,
+    KafkaError.TRANSACTION_ABORTABLE: _NOT_NOW,
     # A broker that was killed may have ended the transaction without the answer having come.
-    KafkaError.INVALID_TXN_STATE: _AGAIN,
-    KafkaError._QUEUE_FULL: _AGAIN,
+    KafkaError.INVALID_TXN_STATE: _NOT_NOW,
+    KafkaError._ISR_INSUFF: _NOT_NOW,
+    KafkaError.UNKNOWN: _NOT_NOW,  # an exception inside the broker
+    KafkaError.KAFKA_STORAGE_ERROR: _NOT_NOW,
+    KafkaError.LOG_DIR_NOT_FOUND: _NOT_NOW,
+    KafkaError.REASSIGNMENT_IN_PROGRESS: _NOT_NOW,
+    KafkaError.UNSTABLE_OFFSET_COMMIT: _NOT_NOW,
+    KafkaError.REBOOTSTRAP_REQUIRED: _NOT_NOW,
+    KafkaError._QUEUE_FULL: _NOT_NOW,
+    # What the brokers know of a producer is gone, or does not fit. A new one begins anew.
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER: _ANEW,
+    KafkaError.DUPLICATE_SEQUENCE_NUMBER: _ANEW,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING: _ANEW,
+    KafkaError.UNKNOWN_PRODUCER_ID: _ANEW,
+    KafkaError.INVALID_MSG: _ANEW,
+    KafkaError._FATAL: _ANEW,
+    KafkaError._STATE: _ANEW,
+    KafkaError._INCONSISTENT: _ANEW,
+    KafkaError._GAPLESS_GUARANTEE: _ANEW,
+    KafkaError._FAIL: _ANEW,
+    KafkaError._DESTROY: _ANEW,
+    KafkaError._CRIT_SYS_RESOURCE: _MACHINE,
+    KafkaError._FS: _MACHINE,
     KafkaError._CONFLICT: _AGAIN,
     KafkaError._PREV_IN_PROGRESS: _AGAIN,
     KafkaError._RETRY: _AGAIN,
@@ -139,6 +173,7 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.FENCED_INSTANCE_ID: _FENCED_ROW,
     KafkaError.UNKNOWN_TOPIC_OR_PART: _NO_TOPIC,
     KafkaError.UNKNOWN_TOPIC_ID: _NO_TOPIC,
+    KafkaError.INCONSISTENT_TOPIC_ID: _NO_TOPIC,
     KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,
     KafkaError._UNKNOWN_PARTITION: (NoSuchTopicError, "the partition does not exist", ""),
     KafkaError.TOPIC_ALREADY_EXISTS: (TopicExistsError, "the topic exists already", ""),
@@ -187,14 +222,14 @@ def medusa_error(error: KafkaError | KafkaException, place: str = "") -> MedusaE
     """What an error of the driver is in our tree.
 
     Errors that the table does not name: those that the driver calls retriable, or that end with
-    the transaction, are `RetryError`; the rest is `BrokenInvariantError`.
+    the transaction, are `NotNowError`; the rest is `BrokenInvariantError`.
     """
     plain = _plain(error)
     if plain is None:
         return BrokenInvariantError(f"an unexpected error of Kafka: {error}", place=place)
     row = _TABLE.get(plain.code())
     if row is None and (plain.retriable() or plain.txn_requires_abort()):
-        row = _AGAIN
+        row = _NOT_NOW
     if row is None:
         return BrokenInvariantError(
             f"an unexpected error of Kafka: {plain.name()}: {plain.str()}", place=place

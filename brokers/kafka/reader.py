@@ -20,7 +20,7 @@ from confluent_kafka import (
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.config import client_config
-from brokers.kafka.errors import NoSuchTopicError, medusa_error, translated
+from brokers.kafka.errors import NoSuchTopicError, NotNowError, medusa_error, translated
 from brokers.kafka.servers import Brokers
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Clock, Deadline, SystemClock
@@ -152,7 +152,7 @@ class TopicReader:
         Assigned partitions without an end are not read.
 
         Raises:
-            RetryError: nothing new came for `timeout_s`, although the ends were not reached.
+            NotNowError: nothing new came for `timeout_s`, although the ends were not reached.
         """
         open_ends = {
             (topic, partition): ends.get(topic, {}).get(partition, position)
@@ -190,7 +190,7 @@ class TopicReader:
                     "the topic or the partition does not exist",
                     place=self._place(f"topic {topic}, partition {partition}"),
                 )
-        return RetryError(
+        return NotNowError(
             f"nothing new came for {self._timeout_s:g} s, still to be read: {_words(open_ends)}",
             place=self._place("reading"),
             hint="an open transaction holds back what comes after it.",

@@ -13,7 +13,7 @@ from brokers.kafka.config import RECORD_BYTES_MAX, client_config
 from brokers.kafka.errors import medusa_error, translated, undelivered
 from brokers.kafka.servers import Brokers
 from pipeline.clock import Deadline
-from pipeline.errors import MedusaError, RefusedError, RetryError, UnavailableError
+from pipeline.errors import MedusaError, RefusedError, UnavailableError
 from pipeline.ids import TopicName, TransactionalId
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -137,7 +137,7 @@ class TransactionalWriter:
                 self._producer.poll(_POLL_S)
             else:
                 return
-        raise RetryError(f"the queue to Kafka stayed full for {int(1200 * _POLL_S)} s")
+        raise UnavailableError(f"the queue to Kafka stayed full for {int(1200 * _POLL_S)} s")
 
     def commit(self, deadline: Deadline) -> None:
         """Make the transaction visible.

@@ -44,7 +44,9 @@ BACK_OFF_FIRST_MS = 1_000
 BACK_OFF_MAX_MS = 60_000
 """A failing lane tries again after one second, then twice as long each time, up to a minute."""
 FAILURES_MAX = 10
-"""So many failures in a row end the tries: after about five minutes somebody has to look."""
+"""So many failures in a row end the tries: after about five minutes somebody has to look. External
+ones (see `MedusaError`) do not count: when their cause ends, the next try goes through."""
+_GIVEN_UP = "given up after {} failures in a row: `medusa pause` and `medusa resume` try again"
 SUCCESS_MS = 300_000
 """A lane that ran this long has recovered: its next failure is the first again."""
 STATUS_LEAST_MS = 1_000
@@ -117,19 +119,20 @@ def _noted(state: NodeState, event: Event, now: Now) -> NodeState:
         case BoundaryRead():
             state = _boundary_read(state, event)
         case EndsRead(read_at_ms, ends):
-            state = _ends_read(state, Ends(read_at_ms, ends))
+            state = _ends_read(state, Ends(read_at_ms, ends), now)
         case Tick():
             pass
     return state
 
 
 def _catalog_read(state: NodeState, desired: tuple[Desired, ...], now: Now) -> NodeState:
-    wanted = {one.fragment: one for one in desired}
+    wanted, known = {one.fragment: one for one in desired}, state.catalog_known
     lanes = {
         fragment: _assigned(state.lanes.get(fragment, Lane(fragment)), wanted.get(fragment), now)
         for fragment in sorted({*state.lanes, *wanted})
     }
-    return replace(state, lanes=lanes, catalog_known=True)
+    state = replace(state, lanes=lanes, catalog_known=True)
+    return state if known else _answered(state, now)
 
 
 def _assigned(lane: Lane, desired: Desired | None, now: Now) -> Lane:
@@ -139,7 +142,7 @@ def _assigned(lane: Lane, desired: Desired | None, now: Now) -> Lane:
     that it is still wanted on this node.
     """
     if desired != lane.desired:
-        lane = replace(lane, desired=desired, failures=0, last_error="")
+        lane = replace(lane, desired=desired, failures=0, waits=0, last_error="")
         if lane.phase in (Phase.BACKING_OFF, Phase.FAILED):
             lane = lane.moved(Happening.RESET)
     if lane.phase is Phase.FENCED and lane.wanted is not None:
@@ -204,13 +207,13 @@ def _stopped(lane: Lane, event: LaneStopped, now: Now) -> Lane:
     if ran and NO_EPOCH < event.epoch < lane.epoch:
         return lane
     asked = lane.phase is Phase.STOPPING and not event.fenced
-    failures = lane.failures if asked else _failures(lane, now) + 1
+    failures, waits = _failures(lane, event, now) if not asked else (lane.failures, lane.waits)
     error = event.error or ("" if asked else "the query ended without being asked to")
     if asked:
         happening = Happening.ENDED
-    elif lane.phase is not Phase.STOPPING and failures >= FAILURES_MAX:
+    elif lane.phase is not Phase.STOPPING and not event.external and failures >= FAILURES_MAX:
         happening = Happening.GAVE_UP
-        error = f"{error} (given up after {failures} failures in a row)"
+        error = f"{error} ({_GIVEN_UP.format(failures)})"
     elif event.fenced:
         happening = Happening.FENCED
     else:
@@ -223,16 +226,19 @@ def _stopped(lane: Lane, event: LaneStopped, now: Now) -> Lane:
         rebuilding=None,
         running_since_ms=None,
         failures=failures,
-        retry_at_ms=SteadyMillis(now.steady_ms + back_off_ms(lane.fragment, failures)),
+        waits=waits,
+        retry_at_ms=SteadyMillis(now.steady_ms + back_off_ms(lane.fragment, failures + waits)),
         last_error=error or lane.last_error,
         ends_log={},
     )
 
 
-def _failures(lane: Lane, now: Now) -> int:
-    """Failures in a row so far: none if the lane had recovered from the earlier ones."""
+def _failures(lane: Lane, event: LaneStopped, now: Now) -> tuple[int, int]:
+    """Failures in a row with this one, and external ones; a lane that recovered begins anew."""
     since = lane.running_since_ms
-    return 0 if since is not None and now.steady_ms - since >= SUCCESS_MS else lane.failures
+    recovered = since is not None and now.steady_ms - since >= SUCCESS_MS
+    failures, waits = (0, 0) if recovered else (lane.failures, lane.waits)
+    return (failures, waits + 1) if event.external else (failures + 1, 0)
 
 
 def _boundary_read(state: NodeState, event: BoundaryRead) -> NodeState:
@@ -249,13 +255,25 @@ def _boundary_read(state: NodeState, event: BoundaryRead) -> NodeState:
     return state
 
 
-def _ends_read(state: NodeState, ends: Ends) -> NodeState:
+def _ends_read(state: NodeState, ends: Ends, now: Now) -> NodeState:
     before = state.ends
+    if before is not None and ends.by_topic.keys() - before.by_topic.keys():
+        state = _answered(state, now)
     state = replace(state, ends=ends)
     for lane in state.lanes.values():
         if lane.time is not None:
             moved = lane_time.ends_read(lane.time, before, ends)
             state = state.with_lane(ends_noted(replace(lane, time=moved), ends))
+    return state
+
+
+def _answered(state: NodeState, now: Now) -> NodeState:
+    """A server answers again: lanes that failed for an external cause are tried soon."""
+    for lane in state.lanes.values():
+        if lane.phase is Phase.BACKING_OFF and lane.waits and lane.retry_at_ms is not None:
+            soon_ms = SteadyMillis(now.steady_ms + back_off_ms(lane.fragment, 1))
+            soon = replace(lane, waits=1, retry_at_ms=min(lane.retry_at_ms, soon_ms))
+            state = state.with_lane(soon)
     return state
 
 

@@ -19,16 +19,10 @@ from pipeline.brain.state import NodeState
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
 from pipeline.clock import Clock, Deadline, rfc3339
-from pipeline.errors import (
-    BrokenInvariantError,
-    FencedError,
-    InputError,
-    MedusaError,
-    RetryError,
-)
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import NO_EPOCH, Epoch, Millis, NodeId, ParticipantId, TopicName
 from pipeline.lanes import codec
-from pipeline.lanes.events import FragmentId, LaneStopped
+from pipeline.lanes.events import FragmentId, LaneStopped, stopped_by
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
@@ -190,7 +184,7 @@ class Performer:
         """A lane's thread: whatever ends it, the agent is told once."""
         fragment = effect.fragment
         running = self._lanes[fragment]
-        epoch, error, retry, fenced = NO_EPOCH, None, True, False
+        epoch = NO_EPOCH
         try:
             assigned = self._assigned(effect)
             plan = self._context.plans.fragment(assigned)
@@ -200,19 +194,18 @@ class Performer:
             if running.stop.is_set():
                 running.lane.request_stop()
             running.lane.run()
-        except FencedError as found:
-            error, fenced = str(found), True
-            _log.warning("%s", self._whose(fragment, epoch), extra=_label(fragment))
-        except (InputError, BrokenInvariantError) as found:
-            error, retry = str(found), False
+            stopped = LaneStopped(fragment, epoch, None, retry=True, fenced=False)
         except MedusaError as found:
-            error = str(found)
+            stopped = stopped_by(fragment, epoch, found)
+            if stopped.fenced:
+                _log.warning("%s", self._whose(fragment, epoch), extra=_label(fragment))
         except Exception as found:  # noqa: BLE001 - the thread's top: the agent must hear of it
             _log.exception("the lane failed", extra=_label(fragment))
             error = f"{type(found).__name__}: {found}".splitlines()[0]
-        if error is not None:
-            _log.warning("stopped: %s", error, extra=_label(fragment))
-        self._tell(LaneStopped(fragment, epoch, error, retry, fenced))
+            stopped = LaneStopped(fragment, epoch, error, retry=True, fenced=False)
+        if stopped.error is not None:
+            _log.warning("stopped: %s", stopped.error, extra=_label(fragment))
+        self._tell(stopped)
 
     def _whose(self, fragment: FragmentId, epoch: Epoch) -> str:
         """Who owns a fragment that this node was fenced off, and what this node does about it."""

@@ -47,7 +47,8 @@ class Lane:
             have waited since.
         running_since_ms: when it last began to run.
         retry_at_ms: when a lane that is backing off may start.
-        failures: in a row, without five minutes of success in between.
+        failures: in a row, without five minutes of success in between; external ones aside.
+        waits: external failures in a row, without success or another failure in between.
         restarts: since this agent began, not counting those that a deploy asked for.
         last_error: one line; stays until something else is wanted.
         batch_ms: how long the last batch took.
@@ -69,6 +70,7 @@ class Lane:
     running_since_ms: SteadyMillis | None = None
     retry_at_ms: SteadyMillis | None = None
     failures: int = 0
+    waits: int = 0
     restarts: int = 0
     last_error: str = ""
     batch_ms: int = 0

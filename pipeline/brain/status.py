@@ -84,7 +84,8 @@ def shown_state(lane: Lane, *, catalog_known: bool, reachable: bool) -> LaneStat
         case Phase.RUNNING | Phase.STOPPING:
             return LaneState.RUNNING if reachable else LaneState.WAITING
         case Phase.BACKING_OFF | Phase.FENCED:
-            return LaneState.RESTARTING if catalog_known else LaneState.WAITING
+            waiting = lane.waits > 0 or not catalog_known
+            return LaneState.WAITING if waiting else LaneState.RESTARTING
         case Phase.FAILED:
             return LaneState.FAILED
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import LaneProfile
+from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, FragmentName, Incarnation, NetworkName
 from pipeline.lanes.markers import CommitMarker
 
@@ -63,7 +64,8 @@ class LaneStopped:
     """A lane's query ended, or its start failed; it comes once for every `StartLane`.
 
     `error` is None when it was asked to stop. `retry`: whether starting again can help. `fenced`:
-    another epoch owns the fragment. When a start failed before it had an epoch, `epoch` is 0.
+    another epoch owns the fragment. `external`: as of `MedusaError`; such a failure counts towards
+    no limit. When a start failed before it had an epoch, `epoch` is 0.
     """
 
     fragment: FragmentId
@@ -71,6 +73,16 @@ class LaneStopped:
     error: str | None
     retry: bool
     fenced: bool
+    external: bool = False
+
+
+def stopped_by(fragment: FragmentId, epoch: Epoch, error: MedusaError) -> LaneStopped:
+    """The end of a lane's run by an error; its kind alone decides what follows."""
+    lasting = isinstance(error, InputError | BrokenInvariantError) and not error.external
+    fenced = isinstance(error, FencedError)
+    return LaneStopped(
+        fragment, epoch, str(error), retry=not lasting, fenced=fenced, external=error.external
+    )
 
 
 LaneEvent = LaneRebuilding | LaneStarted | BatchFinished | LaneStopped

@@ -271,6 +271,15 @@ def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
     return replace(marker, start=start, end=end, needed=needed)
 
 
+def begin_of_all(begin: Positions | None, end: Positions) -> Positions | None:
+    """From where a rebuild reads each partition up to `end`; None stays None.
+
+    A partition that came after the state was kept has no part in it: the rebuild reads none of it,
+    and the first batch after it begins at its end here, which is the partition's first record.
+    """
+    return None if begin is None else {at: begin.get(at, offset) for at, offset in end.items()}
+
+
 def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
     if isinstance(checkpoint, Unusable):
         return FirstStart()

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from brokers.kafka.admin import complete
 from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import read_last
@@ -59,6 +58,7 @@ from pipeline.lanes.start import (
     Unusable,
     Wanted,
     adopted,
+    begin_of_all,
     begun_anew,
     decide_start,
     first_marker,
@@ -86,8 +86,7 @@ from pipeline.spark.query import (
     Query,
     QueryRunner,
     StoppingError,
-    first_line,
-    from_spark,
+    translated,
 )
 from pipeline.spark.readers import (
     KafkaReader,
@@ -192,20 +191,17 @@ class StableLane:
         Raises:
             FencedError: another epoch owns the fragment.
             InputError, BrokenInvariantError: starting again unasked would not help.
-            RetryError, UnavailableError: starting again may help.
+            RetryError, UnavailableError, EnvironmentProblem: starting again may help.
         """
         names = self._settings.fragment.names
         brokers = self._host.brokers
         writer = TransactionalWriter(brokers, names.transactional_id)
         boundaries = PlainProducer(brokers, BOUNDARY_DEADLINE_S)
         try:
-            self._run(writer, boundaries)
+            with translated(self._checkpoints.folder(self._settings.epoch)):
+                self._run(writer, boundaries)
         except StoppingError:
             return
-        except PySparkException as error:
-            raise from_spark(error, self._checkpoints.folder(self._settings.epoch)) from error
-        except (Py4JError, ConnectionError) as error:
-            raise RetryError(f"Java does not answer: {first_line(error)}") from error
         finally:
             self._beside.close()
             writer.close()
@@ -253,7 +249,8 @@ class StableLane:
     ) -> Mapping[StreamName, Begin]:
         """Without what was removed from the topics since it was decided where to begin."""
         topics = {s.name: s.topics[0][0] for s in marker.sources if s.name in begins}
-        starts = self._host.surveyor.admin.start_offsets(sorted(topics.values()))
+        asked = sorted(topics.values())
+        starts = complete(self._host.surveyor.admin.start_offsets(asked), asked)
         return {name: begin.not_before(starts[topics[name]]) for name, begin in begins.items()}
 
     def _on_change(self, marker: CommitMarker | None) -> OnChange | None:
@@ -324,7 +321,8 @@ class StableLane:
                 folder = self._checkpoints.link(epoch, source)
             case Rebuild():
                 marker = self._where_it_stands(start.marker, lowered, wanted)
-                begin = marker.end if wanted.on_change is OnChange.EMPTY else start.begin
+                empty = wanted.on_change is OnChange.EMPTY
+                begin = marker.end if empty else begin_of_all(start.begin, marker.end)
                 start = replace(start, marker=marker, begin=begin, not_before=self._not_before)
                 sink.start(adopted(start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
@@ -412,7 +410,7 @@ class StableLane:
             name = f"{self._label}.{self._settings.epoch}.rebuild"
             self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
 
-        lowered = self._knowing_schemas(lowered, run)
+        lowered = self._knowing_schemas(lowered, end, run)
         self._log.info("the state is rebuilt")
         return todo.begin, lowered
 
@@ -422,9 +420,10 @@ class StableLane:
             self._run_query(lowered, folder, sink)
         except LostDataError as error:
             self._topics.ask()()
+            log, name = self._log_of_inputs(), self._settings.fragment.name
+            what = f"{error.message}, but now they are there"
             raise (
-                self._log_of_inputs().overtaken(sink.marker, lowered, self._settings.fragment.name)
-                or error
+                log.overtaken(sink.marker, lowered, name) or RetryError(what, hint=error.hint)
             ) from error
 
     def _run_query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
@@ -447,7 +446,7 @@ class StableLane:
             self._runner.run(Query(name, rows, lowered, folder, write, incarnation, watch=watch))
 
         try:
-            self._knowing_schemas(lowered, run)
+            self._knowing_schemas(lowered, sink.marker.end, run)
         finally:
             self._settle()
 
@@ -458,8 +457,13 @@ class StableLane:
         except MedusaError as error:
             self._log.info("the last batch was not written: %s", error)
 
-    def _knowing_schemas(self, lowered: Lowered, run: Callable[[Lowered], None]) -> Lowered:
-        """Run, and run again with the schemas that a batch met; each round learns of one more."""
+    def _knowing_schemas(
+        self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
+    ) -> Lowered:
+        """Run, and run again with the schemas that a batch met; each round learns of one more.
+
+        All rounds read the partitions in `read`, whether or not a topic has grown meanwhile.
+        """
         while True:
             try:
                 run(lowered)
@@ -468,7 +472,7 @@ class StableLane:
                     raise RetryError(f"{error.message}: they were looked up before") from error
                 self._log.info("%s: planning again", error.message)
                 self._met = tuple(sorted({*self._met, *error.handles}, key=prefix))
-                lowered = self._lowered()
+                lowered = restricted(self._lowered(), read)
             else:
                 return lowered
 

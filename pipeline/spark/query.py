@@ -3,22 +3,30 @@
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from pipeline.errors import MedusaError, RefusedError, RetryError
+from pipeline.errors import (
+    EnvironmentProblem,
+    MedusaError,
+    RefusedError,
+    RetryError,
+    UnavailableError,
+)
 from pipeline.ids import Incarnation
 from pipeline.spark.facts import Engine
 from pipeline.spark.function_task import SIGN
 from pipeline.spark.lowered import Lowered
+from pipeline.spark.outside import outside_cause
 
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 60.0
@@ -172,6 +180,9 @@ def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
     try:
         return writer.start()
     except Py4JJavaError as error:
+        outside = outside_cause(_with_causes(error), first_line(error))
+        if outside is not None:
+            raise outside from error
         raise DamagedCheckpointError(
             f"the checkpoint cannot be read: {first_line(error)}", place=str(folder)
         ) from error
@@ -236,6 +247,9 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
     if any(sign in text for sign in _NO_PYTHON):
         what = f"Spark has no Python for a box's function: {first_line(error)}"
         return RefusedError(what, hint=_PYTHON)
+    outside = outside_cause(_with_causes(error), first_line(error))
+    if outside is not None:
+        return outside
     inside = folder is None or _IN_BATCH in text
     of_log = not inside and (str(folder) in text or any(sign in text for sign in _DAMAGED_LOG))
     if of_log or any(sign in text for sign in _DAMAGED_STATE):
@@ -243,6 +257,38 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
             f"the checkpoint cannot be read: {first_line(error)}", place=str(folder or "")
         )
     return RetryError(f"the query failed: {first_line(error)}")
+
+
+@contextmanager
+def translated(folder: Path) -> Iterator[None]:
+    """Let what Spark, Java and the disk raise leave the block in our words.
+
+    `folder` is the checkpoint of the queries that run in it.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise from_spark(error, folder) from error
+    except (Py4JError, ConnectionError) as error:
+        raise UnavailableError(f"Java does not answer: {first_line(error)}") from error
+    except OSError as error:
+        raise no_disk(error, folder) from error
+
+
+def no_disk(error: OSError, folder: Path) -> EnvironmentProblem:
+    """What it means that a file cannot be read or written; by default one of a checkpoint."""
+    return EnvironmentProblem(
+        f"a file cannot be written or read: {error.strerror or error}",
+        place=str(error.filename or folder),
+        hint="is the disk full, or the folder not ours to write? When it is mended the fragment "
+        "goes on by itself",
+    )
+
+
+def _with_causes(error: SparkError) -> str:
+    """What an error says together with its causes; PySpark keeps them beside it."""
+    trace = getattr(error, "_stackTrace", None)
+    return f"{error}\n{trace}" if isinstance(trace, str) else str(error)
 
 
 def first_line(error: Exception) -> str:

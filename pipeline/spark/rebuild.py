@@ -8,7 +8,7 @@ have written was written by an earlier life of the lane.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.admin import KafkaAdmin, complete
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
 from pipeline.clock import Clock, rfc3339
@@ -102,10 +102,11 @@ class Log:
     ) -> RefusedError | None:
         """What a lane was to read next and cannot any more, in words; None if it is all there."""
         earliest = self.earliest(lowered)
-        latest = self.admin.end_offsets({at.topic for at in marker.end})
+        topics = sorted({at.topic for at in marker.end})
+        latest = complete(self.admin.end_offsets(topics), topics)
         for at, read in sorted(marker.end.items()):
             place = f"topic {at.topic}, partition {at.partition}"
-            begins, ends = earliest.get(at, read), latest.get(at.topic, {}).get(at.partition, read)
+            begins, ends = earliest.get(at, read), latest[at.topic].get(at.partition, read)
             if read < begins:
                 since = self._time_of(at, begins)
                 return RefusedError(
@@ -126,8 +127,8 @@ class Log:
 
     def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         """The oldest offset of every partition that is read."""
-        topics = {t.topic for source in lowered.sources for t in source.topics}
-        starts = self.admin.start_offsets(sorted(topics))
+        topics = sorted({t.topic for source in lowered.sources for t in source.topics})
+        starts = complete(self.admin.start_offsets(topics), topics)
         return {
             InputPartition(source.input, assigned.topic, partition): offset
             for source in lowered.sources
@@ -136,7 +137,8 @@ class Log:
         }
 
     def _left_out(self, topic: TopicName, sources: tuple[MarkedSource, ...]) -> Iterable[LeftOut]:
-        starts, ends = self.admin.start_offsets((topic,)), self.admin.end_offsets((topic,))
+        starts = complete(self.admin.start_offsets((topic,)), (topic,))
+        ends = complete(self.admin.end_offsets((topic,)), (topic,))
         with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
             reader.assign(starts)
             for record in reader.read_to(ends):

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-from brokers.kafka.admin import KafkaAdmin
-from pipeline.errors import RefusedError, SchemaError
+from brokers.kafka.admin import KafkaAdmin, complete
+from brokers.records import Ends
+from pipeline.errors import SchemaError
 from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.lanes.sources import first_sources, planned_sources
@@ -15,7 +16,7 @@ from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.lower import Surroundings
 from pipeline.spark.lowered import Lowered, TopicRole, WriterSchema
-from pipeline.spark.topics import check_same, topics_of
+from pipeline.spark.topics import check_same, check_there, topics_of
 from schemas.client import RegistryClient
 from schemas.wire import may_exist, prefix
 
@@ -23,6 +24,13 @@ MISSING_MAX: Final = 1_000
 """How many missing ids are recorded; each is a node in the catalog and a literal in a query."""
 ASKED_MAX: Final = 200
 """For how many ids the registry is asked at once: seconds, also where it is far away."""
+
+
+class MissingSchemaError(SchemaError):
+    """The registry lacks a schema that a deploy registered; a lane waits for it."""
+
+    code = "missing-schema"
+    external = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +62,9 @@ class Surveyor:
             sources: as the lane's marker names them; None: as a first start does.
 
         Raises:
-            SchemaError: an output's schema is not registered.
-            RefusedError: a topic is gone, or was deleted and made again.
+            MissingSchemaError: an output's schema is not registered.
+            NoSuchTopicError: a topic is gone.
+            RefusedError: a topic was deleted and made again.
             UnavailableError: a server does not answer.
         """
         texts = ((handle, self._text(handle)) for handle in met)
@@ -114,11 +123,11 @@ class Surveyor:
         for source in lowered.sources:
             for assigned in source.topics:
                 if assigned.role is TopicRole.ADVANCES:
-                    offsets = self.admin.end_offsets((assigned.topic,))
+                    offsets = self._ends_of(assigned.topic)
                 elif assigned.role is TopicRole.DATA and source.start is not None:
                     offsets = {assigned.topic: self._start_of(assigned.topic, source.start)}
                 else:
-                    offsets = self.admin.start_offsets((assigned.topic,))
+                    offsets = self._starts_of(assigned.topic)
                 for partition, offset in offsets[assigned.topic].items():
                     at = InputPartition(source.input, assigned.topic, partition)
                     found[at] = Offset(offset)
@@ -142,7 +151,8 @@ class Surveyor:
             return found
         read_before = {(at.input, at.topic) for at in found}
         first = self.start_positions(lowered)
-        oldest = self.admin.start_offsets(sorted({at.topic for at in new}))
+        topics = sorted({at.topic for at in new})
+        oldest = complete(self.admin.start_offsets(topics), topics)
         for at in new:
             grown = (at.input, at.topic) in read_before
             found[at] = oldest[at.topic][at.partition] if grown else first[at]
@@ -150,15 +160,21 @@ class Surveyor:
 
     def _start_of(self, topic: TopicName, start: StartAt) -> Mapping[int, Offset]:
         if start.position == "latest":
-            return self.admin.end_offsets((topic,))[topic]
+            return self._ends_of(topic)[topic]
         if start.at_ms is not None:
             return self.admin.offsets_for_time(topic, start.at_ms)
-        return self.admin.start_offsets((topic,))[topic]
+        return self._starts_of(topic)[topic]
+
+    def _starts_of(self, topic: TopicName) -> Ends:
+        return complete(self.admin.start_offsets((topic,)), (topic,))
+
+    def _ends_of(self, topic: TopicName) -> Ends:
+        return complete(self.admin.end_offsets((topic,)), (topic,))
 
     def _registered(self, subject: Subject, schema_json: str) -> SchemaId:
         found = self.registry.lookup(subject, schema_json)
         if found is None:
-            raise SchemaError(
+            raise MissingSchemaError(
                 "the schema of the output is not registered",
                 place=f"subject {subject}",
                 hint="run `medusa deploy` again: it registers what is missing",
@@ -180,12 +196,6 @@ class Surveyor:
     ) -> dict[TopicName, int]:
         topics = topics_of(fragment)
         found = self.admin.describe(topics)
-        for topic in topics:
-            if topic not in found:
-                raise RefusedError(
-                    "the topic does not exist",
-                    place=f"topic {topic}",
-                    hint="it was there at deploy: run `medusa deploy` again to create it",
-                )
+        check_there(topics, found)
         check_same(topics, topic_ids, found)
         return {topic: found[topic].partitions for topic in topics}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from brokers.kafka.admin import Describing
+from brokers.kafka.errors import NoSuchTopicError
 from brokers.records import TopicDescription
 from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName
@@ -56,6 +57,22 @@ def check_same(
             )
 
 
+def check_there(topics: Iterable[TopicName], found: Mapping[TopicName, TopicDescription]) -> None:
+    """Make sure that topics exist.
+
+    Raises:
+        NoSuchTopicError: one does not; a lane waits for it.
+    """
+    for topic in topics:
+        if topic not in found:
+            raise NoSuchTopicError(
+                "the topic does not exist",
+                place=f"topic {topic}",
+                hint="it was there at deploy; as long as it is away nothing is read or written. If "
+                "it was deleted, `medusa deploy` says what can be done",
+            )
+
+
 class TopicWatch:
     """Watches the topics of one lane while it runs.
 
@@ -86,7 +103,7 @@ class TopicWatch:
 
         Raises:
             RefusedError: a topic was deleted and made again.
-            RetryError: a topic is gone; a start will say more.
+            NoSuchTopicError: a topic is gone.
         """
         if self._asked is not None and not self._asked.done():
             return
@@ -95,12 +112,10 @@ class TopicWatch:
             return
         try:
             found = asked.result()
-        except UnavailableError:  # those who read and write notice it too, and bear it for longer
+        except (UnavailableError, RetryError):  # whoever reads and writes bears it for longer
             return
         self._judge(found)
 
     def _judge(self, found: Mapping[TopicName, TopicDescription]) -> None:
         check_same(self._topics, self._expected, found)
-        for topic in self._topics:
-            if topic not in found:
-                raise RetryError("the topic is gone", place=f"topic {topic}")
+        check_there(self._topics, found)

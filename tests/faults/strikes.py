@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 from tests.faults.nodes import Node
+from tests.faults.outages import broker_away, derived_topic_grows, zookeeper_cut_for_one
 from tests.faults.servers import Server
 from tests.faults.world import World
 
@@ -295,6 +296,9 @@ FAULTS: Mapping[str, Fault] = {
         hang_broker,
         hang_zookeeper,
         cut_network,
+        broker_away,
+        zookeeper_cut_for_one,
+        derived_topic_grows,
         registry_down,
         registry_down_in_start,
         checkpoint_deleted,

@@ -131,12 +131,20 @@ class World:
 
     # --- nodes --------------------------------------------------------------------------------
 
-    def new_node(self, checkpoints: Path | None = None) -> Node:
-        """A further node, not started; with checkpoints of its own unless it shares some."""
+    def new_node(
+        self, checkpoints: Path | None = None, further: Mapping[str, str] | None = None
+    ) -> Node:
+        """A further node, not started, with checkpoints of its own unless it shares some.
+
+        Args:
+            checkpoints: the folder that it shares.
+            further: settings instead of the usual ones.
+        """
         self._numbers += 1
         name = f"node{self._numbers}"
         data = self.folder / name
-        node = Node(name, data, checkpoints or data / "checkpoints", node_settings(self.stack))
+        settings = {**node_settings(self.stack), **(further or {})}
+        node = Node(name, data, checkpoints or data / "checkpoints", settings)
         self.others.append(node)
         return node
 

@@ -11,7 +11,7 @@ from brokers.versioned_store import Create, Versioned
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.errors import UnavailableError
 from tests.conftest import WaitFor
-from tests.system.brokers.relay import Line, Relay
+from tests.faults.relay import Line, Relay
 
 pytestmark = pytest.mark.system
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
 
+from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentName, NetworkName
+from pipeline.ids import FragmentName, NetworkName, TopicName
 from tests.system.lanes.conftest import NODE
-from tests.system.support import READING, WINDOWS, Installation
+from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 
@@ -186,21 +189,71 @@ def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -
             lane.damage(damage)
     lane.feed(parts[-1])
     lane.finish(parts[-1][-1][2])
-    counts: Counter[tuple[str, int]] = Counter()
-    totals: Counter[tuple[str, int]] = Counter()
-    for reading in (r for part in parts for r in part if r != late):
-        window = (reading[0], reading[2] // 10_000 * 10_000 + 10_000)
-        counts[window] += 1
-        totals[window] += reading[1]
-    found = [
-        ((row["sensor"], int(row["window_end"].timestamp() * 1000)), row["n"], row["total"])
-        for row in medusa.decoded(f"{name}-out")
-    ]
-    assert sorted(found) == sorted((w, n, totals[w]) for w, n in counts.items())
+    counted = [reading for part in parts for reading in part if reading != late]
+    assert results(medusa, name) == expected_of(counted)
     assert len(medusa.records(f"{name}.counts.dlq")) == 1
     log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
     assert "Spark 3.5.1 wrote the checkpoint, this is Spark" in log
     assert "there is no checkpoint of its last life here that can be read: rebuilding" in log
+
+
+def expected_of(readings: list[Reading]) -> list[tuple[tuple[str, int], int, int]]:
+    """Windows of ten seconds by sensor and end, with count and total."""
+    counts: Counter[tuple[str, int]] = Counter()
+    totals: Counter[tuple[str, int]] = Counter()
+    for sensor, value, at in readings:
+        window = (sensor, at // 10_000 * 10_000 + 10_000)
+        counts[window] += 1
+        totals[window] += value
+    return sorted((window, n, totals[window]) for window, n in counts.items())
+
+
+def results(medusa: Installation, name: str) -> list[tuple[tuple[str, int], int, int]]:
+    """The same as published."""
+    return sorted(
+        ((row["sensor"], int(row["window_end"].timestamp() * 1000)), row["n"], row["total"])
+        for row in medusa.decoded(f"{name}-out")
+    )
+
+
+def grow(medusa: Installation, topic: TopicName, partitions: int) -> None:
+    """Give a topic more partitions."""
+    admin = AdminClient({"bootstrap.servers": medusa.stack.kafka_bootstrap_servers})
+    (grown,) = admin.create_partitions([NewPartitions(topic, partitions)]).values()
+    grown.result(TIMEOUT_S)
+    medusa.wait_for(
+        lambda: medusa.admin.describe((topic,))[topic].partitions == partitions,
+        f"{topic} has grown",
+        within_s=WITHIN_S,
+    )
+
+
+def test_a_topic_that_grows_while_the_state_is_lost(medusa: Installation) -> None:
+    """The state is rebuilt from what was read; the new partition is read from its first record."""
+    name, topic = "rebuilt_grown", TopicName("rebuilt_grown-in")
+    medusa.deploy(WINDOWS.format(name=name), {"reading.avsc": READING})
+    base = int(time.time()) // 10 * 40 - 4_000
+    parts = [some(base, 100), some(base + 100, 100)]
+    new = [("c", 7, at) for _, _, at in parts[0][-20:]]
+    last_ms = parts[1][-1][2]
+    lane = Lane(medusa, name, "counts")
+    lane.feed(parts[0])
+    with lane.paused():
+        lane.damage(lose)
+        grow(medusa, topic, 3)
+        # A producer that was there before learns of a new partition only after minutes.
+        newer = PlainProducer(medusa.stack.kafka_bootstrap_servers, TIMEOUT_S)
+        for sensor, value, at in [*new, ("c", 0, last_ms + 100_000)]:
+            reading = {"sensor": sensor, "value": value, "at": at}
+            data = medusa.encoded(f"{topic}-value", READING, reading)
+            newer.send(topic, None, data, partition=2)
+            lane.sent += 1
+        newer.flush(TIMEOUT_S)
+        newer.close()
+    lane.feed(parts[1])
+    lane.finish(last_ms)
+    assert results(medusa, name) == expected_of([*parts[0], *parts[1], *new])
+    assert medusa.records(f"{name}.counts.dlq") == []
 
 
 def test_rows_that_wait_for_a_partner_are_rebuilt_from_the_log(medusa: Installation) -> None:

@@ -39,7 +39,9 @@ def values(medusa: Installation, topic: str) -> Counter[int]:
 def await_values(medusa: Installation, topic: str, wanted: Counter[int]) -> None:
     """Wait until so many results are there, then they have to be these."""
     many = sum(wanted.values())
-    medusa.wait_for(lambda: len(medusa.records(topic)) >= many, f"{many} results", WITHIN_S)
+    medusa.wait_for(
+        lambda: len(medusa.records(topic)) >= many, f"{many} results", within_s=WITHIN_S
+    )
     assert values(medusa, topic) == wanted
 
 
@@ -123,7 +125,7 @@ def test_what_was_settled_is_skipped_from_the_beginning_on(medusa: Installation)
         boundary_ms = medusa.marker(name, "passed").boundary_ms
         return boundary_ms is not None and boundary_ms >= promised
 
-    medusa.wait_for(is_promised, "event time beyond the last record", WITHIN_S)
+    medusa.wait_for(is_promised, "event time beyond the last record", within_s=WITHIN_S)
     outer = inner.replace("outputs: {", f"outputs: {{kept: {{topic: {name}-kept}}, ")
     with pytest.raises(DeployError, match="never read"):
         medusa.deploy(outer, SCHEMAS)

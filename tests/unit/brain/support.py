@@ -143,9 +143,10 @@ class Agent:
         epoch: int = 1,
         retry: bool = True,
         fenced: bool = False,
+        external: bool = False,
     ) -> tuple[Effect, ...]:
         """The lane ends."""
-        return self.hear(LaneStopped(SPEED, Epoch(epoch), error, retry, fenced))
+        return self.hear(LaneStopped(SPEED, Epoch(epoch), error, retry, fenced, external))
 
     def finished(
         self,

@@ -202,6 +202,74 @@ def test_ten_failures_in_a_row_end_the_tries(agent: Agent) -> None:
     assert agent.want(wish()) == ()
 
 
+def test_an_outage_never_ends_the_tries(agent: Agent) -> None:
+    """However long it lasts: a try about each minute, and the status names the cause."""
+    agent.want(wish())
+    for tries in range(1, 10 * FAILURES_MAX):
+        agent.stopped("Kafka does not answer", epoch=tries, external=True)
+        report = agent.report()
+        assert (report.state, report.last_error) == (LaneState.WAITING, "Kafka does not answer")
+        wait_ms = back_off_ms(SPEED, tries)
+        assert agent.tick(wait_ms - 1) == ()
+        assert agent.tick(1) == (START,)
+    assert 45_000 <= wait_ms <= MINUTE
+
+
+def test_an_outage_forgives_no_other_failure(agent: Agent) -> None:
+    """Nine failures before it and one after it are ten."""
+    agent.want(wish())
+    for epoch in range(1, FAILURES_MAX):
+        agent.stopped(epoch=epoch)
+        agent.tick(MINUTE)
+    agent.stopped(epoch=FAILURES_MAX, external=True)
+    agent.tick(MINUTE)
+    assert agent.report().state is LaneState.STARTING
+    agent.stopped(epoch=FAILURES_MAX + 1)
+    assert agent.report().state is LaneState.FAILED
+    assert "`medusa resume`" in agent.report().last_error
+
+
+def in_outage(agent: Agent) -> Agent:
+    """An agent whose one lane was tried ten times without an answer of Kafka."""
+    agent.want(wish())
+    agent.ends({at(CARS, 0): 0, at(CARS, 1): 0})
+    for tries in range(1, 11):
+        agent.stopped(epoch=tries, external=True)
+        if tries < 10:
+            agent.tick(MINUTE)
+    agent.ends({})
+    return agent
+
+
+def test_a_lane_is_tried_soon_when_kafka_answers_again(agent: Agent) -> None:
+    """Not after the minute that it backs off for; lanes of a node still not all at once."""
+    in_outage(agent)
+    assert agent.tick(5_000) == ()
+    agent.ends({})
+    assert agent.tick(back_off_ms(SPEED, 1)) == ()
+    agent.ends({at(CARS, 0): 0, at(CARS, 1): 0})
+    assert agent.tick(back_off_ms(SPEED, 1) - 1) == ()
+    assert agent.tick(1) == (START,)
+
+
+def test_a_lane_is_tried_soon_when_the_catalog_answers_again(agent: Agent) -> None:
+    """A claim needs it as much as Kafka."""
+    in_outage(agent)
+    agent.hear(CatalogLost())
+    assert agent.want(wish()) == ()
+    assert agent.tick(back_off_ms(SPEED, 1)) == (START,)
+
+
+def test_an_answer_makes_no_lane_with_another_failure_be_tried_sooner(agent: Agent) -> None:
+    """It backs off for what is wrong with itself."""
+    in_outage(agent)
+    for epoch in range(11, 15):
+        agent.tick(MINUTE)
+        agent.stopped(epoch=epoch)
+    agent.ends({at(CARS, 0): 0, at(CARS, 1): 0})
+    assert agent.lane().retry_at_ms == agent.steady_ms + back_off_ms(SPEED, 4)
+
+
 def test_five_minutes_of_success_forgive_earlier_failures(agent: Agent) -> None:
     """A lane that fails once a day is never given up."""
     agent.want(wish())

@@ -29,11 +29,14 @@ from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import (
     BrokenInvariantError,
     DocumentError,
+    EnvironmentProblem,
     FencedError,
     NewerFormatError,
+    NotAllowedError,
     Problem,
     RefusedError,
     RetryError,
+    UnavailableError,
 )
 from pipeline.ids import (
     NO_EPOCH,
@@ -287,13 +290,16 @@ def test_the_epoch_is_above_that_of_the_last_marker(
 
 
 @pytest.mark.parametrize(
-    ("error", "retry", "fenced"),
+    ("error", "retry", "fenced", "external"),
     [
-        (RetryError("later"), True, False),
-        (FencedError("another"), True, True),
-        (RefusedError("no"), False, False),
-        (BrokenInvariantError("bug"), False, False),
-        (ValueError("unforeseen"), True, False),
+        (RetryError("later"), True, False, False),
+        (FencedError("another"), True, True, False),
+        (RefusedError("no"), False, False, False),
+        (BrokenInvariantError("bug"), False, False, False),
+        (ValueError("unforeseen"), True, False, False),
+        (UnavailableError("no answer"), True, False, True),
+        (EnvironmentProblem("the disk is full"), True, False, True),
+        (NotAllowedError("no right"), True, False, True),
     ],
 )
 def test_what_ends_a_lane_tells_whether_to_try_again(
@@ -303,14 +309,15 @@ def test_what_ends_a_lane_tells_whether_to_try_again(
     *,
     retry: bool,
     fenced: bool,
+    external: bool,
 ) -> None:
-    """The kind of the error decides, not its words."""
+    """The kind of the error decides, not its words; of what is outside a try is always worth it."""
     node = make_node(error)
     node.start()
     wait_for(lambda: node.told, "the end is told")
     (told,) = node.told
     assert isinstance(told, LaneStopped)
-    assert (told.retry, told.fenced) == (retry, fenced)
+    assert (told.retry, told.fenced, told.external) == (retry, fenced, external)
     assert told.error is not None
     assert str(error) in told.error
 

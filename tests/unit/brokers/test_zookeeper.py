@@ -5,6 +5,7 @@ import time
 
 import pytest
 from kazoo.exceptions import (
+    AuthFailedError,
     BadVersionError,
     KazooException,
     NoAuthError,
@@ -26,7 +27,7 @@ from pipeline.errors import (
     BrokenInvariantError,
     InputError,
     MedusaError,
-    RefusedError,
+    NotAllowedError,
     UnavailableError,
     UsageError,
 )
@@ -63,7 +64,8 @@ def test_what_is_not_a_connect_string_is_a_usage_error(connect: str) -> None:
         (NoNodeError(), store.NoSuchPathError),
         (NodeExistsError(), store.PathExistsError),
         (BadVersionError(), store.VersionConflictError),
-        (NoAuthError(), RefusedError),
+        (NoAuthError(), NotAllowedError),
+        (AuthFailedError(), NotAllowedError),
         (KazooTimeoutError(), UnavailableError),
         (ZookeeperError(), UnavailableError),
         (KazooException(), UnavailableError),

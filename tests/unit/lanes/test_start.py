@@ -22,6 +22,7 @@ from pipeline.lanes.start import (
     Unusable,
     Wanted,
     adopted,
+    begin_of_all,
     begun_anew,
     decide_start,
     first_marker,
@@ -277,6 +278,18 @@ def test_partitions_that_came_or_went_are_taken_in() -> None:
     assert grown.needed == {CARS: Offset(70), NEW: Offset(5)}
     assert reassigned(grown, {NEW: Offset(0)}).end == {NEW: Offset(5)}
     assert reassigned(marker(7), {CARS: Offset(0)}) is not None
+
+
+def test_a_rebuild_reads_nothing_of_a_partition_that_came_later() -> None:
+    """The state has none of it: the first batch after the rebuild begins at its first record."""
+    found = decide_start(marker(4), GONE, STATEFUL)
+    assert isinstance(found, Rebuild)
+    grown = reassigned(found.marker, {**found.marker.end, NEW: Offset(7)})
+    begin = begin_of_all(found.begin, grown.end)
+    assert begin == {**marker(4).needed, NEW: Offset(7)}
+    done = rebuilt(replace(found, marker=grown), begin, STATEFUL, Incarnation("two"))
+    assert (done.end, done.needed) == (grown.end, begin)
+    assert begin_of_all(None, grown.end) is None
 
 
 STEPS = ("planned", "executed", "written", "committed")

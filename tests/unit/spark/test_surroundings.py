@@ -1,17 +1,21 @@
 from collections.abc import Iterable, Mapping
 from typing import cast
 
+import pytest
+
 from brokers.kafka.admin import KafkaAdmin
-from brokers.records import TopicDescription
+from brokers.kafka.errors import NotNowError
+from brokers.records import Ends, TopicDescription
 from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.spark.inspect import most_frequent
+from pipeline.spark.lower import lower
 from pipeline.spark.surroundings import ASKED_MAX, MISSING_MAX, Surveyor
 from pipeline.spark.topics import topics_of
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema
 from schemas.wire import prefix
-from tests.unit.spark.support import SCHEMA, fragment
+from tests.unit.spark.support import SCHEMA, fragment, surroundings
 
 TOLLS = fragment("tolls")
 IDS = dict.fromkeys(topics_of(TOLLS), "id")
@@ -103,3 +107,27 @@ def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
     ids = tuple(SchemaId(2**32 - 1 - i) for i in range(MISSING_MAX + 7))
     assert surveyor(missing).look_up(ids) == ()
     assert len(missing) == MISSING_MAX
+
+
+class NoLeader(EveryTopic):
+    """A Kafka in which no partition has a leader now: no topic is in its answers."""
+
+    def start_offsets(self, _topics: Iterable[TopicName]) -> Ends:
+        """None."""
+        return {}
+
+    def end_offsets(self, _topics: Iterable[TopicName]) -> Ends:
+        """None."""
+        return {}
+
+
+def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
+    """Where it begins is decided once, so nothing is guessed."""
+    planned = fragment("tolls")
+    kafka = cast("KafkaAdmin", NoLeader())
+    found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
+    lowered = lower(planned, surroundings(planned))
+    with pytest.raises(NotNowError):
+        found.start_positions(lowered)
+    with pytest.raises(NotNowError):
+        found.positions_for(lowered, {})

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 import pytest
 
 from brokers.kafka.admin import Describing
+from brokers.kafka.errors import NoSuchTopicError
 from brokers.records import TopicDescription
-from pipeline.errors import RefusedError, RetryError
+from pipeline.errors import RefusedError
 from pipeline.ids import TopicName
 from pipeline.spark.topics import TopicWatch
 
@@ -44,11 +45,12 @@ def test_a_topic_that_was_made_again_is_refused() -> None:
     assert caught.value.place == "topic in"
 
 
-def test_a_topic_that_is_gone_is_looked_for_by_a_start() -> None:
-    """It may be on its way; a start refuses if it is not."""
-    with pytest.raises(RetryError) as caught:
+def test_a_topic_that_is_gone_is_waited_for() -> None:
+    """It may be on its way, or one that the broker does not know yet."""
+    with pytest.raises(NoSuchTopicError) as caught:
         watch(Kafka({IN: "1"})).ask()()
     assert caught.value.place == "topic out"
+    assert caught.value.external
 
 
 def test_a_look_never_waits() -> None:

@@ -5,6 +5,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from brokers.kafka.errors import (
     NoSuchTopicError,
+    NotNowError,
     OffsetGoneError,
     RecordTooLargeError,
     TopicExistsError,
@@ -13,9 +14,10 @@ from brokers.kafka.errors import (
 )
 from pipeline.errors import (
     BrokenInvariantError,
+    EnvironmentProblem,
     FencedError,
     MedusaError,
-    RefusedError,
+    NotAllowedError,
     RetryError,
     UnavailableError,
 )
@@ -32,15 +34,25 @@ from pipeline.errors import (
         (KafkaError._FENCED, FencedError),
         (KafkaError.PRODUCER_FENCED, FencedError),
         (KafkaError.INVALID_PRODUCER_EPOCH, FencedError),
-        (KafkaError.CONCURRENT_TRANSACTIONS, RetryError),
-        (KafkaError.INVALID_TXN_STATE, RetryError),
+        (KafkaError.CONCURRENT_TRANSACTIONS, NotNowError),
+        (KafkaError.INVALID_TXN_STATE, NotNowError),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, NotNowError),
+        (KafkaError.NOT_ENOUGH_REPLICAS, NotNowError),
+        (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, NotNowError),
+        (KafkaError.KAFKA_STORAGE_ERROR, NotNowError),
+        (KafkaError.THROTTLING_QUOTA_EXCEEDED, NotNowError),
+        (KafkaError.UNKNOWN, NotNowError),
+        (KafkaError.UNKNOWN_PRODUCER_ID, RetryError),
+        (KafkaError._FS, EnvironmentProblem),
         (KafkaError._DESTROY_BROKER, RetryError),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, NoSuchTopicError),
         (KafkaError.TOPIC_ALREADY_EXISTS, TopicExistsError),
         (KafkaError._AUTO_OFFSET_RESET, OffsetGoneError),
         (KafkaError.MSG_SIZE_TOO_LARGE, RecordTooLargeError),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, RefusedError),
-        (KafkaError._FATAL, BrokenInvariantError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotAllowedError),
+        (KafkaError.SASL_AUTHENTICATION_FAILED, NotAllowedError),
+        (KafkaError._FATAL, RetryError),
+        (KafkaError.INVALID_REQUEST, BrokenInvariantError),
     ],
 )
 def test_a_code_has_a_kind(code: int, kind: type[MedusaError]) -> None:
@@ -53,11 +65,46 @@ def test_a_code_has_a_kind(code: int, kind: type[MedusaError]) -> None:
 
 def test_what_the_driver_calls_retriable_is_tried_again() -> None:
     """Codes that the table does not name follow the driver's own flags."""
-    retriable = KafkaError(KafkaError.UNKNOWN, "x", retriable=True)
-    aborting = KafkaError(KafkaError.UNKNOWN, "x", txn_requires_abort=True)
-    assert type(medusa_error(retriable)) is RetryError
-    assert type(medusa_error(aborting)) is RetryError
-    assert type(medusa_error(KafkaError(KafkaError.UNKNOWN, "x"))) is BrokenInvariantError
+    retriable = KafkaError(KafkaError.INVALID_REQUEST, "x", retriable=True)
+    aborting = KafkaError(KafkaError.INVALID_REQUEST, "x", txn_requires_abort=True)
+    assert type(medusa_error(retriable)) is NotNowError
+    assert type(medusa_error(aborting)) is NotNowError
+
+
+OUTAGE = (
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.INVALID_TXN_STATE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError._AUTHENTICATION,
+)
+
+
+@pytest.mark.parametrize("code", OUTAGE)
+def test_what_a_broker_that_is_away_causes_is_external(code: int) -> None:
+    """So no number of such failures in a row ends a lane for good."""
+    assert medusa_error(KafkaError(code, "x")).external
+
+
+@pytest.mark.parametrize(
+    "code",
+    [KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.PRODUCER_FENCED, KafkaError._AUTO_OFFSET_RESET],
+)
+def test_what_lasts_until_somebody_decides_is_not(code: int) -> None:
+    """A record that is too large, another owner, records that are gone."""
+    assert not medusa_error(KafkaError(code, "x")).external
 
 
 def test_the_original_is_the_cause() -> None:

@@ -1,4 +1,4 @@
-"""A TCP relay between client and server that a test can cut, freeze and mend."""
+"""TCP relay between client and server, which a test can cut, freeze and mend."""
 
 import contextlib
 import selectors
@@ -76,7 +76,11 @@ class Relay:
         if self._line is Line.CUT:
             client.close()
             return
-        server = socket.create_connection(("127.0.0.1", self._server_port), 5)
+        try:
+            server = socket.create_connection(("127.0.0.1", self._server_port), 5)
+        except OSError:  # the server is down
+            client.close()
+            return
         self._pairs[client], self._pairs[server] = server, client
         for end in (client, server):
             selector.register(end, selectors.EVENT_READ)

@@ -1,0 +1,67 @@
+"""Signs in Java's errors that the cause is outside of Medusa: Kafka or a disk is away. Pure.
+
+Only names of exception classes count, and what stands on a line with one: a value of a record that
+could not be processed may contain any other text.
+"""
+
+import re
+from typing import Final
+
+from brokers.kafka.errors import NoSuchTopicError, NotNowError
+from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
+
+_KAFKA: Final = r"org\.apache\.kafka\.common\.errors\.(?:{})\b"
+_RIGHTS: Final = re.compile(_KAFKA.format(r"\w+(?:Authorization|Authentication)Exception"))
+_NO_TOPIC: Final = re.compile(
+    _KAFKA.format("(?:UnknownTopicOrPartition|UnknownTopicId|InconsistentTopicId)Exception")
+)
+_AWAY: Final = re.compile(
+    "|".join(
+        (
+            _KAFKA.format("(?:Timeout|Disconnect|Network|BrokerNotAvailable)Exception"),
+            r"ConfigException: No resolvable bootstrap urls",
+            r"java\.util\.concurrent\.TimeoutException: Cannot fetch record for offset",
+        )
+    )
+)
+_NOT_NOW: Final = re.compile(
+    _KAFKA.format(
+        "(?:NotLeaderOrFollower|LeaderNotAvailable|FencedLeaderEpoch|UnknownLeaderEpoch"
+        "|CoordinatorNotAvailable|CoordinatorLoadInProgress|NotCoordinator|NotController"
+        "|ReplicaNotAvailable|OffsetNotAvailable|KafkaStorage|UnknownServer"
+        "|ThrottlingQuotaExceeded)Exception"
+    )
+)
+_DISK: Final = re.compile(
+    r"(?:IO|FileSystem|AccessDenied|FileNotFound|RocksDB|SparkFileNotFound)(?:Exception|Error)\b.*"
+    r"(?:No space left on device|File too large|Disk quota exceeded|Read-only file system"
+    r"|Too many open files|Stale file handle|Permission denied)"
+)
+
+
+def outside_cause(text: str, line: str) -> MedusaError | None:
+    """The error of an outside cause that Java names; None if it names none.
+
+    Args:
+        text: all of what Java says, causes included.
+        line: the same in one line, for people.
+    """
+    if _DISK.search(text):
+        return EnvironmentProblem(
+            f"a file cannot be written or read: {line}",
+            hint="is the disk of the checkpoints or of `spark.local.dir` full, or not ours to "
+            "write? When it is mended the fragment goes on by itself",
+        )
+    if _RIGHTS.search(text):
+        return NotAllowedError(
+            f"Kafka does not allow Spark to read: {line}",
+            hint="whoever runs Kafka can give kafka.user the right; the fragment then goes on by "
+            "itself",
+        )
+    if _NO_TOPIC.search(text):
+        return NoSuchTopicError(f"a topic does not exist: {line}")
+    if _AWAY.search(text):
+        return UnavailableError(f"Kafka does not answer Spark: {line}")
+    if _NOT_NOW.search(text):
+        return NotNowError(f"Kafka cannot do it now: {line}")
+    return None

@@ -1,0 +1,76 @@
+"""What follows a failure of a lane, beside the table in `docs/failures.md`."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from brokers.kafka.errors import (
+    NoSuchTopicError,
+    NotNowError,
+    OffsetGoneError,
+    RecordTooLargeError,
+)
+from brokers.versioned_store import VersionConflictError
+from pipeline import errors
+from pipeline.errors import MedusaError
+from pipeline.ids import Epoch, FragmentName, NetworkName
+from pipeline.lanes.events import FragmentId, stopped_by
+from pipeline.lanes.limits import TooManyDeadLettersError
+from pipeline.spark.query import DamagedCheckpointError, LostDataError
+from pipeline.spark.surroundings import MissingSchemaError
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "failures.md"
+FRAGMENT = FragmentId(NetworkName("tolls"), FragmentName("speed"))
+KNOWN = (
+    DamagedCheckpointError,
+    LostDataError,
+    MissingSchemaError,
+    NoSuchTopicError,
+    NotNowError,
+    OffsetGoneError,
+    RecordTooLargeError,
+    TooManyDeadLettersError,
+    VersionConflictError,
+)
+"""Kinds that are not in `pipeline/errors.py`."""
+
+
+def kinds(of: type[MedusaError] = MedusaError) -> Iterator[type[MedusaError]]:
+    """All kinds of errors below one."""
+    for kind in of.__subclasses__():
+        yield kind
+        yield from kinds(kind)
+
+
+def constructed() -> tuple[type[MedusaError], ...]:
+    """Those of the table: of `pipeline/errors.py` what a lane can meet, and the others."""
+    plain = (kind for kind in kinds() if kind.__module__ == errors.__name__)
+    return (*(kind for kind in plain if not issubclass(kind, errors.DocumentError)), *KNOWN)
+
+
+def follows(kind: type[MedusaError]) -> str:
+    """What a lane does after an error of a kind, in the words of the document."""
+    error = kind.__new__(kind)
+    MedusaError.__init__(error, "x")
+    stopped = stopped_by(FRAGMENT, Epoch(1), error)
+    if stopped.external:
+        return "waits" if stopped.retry else "a contradiction"
+    if stopped.fenced:
+        return "asks"
+    return "retries" if stopped.retry else "stops"
+
+
+def documented() -> dict[str, str]:
+    """What the document says, by code."""
+    rows = re.findall(
+        r"^\| (`[^|]+) \| (\w+) \| [^|]+ \| [^|]+ \|$", DOCUMENT.read_text(), re.MULTILINE
+    )
+    return {code: what for codes, what in rows for code in re.findall(r"`([^`]+)`", codes)}
+
+
+def test_the_document_says_what_follows() -> None:
+    """Every row is of a kind that there is, and every external kind has a row."""
+    table, found = documented(), {kind.code: follows(kind) for kind in constructed()}
+    assert len(table) > len(KNOWN)
+    assert {code: found.get(code) for code in table} == table
+    assert {kind.code for kind in kinds() if kind.external} <= table.keys()
