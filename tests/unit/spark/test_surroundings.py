@@ -103,3 +103,10 @@ def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
     ids = tuple(SchemaId(2**32 - 1 - i) for i in range(MISSING_MAX + 7))
     assert surveyor(missing).look_up(ids) == ()
     assert len(missing) == MISSING_MAX
+
+
+def test_what_was_there_once_is_looked_for_without_recording_that_it_is_gone() -> None:
+    """A rebuild finds it when it is back; also one that was recorded as missing by then."""
+    missing: set[SchemaHandle] = {SchemaId(5)}
+    found = surveyor(missing).existing((SchemaId(6), SchemaId(5), SchemaId(2**32 - 1)))
+    assert (found, missing) == ((5,), {5})
