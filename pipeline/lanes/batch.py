@@ -6,11 +6,14 @@ from typing import Final
 
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, SchemaHandle
+from pipeline.lanes.continuity import check_follows
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition, Positions
 
-UNLIKE: Final = "a function of a Python box has to give the same for the same row, always"
+UNLIKE: Final = (
+    "a function of a Python box has to give the same for the same row, always: mend it and deploy"
+)
 """What to do about one that does not."""
 
 
@@ -51,12 +54,30 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a batch writes besides its marker; `refused` is counted with what was before it."""
+    """What a batch writes besides its marker.
+
+    Args:
+        records: results.
+        dead_letters: records and results that could not be processed.
+        late: of those, the records that were late.
+        refused: the dead letters that have a limit, with those of the batches before.
+        checksum: of the records in the dead letters; see `Judged`.
+    """
 
     records: int
     dead_letters: int
     late: int
     refused: Mapping[str, Refused] = field(default_factory=dict)
+    checksum: int = 0
+
+
+class RepeatedOtherwiseError(RetryError):
+    """A batch that was written decides otherwise when it is executed again for its state.
+
+    The state in its checkpoint is not that of what was written: it has to be built from the log.
+    """
+
+    code = "repeated-otherwise"
 
 
 def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
@@ -64,7 +85,6 @@ def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
 
     Raises:
         BrokenInvariantError: it has the number of the written one, but other ends.
-        RetryError: a function of a user decided otherwise about its records this time.
     """
     if marker.batch != facts.batch:
         return False
@@ -75,12 +95,26 @@ def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
                 f"up to {end}",
                 place=f"input {at.input}, topic {at.topic}, partition {at.partition}",
             )
-    if sum(facts.failed.values()) != marker.failed:
-        raise RetryError(
-            f"a function failed for other records of batch {facts.batch} than when it was written",
-            hint=UNLIKE,
-        )
     return True
+
+
+def decided_otherwise(marker: CommitMarker, facts: BatchFacts) -> str:
+    """What a repeated batch decided otherwise than when it was written, in words; empty: nothing.
+
+    Which records it refused is not compared: that takes a second look at them.
+    """
+    judged = marker.judged
+    if judged is None:
+        return "it is no batch that may be executed again"
+    pairs = (
+        ("records read", judged.records, facts.records),
+        ("bad records", judged.bad, facts.bad),
+        ("any late records", judged.late, facts.late > 0),
+        ("checksum of what functions refused", judged.failed, sum(facts.failed.values())),
+        ("watermark of late records", marker.late_ms, facts.late_ms),
+        ("watermark of the state", marker.eviction_ms, facts.eviction_ms),
+    )
+    return "; ".join(f"{what}: {now}, not {was}" for what, was, now in pairs if now != was)
 
 
 def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by keyword
@@ -93,7 +127,11 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
     boundary_ms: Millis | None,
     now_ms: Millis,
 ) -> CommitMarker:
-    """The marker of a batch that follows `last`."""
+    """The marker of a batch that follows `last`.
+
+    Raises:
+        BrokenInvariantError: the batch does not follow on the last marker.
+    """
     progress = dict(last.progress)
     for partition, largest in facts.largest.items():
         progress[partition] = max(largest, progress.get(partition, largest))
@@ -104,7 +142,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         late_dropped=last.totals.late_dropped + written.late,
         skipped=last.totals.skipped + facts.skipped,
     )
-    return CommitMarker(
+    marker = CommitMarker(
         epoch=epoch,
         incarnation=last.incarnation,
         batch=facts.batch,
@@ -121,7 +159,16 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         state=last.state,
         refused=written.refused,
         letters=last.letters,
-        failed=sum(facts.failed.values()),
         sources=last.sources,
         left=last.left,
+        judged=Judged(
+            records=facts.records,
+            bad=facts.bad,
+            late=facts.late > 0 or written.late > 0,
+            refused=written.checksum,
+            failed=sum(facts.failed.values()),
+        ),
+        plan=last.plan,
     )
+    check_follows(last, marker)
+    return marker

@@ -24,7 +24,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
 
@@ -64,7 +64,8 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "state": marker.state,
             **({"refused": _refused(marker.refused)} if marker.refused else {}),
             **({"letters": marker.letters} if marker.letters else {}),
-            **({"failed": marker.failed} if marker.failed else {}),
+            "judged": None if marker.judged is None else _judged(marker.judged),
+            "plan": marker.plan,
         },
     )
 
@@ -104,7 +105,8 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         state=fields.text("state"),
         refused=fields.refused() if "refused" in fields.members else {},
         letters=fields.text("letters") if "letters" in fields.members else "",
-        failed=fields.number("failed") if "failed" in fields.members else 0,
+        judged=fields.judged(),
+        plan=fields.text("plan"),
     )
 
 
@@ -230,6 +232,16 @@ def _refused(found: Mapping[str, Refused]) -> dict[str, object]:
     }
 
 
+def _judged(judged: Judged) -> dict[str, object]:
+    return {
+        "records": judged.records,
+        "bad": judged.bad,
+        "late": judged.late,
+        "refused": judged.refused,
+        "failed": judged.failed,
+    }
+
+
 def _decode(value: bytes, what: str, place: str) -> "_Fields":
     try:
         found = json.loads(value)
@@ -336,6 +348,24 @@ class _Fields:
             for name in found.members
             for one in (found.inner(name),)
         }
+
+    def judged(self) -> Judged | None:
+        if self._member("judged") is None:
+            return None
+        found = self.inner("judged")
+        return Judged(
+            records=found.number("records"),
+            bad=found.number("bad"),
+            late=found.flag("late"),
+            refused=found.number("refused"),
+            failed=found.number("failed"),
+        )
+
+    def flag(self, name: str) -> bool:
+        found = self._member(name)
+        if not isinstance(found, bool):
+            raise self._damaged(name, "true or false")
+        return found
 
     def _member(self, name: str) -> object:
         if name not in self.members:

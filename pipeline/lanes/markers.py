@@ -27,6 +27,25 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """Record of what a batch decided about its records, to compare with when it is executed again.
+
+    Args:
+        records: read from the data and redrive topics.
+        bad: of those, how many were refused for another reason than lateness.
+        late: whether any was late, wholly or for some of its windows.
+        refused: sum of the checksums of (place, path, reason) of all records in the dead letters.
+        failed: sum of the checksums of the places of the records that functions of users refused.
+    """
+
+    records: int
+    bad: int
+    late: bool
+    refused: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
 class CommitMarker:
     """What is true once its transaction is committed.
 
@@ -50,10 +69,11 @@ class CommitMarker:
         refused: the dead letters of the streams and boxes that have a limit of them.
         letters: Kafka's id of the topic whose dead letters name what this incarnation has left out;
             empty: not known, an earlier version wrote the marker.
-        failed: the sum of the checksums of the records that failed in this batch on the paths on
-            which functions of users decide.
         sources: whose positions these are, in the order of the plan.
         left: sources that were read earlier, and are no part of the plan any more.
+        judged: what this batch decided about its records; None: no batch that may be executed
+            again, since nothing has run or a rebuild made the state.
+        plan: the digest of the plan that the lane ran.
     """
 
     epoch: Epoch
@@ -72,6 +92,7 @@ class CommitMarker:
     state: str
     refused: Mapping[str, Refused] = field(default_factory=dict)
     letters: str = ""
-    failed: int = 0
     sources: tuple[MarkedSource, ...] = ()
     left: tuple[LeftSource, ...] = ()
+    judged: Judged | None = None
+    plan: str = ""

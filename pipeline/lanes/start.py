@@ -105,6 +105,8 @@ class Rebuild:
         eviction_ms: the watermark that has to be in force afterwards; None: none.
         why: what is wrong with the checkpoint.
         not_before: where a deploy decided that sources begin; nothing before that counts.
+        chosen: whether it was chosen at a deploy, so that its records are judged anew. Else each
+            one that was accepted before has to be accepted again.
     """
 
     marker: CommitMarker
@@ -112,6 +114,7 @@ class Rebuild:
     eviction_ms: Millis | None
     why: str
     not_before: Positions = field(default_factory=dict)
+    chosen: bool = False
 
 
 Start = FirstStart | BeginAt | Continue | Rebuild
@@ -131,6 +134,7 @@ class Wanted:
         letters: Kafka's id of its dead-letter topic.
         sources: what it reads, in the order of its plan.
         same_sources: whether the marker's lane has read the same, in the same order.
+        plan: the digest of its whole plan.
     """
 
     epoch: Epoch
@@ -142,6 +146,7 @@ class Wanted:
     letters: str = ""
     sources: tuple[MarkedSource, ...] = ()
     same_sources: bool = True
+    plan: str = ""
 
     def fits(self, marker: CommitMarker) -> bool:
         """Whether what the marker's lane has kept is what this one needs."""
@@ -205,12 +210,14 @@ def first_marker(
         state=wanted.state,
         letters=wanted.letters,
         sources=wanted.sources,
+        plan=wanted.plan,
     )
 
 
 def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
     """A copy of the last marker under an own epoch, which a new owner commits before it starts."""
-    return replace(marker, epoch=wanted.epoch, letters=marker.letters or wanted.letters)
+    letters = marker.letters or wanted.letters
+    return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
 
 
 def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
@@ -227,6 +234,8 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         late_settled=NO_BATCH,
         state=wanted.state,
         letters=wanted.letters,
+        judged=None,
+        plan=wanted.plan,
     )
 
 
@@ -246,6 +255,8 @@ def rebuilt(
         late_settled=REBUILT,
         state=wanted.state,
         letters=wanted.letters,
+        judged=None,
+        plan=wanted.plan,
     )
 
 
@@ -296,11 +307,11 @@ def _without_state(
 ) -> Start:
     """Positions are all that a stateless lane has; the marker holds them.
 
-    The checkpoint of another plan may have other inputs, or a state.
+    The checkpoint of another plan may have other inputs, or a state; its batch is not repeated.
     """
     if wanted.on_change is OnChange.EMPTY:
         return BeginAt(marker, _ASKED)
-    changed = not wanted.fits(marker)
+    changed = not wanted.fits(marker) or marker.plan != wanted.plan
     problem = "its plan has changed" if changed else _problem(marker, checkpoint, wanted.most)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
 
@@ -331,9 +342,9 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
     eviction_ms = max(closed) if closed else None
     match wanted.on_change:
         case OnChange.REBUILD:
-            return Rebuild(marker, None, eviction_ms, _ASKED)
+            return Rebuild(marker, None, eviction_ms, _ASKED, chosen=True)
         case OnChange.EMPTY:
-            return Rebuild(marker, marker.end, eviction_ms, _ASKED)
+            return Rebuild(marker, marker.end, eviction_ms, _ASKED, chosen=True)
         case None:
             raise RefusedError(
                 "another version of the network made the state",
@@ -371,12 +382,17 @@ def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, most:
 
 
 def _behind(marker: CommitMarker, planned: PlannedBatch | None, stands: str) -> str | None:
-    """One batch behind is fine, if that batch is planned exactly as it was written."""
+    """One batch behind is fine, if that batch is planned exactly as it was written.
+
+    The batch of a rebuild is not: what it left out is known to the rebuild alone.
+    """
     if planned is None or planned.batch != marker.batch:
         return f"the checkpoint is older than the marker of batch {marker.batch}: {stands}"
     differing = _difference(planned.end, marker.end)
     if differing:
         return f"batch {planned.batch} is planned otherwise than it was written: {differing}"
+    if marker.judged is None:
+        return f"batch {planned.batch} rebuilt the state, and was not finished: {stands}"
     return None
 
 

@@ -50,9 +50,10 @@ def state_digest(fragment: Fragment) -> str:
     """`<format version>:<SHA-256 in hex>` of what decides which state a fragment's query holds.
 
     Where its results go decides nothing about it, nor does when its inputs' event time moves on:
-    both may change while the state stays good. Nor do names: streams and boxes count by their
-    places. What stands behind the stateful box counts, since Spark keeps no column that nothing
-    reads.
+    both may change while the state stays good. How far ahead records may lie decides which are
+    accepted; but what was refused by it has a dead letter, and a rebuild takes all else. Nor do
+    names count: streams and boxes count by their places. What stands behind the stateful box
+    counts, since Spark keeps no column that nothing reads.
     """
     places = {stream.name: f"input {n}" for n, stream in enumerate(fragment.inputs)}
     places |= {StreamName(box.name): f"box {n}" for n, box in enumerate(fragment.boxes)}

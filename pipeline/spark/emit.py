@@ -108,11 +108,17 @@ def _ports(lowered: Lowered, rows_of: Callable[[Path], DataFrame]) -> dict[str, 
     return ports
 
 
-def emit_path(lowered: Lowered, path: Path, reader: Reader) -> DataFrame:
-    """One path over a batch's ranges, with the original records: what inspection looks at."""
+def emit_path(
+    lowered: Lowered, path: Path, reader: Reader, left_out: tuple[LeftOut, ...] = ()
+) -> DataFrame:
+    """One path over a batch's ranges, with the original records: what inspection looks at.
+
+    `left_out`: records that do not count.
+    """
     source = lowered.source(path.source)
     nobody = Incarnation("")  # so no advance comes along
-    rows = judged(reader(source), source, _wanted_by(source, nobody, path))
+    raw = _without(reader(source), source.input, path.name, left_out)
+    rows = judged(raw, source, _wanted_by(source, nobody, path))
     # Past an observation Spark moves no filter. It would move one on the reason, and say all that
     # a reason is made of as often as it is named in there: more than memory may hold.
     rows = rows.observe("judged", F.count(F.lit(1)))

@@ -40,16 +40,28 @@ class Inspector:
     lowered: Lowered
     read: Callable[[Ranges], Reader]
 
-    def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
+    def rejected(
+        self,
+        start: Positions,
+        end: Positions,
+        late_ms: Millis | None,
+        left_out: tuple[LeftOut, ...] = (),
+        most: int | None = None,
+    ) -> list[Rejected]:
         """All records of a batch for the dead letters, in the order of their positions.
 
-        `late_ms`: also those that were late, at or below this event time (for windows: of which
-        one ended at or before it).
+        Args:
+            start: where its partitions begin.
+            end: where they end.
+            late_ms: also those that were late, at or below this event time (for windows: of which
+                one ended at or before it).
+            left_out: records that do not count.
+            most: so many of the first on each path; None: all.
         """
         reader = self._reader(start, end)
         found: list[Rejected] = []
         for path in self.lowered.paths:
-            rows = emit_path(self.lowered, path, reader)
+            rows = emit_path(self.lowered, path, reader, left_out)
             reason = F.col(hidden.REASON)
             own = reason.startswith(Reason.EVALUATION_FAILED.value)
             alone = self._alone(path)
@@ -64,6 +76,8 @@ class Inspector:
             rows = rows.where(wrong)
             if path.as_rows:  # all rows of a record have its event time, and are late together
                 rows = rows.dropDuplicates([hidden.TOPIC, hidden.PARTITION, hidden.OFFSET])
+            if most is not None:
+                rows = rows.orderBy(*hidden.PLACE).limit(most)
             found.extend(self._collected(rows, path, late_ms))
         found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
         return found

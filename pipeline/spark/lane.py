@@ -7,7 +7,7 @@ marker under the own epoch, build the state if there is none to go on from, star
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from brokers.kafka.admin import complete
 from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import read_last
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import Joined, profile
@@ -33,7 +32,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes import codec
+from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
 from pipeline.lanes.markers import CommitMarker
@@ -67,7 +66,7 @@ from pipeline.lanes.start import (
     rebuilt,
 )
 from pipeline.names import FragmentNames
-from pipeline.planner.digest import state_digest
+from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
 from pipeline.spark.ahead import Ahead
@@ -77,8 +76,9 @@ from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
+from pipeline.spark.last_marker import read_marker
 from pipeline.spark.lower import lower
-from pipeline.spark.lowered import Lowered, restricted
+from pipeline.spark.lowered import Lowered, as_accepted, restricted
 from pipeline.spark.planned import plan_first_batch
 from pipeline.spark.query import (
     DamagedCheckpointError,
@@ -96,8 +96,10 @@ from pipeline.spark.readers import (
     read_options,
     starting_at,
 )
-from pipeline.spark.rebuild import Log
-from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError, check_schemas
+from pipeline.spark.rebuild import Log, tried
+from pipeline.spark.rebuild_batch import RebuildBatch
+from pipeline.spark.rejected import Rejected
+from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.topics import TopicWatch, topics_of
 from pipeline.spark.warm_up import WarmUp
@@ -123,14 +125,6 @@ class LaneSettings:
     topic_ids: Mapping[TopicName, str]
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
-
-
-def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
-    """The last commit marker of a fragment; None if it never ran."""
-    records = read_last(brokers, names.markers, 0, 1, START_DEADLINE_S)
-    if not records or records[-1].value is None:
-        return None
-    return codec.decode_marker(records[-1].value, f"topic {names.markers}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +216,7 @@ class StableLane:
         self._host.tell(LaneStarted(self._id, epoch, last.incarnation, last, how))
         try:
             self._query(lowered, folder, sink)
-        except DamagedCheckpointError:
+        except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(epoch)
             raise
 
@@ -271,6 +265,7 @@ class StableLane:
             same_sources=same,
             most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
             letters=self._letters(),
+            plan=fragment_digest(fragment),
         )
 
     def _letters(self) -> str:
@@ -326,8 +321,8 @@ class StableLane:
                 start = replace(start, marker=marker, begin=begin, not_before=self._not_before)
                 sink.start(adopted(start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
-                read_from, lowered = self._rebuild(start, folder, incarnation, lowered)
-                sink.start(rebuilt(start, read_from, wanted, incarnation))
+                read_from, lowered, refused = self._rebuild(start, folder, incarnation, lowered)
+                sink.start(rebuilt(start, read_from, wanted, incarnation), refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
@@ -373,6 +368,7 @@ class StableLane:
             schemas=self._host.surveyor,
             topics=self._topics,
             beside=self._beside,
+            functions=lowered.functions,
             clock=self._clock,
             tell=self._host.tell,
         )
@@ -381,38 +377,41 @@ class StableLane:
 
     def _rebuild(
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
-    ) -> tuple[Positions, Lowered]:
-        """Build the state in an empty folder; from where, and with which schemas."""
+    ) -> tuple[Positions, Lowered, Sequence[Rejected]]:
+        """Build the state in an empty folder: from where, with which schemas, what was refused."""
         todo = self._log_of_inputs().prepare(
             start, lowered, self._settings.fragment.names.dead_letters
         )
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
+        batch = RebuildBatch(todo, self._host.surveyor, f"fragment {self._label}")
+        lowered = tried(
+            partial(self._rebuild_once, batch, folder, incarnation, lowered),
+            partial(self._checkpoints.empty, self._settings.epoch),
+        )
+        self._log.info("the state is rebuilt; %d records are refused", len(batch.refused))
+        return todo.begin, lowered, batch.refused
+
+    def _rebuild_once(
+        self, batch: RebuildBatch, folder: Path, incarnation: Incarnation, lowered: Lowered
+    ) -> Lowered:
+        todo, start = batch.todo, batch.todo.start
         told = LaneRebuilding(self._id, self._settings.epoch, todo.records)
         self._host.tell(told)
         spark, end = self._host.spark, start.marker.end
         plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
 
-        def run(lowered: Lowered) -> None:
-            inspector = Inspector(lowered, self._again())
+        def run(planned: Lowered) -> None:
+            lowered = planned if start.chosen else as_accepted(planned)
 
             def watch(engine: Engine) -> None:
                 self._host.tell(replace(told, read=min(engine.records_read(), told.offsets)))
 
-            def write(rows: DataFrame, batch: int, engine: Engine) -> None:
-                rows.write.format("noop").mode("overwrite").save()
-                facts = engine.batch_facts(batch)
-                if facts.unknown:
-                    unknown = inspector.unknown_schemas(todo.begin, end, todo.left_out)
-                    check_schemas(unknown, self._host.surveyor)
-                todo.check(facts)
-
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
             name = f"{self._label}.{self._settings.epoch}.rebuild"
+            write = partial(batch.write, Inspector(lowered, self._again()))
             self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
 
-        lowered = self._knowing_schemas(lowered, end, run)
-        self._log.info("the state is rebuilt")
-        return todo.begin, lowered
+        return self._knowing_schemas(lowered, end, run)
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
         """Run until it fails or is stopped, which raises as well."""

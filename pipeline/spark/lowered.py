@@ -360,6 +360,15 @@ class Lowered:
             case _:
                 return paths
 
+    @property
+    def functions(self) -> dict[str, tuple[BoxName, ...]]:
+        """Path → the boxes on it that call functions of users, where there are any."""
+        return {
+            path.name: tuple(step.box for step in path.steps if isinstance(step, Call))
+            for path in self.paths
+            if path.calls
+        }
+
     def others(self, path: Path) -> tuple[Path, ...]:
         """The other paths from the same source."""
         return tuple(p for p in self.paths if p.source == path.source and p != path)
@@ -367,6 +376,21 @@ class Lowered:
     def twin(self, path: Path) -> str:
         """The name of a path, if another one leads from the same source to the same port."""
         return path.name if any(p.port == path.port for p in self.others(path)) else ""
+
+
+def as_accepted(lowered: Lowered) -> Lowered:
+    """The fragment as it reads records that were all accepted before, whatever decided it then.
+
+    How far one may lie ahead was decided once, maybe with another setting; a schema that is known
+    to be missing now was there.
+    """
+    return replace(
+        lowered,
+        sources=tuple(
+            replace(source, missing=(), event_time=replace(source.event_time, ahead_ms=None))
+            for source in lowered.sources
+        ),
+    )
 
 
 def restricted(lowered: Lowered, known: Positions) -> Lowered:

@@ -70,7 +70,7 @@ class Query:
         write: what happens to each batch.
         incarnation: the life of the lane whose advances count; of nobody's none does.
         once: whether it ends after the one batch that is planned in the checkpoint.
-        watch: called about once a second while it runs; a MedusaError from it ends the query.
+        watch: called about once a second while it runs; an error from it ends the query.
     """
 
     name: str
@@ -152,7 +152,7 @@ class QueryRunner:
                 raise RetryError("the query ended by itself")
             try:
                 query.watch(engine)
-            except MedusaError:
+            except Exception:
                 self._end(running)
                 raise
         self._end(running)

@@ -3,29 +3,63 @@
 It reads from the oldest positions that the state needs exactly up to the last commit marker, leaves
 out what was left out before, and has the marker's watermark in force when it ends. What it would
 have written was written by an earlier life of the lane.
+
+Whether a record is accepted was decided once as well: what dead letters do not name was, and has to
+be again. Only a rebuild that somebody chose judges anew, and what it refuses becomes dead letters.
 """
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, Protocol
 
 from brokers.kafka.admin import KafkaAdmin, complete
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
 from pipeline.clock import Clock, rfc3339
+from pipeline.counting import counted
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
-from pipeline.ids import FragmentName, Offset, TopicName
+from pipeline.ids import BoxName, FragmentName, Offset, SchemaHandle, TopicName
 from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.lanes.start import Rebuild
 from pipeline.spark.lowered import Lowered, TopicRole
+from pipeline.spark.rejected import Rejected, of_functions
+
+_log = logging.getLogger(__name__)
 
 READ_TIMEOUT_S = 60.0
+TRIES_MAX: Final = 3
+"""So often a rebuild is tried in which a function refuses what it had not refused before."""
+NAMED_MAX: Final = 5
+"""So many refused records of each path are named."""
+_CHOICES: Final = (
+    "Or deploy with `--state FRAGMENT=rebuild` (records are judged anew, and those that cannot be "
+    "processed become dead letters) or `--state FRAGMENT=empty` (what was read before counts in no "
+    "later result)"
+)
 _OVERTAKEN = (
     "nothing of it can be had back from Kafka: deploy with `--state {fragment}=empty` to go on "
     "without these records, and raise `retention.ms` of the topic if it is to be down for so long"
 )
+
+
+class UnlikeError(RetryError):
+    """A function of a user refuses records in a rebuild that it had not refused before."""
+
+    code = "function-unlike"
+
+
+class Existing(Protocol):
+    """As in `surroundings.py`."""
+
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """Those of some schemas that the registry has; nothing is kept of the others."""
+
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """The same; of the others it is kept that it has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +87,7 @@ class Rebuilding:
 
         Raises:
             BrokenInvariantError: it is not; nothing was published.
-            RetryError: a function of a user has left out what must not be.
         """
-        if any(facts.failed.values()):
-            raise RetryError(
-                "a function failed for records for which it had not failed before", hint=UNLIKE
-            )
         wrong = []
         if dict(facts.end) != dict(self.start.marker.end):
             wrong.append("it ended at other positions than the last commit marker")
@@ -68,6 +97,46 @@ class Rebuilding:
             wrong.append("rows counted as late")
         if wrong:
             raise BrokenInvariantError(f"the rebuilt state is not right: {'; '.join(wrong)}")
+
+    def check_accepted(
+        self,
+        facts: BatchFacts,
+        first: Callable[[], Sequence[Rejected]],
+        functions: Mapping[str, tuple[BoxName, ...]],
+        place: str,
+    ) -> None:
+        """Make sure that each record that had been accepted is accepted again.
+
+        Args:
+            facts: of the executed batch.
+            first: finds the first of the records that it has refused.
+            functions: path → the boxes on it that call functions of users.
+            place: names the fragment, for the error.
+
+        Raises:
+            UnlikeError: functions of users have refused some, and nothing else has.
+            RefusedError: some are refused now, as their schema is gone.
+        """
+        if not facts.bad:
+            return
+        found = first()
+        failed = [path for path, total in facts.failed.items() if total]
+        others = [one for one in found if not failed or one.port not in failed]
+        if failed and not others:
+            raise UnlikeError(
+                "a function refuses records in a rebuild that it had not refused before: "
+                f"{_named(found) or 'others each time that it is called'}",
+                place=of_functions(functions, failed),
+                hint=UNLIKE,
+            )
+        raise RefusedError(
+            f"the state cannot be rebuilt exactly: {counted(facts.bad, 'record')} that had been "
+            f"accepted cannot be read now: {_named(found) or 'a second look finds none of them'}",
+            place=place,
+            hint="bring back what is missing (a schema that was deleted, or a registry that is "
+            "older than the records), then `medusa pause` and `medusa resume` the fragment: "
+            f"nothing is lost. {_CHOICES}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +233,46 @@ class Log:
             reader.assign({at.topic: {at.partition: offset}})
             found = reader.poll(1.0, 1)
         return f" ({rfc3339(found[0].timestamp_ms)})" if found else ""
+
+
+def tried(rebuild: Callable[[], Lowered], empty_folder: Callable[[], object]) -> Lowered:
+    """Rebuild a state; if a function refuses what it had not refused, in an empty folder again.
+
+    Raises:
+        RefusedError: it does so in each of `TRIES_MAX` rebuilds.
+    """
+    for _ in range(TRIES_MAX - 1):
+        try:
+            return rebuild()
+        except UnlikeError as error:
+            _log.warning("the state is rebuilt once more: %s", error)
+            empty_folder()
+    try:
+        return rebuild()
+    except UnlikeError as error:
+        raise RefusedError(
+            f"{error.message} (given up after {TRIES_MAX} rebuilds)",
+            place=error.place,
+            hint=f"{error.hint}. {_CHOICES}",
+        ) from error
+
+
+def look_up(
+    unknown: tuple[SchemaHandle, ...], schemas: Existing, *, chosen: bool
+) -> tuple[SchemaHandle, ...]:
+    """Those of the schemas that a rebuild was not planned with that the registry has.
+
+    In a rebuild that nobody chose, each had been there: that one is missing now is not recorded, as
+    its records stay accepted.
+    """
+    return schemas.look_up(unknown) if chosen else schemas.existing(unknown)
+
+
+def _named(found: Sequence[Rejected]) -> str:
+    return "; ".join(
+        f"topic {one.topic}, partition {one.partition}, offset {one.offset}: {one.why.message}"
+        for one in found[:NAMED_MAX]
+    )
 
 
 def _from_earliest(end: Positions, earliest: Positions, lowered: Lowered) -> Positions:

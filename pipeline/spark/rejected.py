@@ -1,9 +1,11 @@
 """What goes to the dead letters: a record, or a result that could not be computed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
 
-from pipeline.errors import RetryError
+from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import (
     BoxName,
     Millis,
@@ -13,12 +15,15 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.batch import UNLIKE
-from pipeline.lanes.dead_letters import Context, attempt_of
+from pipeline.lanes.dead_letters import LATENESS, Context, attempt_of
 from pipeline.lanes.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
 from pipeline.spark.hidden import Reason
 from pipeline.spark.reasons import Why, failed
+
+_BYTES: Final = 8
+"""Of a checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,26 @@ class Rejected:
         )
 
 
-def check_decided_alike(failed: Mapping[str, int], rejected: Iterable[Rejected]) -> None:
+def refused_checksum(rejected: Iterable[Rejected]) -> int:
+    """Checksum of which records were refused, on which path and for which reason, in any order."""
+    total = 0
+    for one in rejected:
+        place = f"{one.topic}/{one.partition}/{one.offset}/{one.port}/{one.why.reason.value}"
+        total += int.from_bytes(blake2b(place.encode(), digest_size=_BYTES).digest())
+    return total % (1 << 8 * _BYTES)
+
+
+def check_decided_alike(
+    failed: Mapping[str, int],
+    rejected: Iterable[Rejected],
+    boxes: Mapping[str, tuple[BoxName, ...]],
+) -> None:
     """Make sure that the functions of users have refused the same records twice.
 
     Args:
         failed: see `BatchFacts`: what failed when the batch was computed.
         rejected: what was found when it was looked at again.
+        boxes: path → the boxes on it that call functions, for the error.
 
     Raises:
         RetryError: they have not; nothing was written.
@@ -80,11 +99,72 @@ def check_decided_alike(failed: Mapping[str, int], rejected: Iterable[Rejected])
     for one in rejected:
         if one.port in again and one.why.reason is Reason.EVALUATION_FAILED:
             again[one.port] += checksum(one.topic, one.partition, one.offset)
-    if again != dict(failed):
+    unlike = [path for path, total in failed.items() if again[path] != total]
+    if unlike:
         raise RetryError(
             "a function failed for other records when it was called again",
+            place=of_functions(boxes, unlike),
             hint=UNLIKE,
         )
+
+
+def check_late(rejected: Iterable[Rejected], place: str, *, dropped: bool) -> None:
+    """Make sure that the query and the second look both find late records, or both find none.
+
+    A row that the query has dropped without a dead letter would be lost; one with a dead letter
+    that it has not dropped would count twice.
+
+    Args:
+        rejected: what was found when the batch was looked at again.
+        place: names the fragment, for the error.
+        dropped: whether the query has dropped rows as late.
+
+    Raises:
+        BrokenInvariantError: they differ; nothing was written.
+    """
+    late = [one for one in rejected if one.why.reason.value in LATENESS]
+    if dropped is bool(late):
+        return
+    one = late[0] if late else None
+    raise BrokenInvariantError(
+        "rows of a batch were dropped as late, and a second look finds no late record in it"
+        if one is None
+        else f"the record at topic {one.topic}, partition {one.partition}, offset {one.offset} is "
+        "late, and no row of its batch was dropped",
+        place=place,
+        hint="nothing of the batch was published; keep topics and checkpoints, and report this",
+    )
+
+
+def check_in_time(rejected: Iterable[Rejected], derived: Collection[StreamName]) -> None:
+    """Make sure that no record of a derived stream is late.
+
+    Args:
+        rejected: what was found when the batch was looked at again.
+        derived: the inputs that fragments write.
+
+    Raises:
+        BrokenInvariantError: one is; nothing was written.
+    """
+    for record in rejected:
+        if record.why.reason.value in LATENESS and record.input in derived:
+            raise BrokenInvariantError(
+                f"a record of the derived stream {record.input} was late",
+                place=f"topic {record.topic}, partition {record.partition}, offset {record.offset}",
+                hint="its writer broke its boundary; the fragment is stopped so that no wrong "
+                "result is published",
+            )
+
+
+def of_functions(boxes: Mapping[str, tuple[BoxName, ...]], paths: Iterable[str]) -> str:
+    """The boxes that call functions on some paths, as a place in an error.
+
+    Args:
+        boxes: path → its boxes that call functions.
+        paths: names of paths.
+    """
+    names = dict.fromkeys(box for path in paths for box in boxes.get(path, ()))
+    return f"box {', '.join(names)}" if names else ""
 
 
 def failed_result(reason: str, timestamp_ms: Millis, version: NetworkVersion) -> Context:

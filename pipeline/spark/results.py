@@ -17,6 +17,8 @@ Record = tuple[bytes | None, bytes, int, int]
 """Key, value, timestamp in ms, partition."""
 Identified = tuple[bytes | None, bytes, int, int, bytes]
 """The same, and the id."""
+Failed = tuple[str, bytes, Millis]
+"""Why a result could not be computed, what it was computed from, and its time."""
 COLUMNS = ("key", "value", "timestamp_ms", "partition")
 ID = "id"
 ROWS_AT_ONCE = 10_000
@@ -61,7 +63,7 @@ class Results:
         for chunk in self.computed().table.select(columns).to_batches(max_chunksize=ROWS_AT_ONCE):
             yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
 
-    def failed(self) -> Iterator[tuple[str, bytes, Millis]]:
+    def failed(self) -> Iterator[Failed]:
         """What could not be computed: the reason, what it was computed from, and the time."""
         reasons = self.table.column("reason")
         if reasons.null_count == len(reasons):

@@ -10,8 +10,8 @@ that is ahead, and begins at the marker: positions are all that such a lane has.
 """
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from brokers.kafka.admin import Isolation
@@ -25,16 +25,22 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaHandle
+from pipeline.ids import BatchId, BoxName, Epoch, Millis, NetworkVersion, SchemaHandle
 from pipeline.lanes import codec
-from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
+from pipeline.lanes.batch import (
+    BatchFacts,
+    RepeatedOtherwiseError,
+    Written,
+    is_repeat,
+    next_marker,
+)
 from pipeline.lanes.dead_letters import LATENESS, headers
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
-from pipeline.lanes.positions import by_topic
+from pipeline.lanes.positions import Positions, by_topic
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import DerivedStream, Fragment
@@ -50,8 +56,16 @@ from pipeline.spark.ports import (
     Topics,
     Transactions,
 )
-from pipeline.spark.rejected import Rejected, check_decided_alike, failed_result
-from pipeline.spark.results import Results
+from pipeline.spark.rejected import (
+    Rejected,
+    check_decided_alike,
+    check_in_time,
+    check_late,
+    failed_result,
+    refused_checksum,
+)
+from pipeline.spark.repeated import judged_otherwise
+from pipeline.spark.results import Failed, Results
 from schemas import wire
 
 COMMIT_DEADLINE_S = 60.0
@@ -86,7 +100,10 @@ def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """What does not change while a lane lives."""
+    """What does not change while a lane lives.
+
+    `functions`: path → the boxes on it that call functions of users.
+    """
 
     fragment: Fragment
     id: FragmentId
@@ -101,6 +118,7 @@ class SinkContext:
     schemas: Schemas
     topics: Topics
     beside: Jobs
+    functions: Mapping[str, tuple[BoxName, ...]]
     clock: Clock
     tell: Callable[[LaneEvent], None]
 
@@ -111,7 +129,7 @@ class _Judged:
 
     facts: BatchFacts
     results: Results
-    rejected: list[Rejected]
+    rejected: Sequence[Rejected]
     refused: Mapping[str, Refused]
 
 
@@ -150,8 +168,11 @@ class Sink:
             UnknownSchemasError: plan again with them and run the batch again.
             FencedError: another epoch owns the fragment.
             RetryError, UnavailableError: nothing was written; run the batch again.
+            RepeatedOtherwiseError: the batch was written and decides otherwise now; build the
+                state from the log.
             RefusedError: a topic was deleted and made again, or a record is too large for one.
-            BrokenInvariantError: a record of a derived stream was late.
+            BrokenInvariantError: a record of a derived stream was late, or Spark dropped rows as
+                late that no second look finds.
             TooManyDeadLettersError: nothing was written, and running it again will not help.
         """
         clock = self._context.clock
@@ -159,19 +180,20 @@ class Sink:
         table = rows.toArrow()
         facts = engine.batch_facts(batch, table)
         self._context.beside.wait()
-        if facts.unknown:
-            self._check_schemas(facts, inspector)
         if is_repeat(self.marker, facts):
+            self._check_repeated(facts, inspector)
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)
             return
+        if facts.unknown:
+            self._check_schemas(self.marker.end, facts, inspector)
         results = Results(table)
         if isinstance(self._context.profile.shape, Stateless):
             results = results.computed()
         late_ms = self._late_limit(facts, results)
         rejected = self._rejected(facts, late_ms, inspector)
         sendable = self._sendable(results, late_ms)
-        refused = self._refused(rejected, sendable)
+        refused = self._refused(self.marker.refused, rejected, sendable.failed())
         commit = partial(self._commit, _Judged(facts, sendable, rejected, refused), started_s)
         if isinstance(self._context.profile.shape, Stateless):
             self._context.beside.start(commit)
@@ -195,6 +217,7 @@ class Sink:
                 dead_letters=len(judged.rejected) + failed,
                 late=sum(1 for r in judged.rejected if r.why.reason.value in LATENESS),
                 refused=judged.refused,
+                checksum=refused_checksum(judged.rejected),
             )
             marker, needed = self._next(judged.facts, written)
             self._send_marker(marker)
@@ -202,7 +225,7 @@ class Sink:
             writer.commit(deadline)
         except FencedError:
             raise
-        except MedusaError:
+        except Exception:
             writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
             raise
         self._known, self._needed = marker, needed
@@ -210,7 +233,31 @@ class Sink:
         self._finished(sent, started_s)
         self._publish_boundary()
 
-    def _check_schemas(self, facts: BatchFacts, inspector: SecondLook) -> None:
+    def _check_repeated(self, facts: BatchFacts, inspector: SecondLook) -> None:
+        """Make sure that a repeated batch leaves the state that it left when it was written.
+
+        A lane without state keeps nothing of it, so there nothing is compared.
+
+        Raises:
+            UnknownSchemasError: plan again with them and run the batch again.
+            RepeatedOtherwiseError: it does not.
+        """
+        if isinstance(self._context.profile.shape, Stateless):
+            return
+        why = judged_otherwise(self.marker, facts, inspector)
+        if not why:
+            return
+        if facts.unknown:  # what was looked up when it was written may not be planned with yet
+            self._check_schemas(self.marker.start, facts, inspector)
+        raise RepeatedOtherwiseError(
+            f"batch {facts.batch} was written, and is judged otherwise when it is executed again "
+            f"for its state: {why}",
+            place=self._place,
+            hint="nothing has to be done: the state is rebuilt from the log, without what the dead "
+            "letters name",
+        )
+
+    def _check_schemas(self, begin: Positions, facts: BatchFacts, inspector: SecondLook) -> None:
         """Look up what the batch was not planned with; raises as `check_schemas` does.
 
         When a producer has changed its schema, the ids that the engine tells are there, and a
@@ -220,12 +267,24 @@ class Sink:
         if self._given_up != facts.batch:
             self._given_up = facts.batch
             check_schemas(facts.unknown, self._context.schemas)
-        check_schemas(inspector.unknown_schemas(self.marker.end, facts.end), self._context.schemas)
+        check_schemas(inspector.unknown_schemas(begin, facts.end), self._context.schemas)
 
-    def start(self, marker: CommitMarker) -> None:
-        """Commit the marker that a lane starts from, under its own epoch."""
+    def start(self, marker: CommitMarker, rejected: Sequence[Rejected] = ()) -> None:
+        """Commit the marker that a lane starts from, under its own epoch.
+
+        `rejected`: what a chosen rebuild has refused, which becomes dead letters.
+
+        Raises:
+            TooManyDeadLettersError: that is more than the document bears; nothing was written.
+        """
         clock = self._context.clock
+        if rejected:
+            totals = marker.totals
+            totals = replace(totals, dead_letters=totals.dead_letters + len(rejected))
+            refused = self._refused(marker.refused, rejected, [])
+            marker = replace(marker, totals=totals, refused=refused)
         self._context.writer.begin()
+        self._send_rejected(rejected)
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
         self._known, self._needed = marker, resume(marker)
@@ -285,30 +344,34 @@ class Sink:
     ) -> list[Rejected]:
         if not facts.bad and late_ms is None:
             return []
+        dropped = late_ms is not None
+        if isinstance(self._context.profile.shape, Windowed | Sessions):
+            late_ms = facts.late_ms  # also where Spark has dropped nothing: it has to be so
         rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
-        check_decided_alike(facts.failed, rejected)
+        check_decided_alike(facts.failed, rejected, self._context.functions)
+        check_late(rejected, self._place, dropped=dropped)
         derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
-        for record in rejected:
-            if record.why.reason.value in LATENESS and record.input in derived:
-                raise BrokenInvariantError(
-                    f"a record of the derived stream {record.input} was late",
-                    place=f"topic {record.topic}, partition {record.partition}, "
-                    f"offset {record.offset}",
-                    hint="its writer broke its boundary; the fragment is stopped so that no wrong "
-                    "result is published",
-                )
+        check_in_time(rejected, derived)
         return rejected
 
-    def _refused(self, rejected: list[Rejected], results: Results) -> Mapping[str, Refused]:
+    @property
+    def _place(self) -> str:
+        return f"fragment {self._context.id.network}.{self._context.id.fragment}"
+
+    def _refused(
+        self,
+        before: Mapping[str, Refused],
+        rejected: Sequence[Rejected],
+        failed: Iterable[Failed],
+    ) -> Mapping[str, Refused]:
         """Count what has a limit, before anything is written."""
         fragment, version = self._context.fragment, self._context.version
         if not fragment.limits:
             return {}
         sources = self.marker.sources
         letters = [record.context(fragment.names, version, sources) for record in rejected]
-        letters += [failed_result(why, at, version) for why, _, at in results.failed()]
-        place = f"fragment {self._context.id.network}.{self._context.id.fragment}"
-        return count(fragment.limits, self.marker.refused, letters, place)
+        letters += [failed_result(why, at, version) for why, _, at in failed]
+        return count(fragment.limits, before, letters, self._place)
 
     def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
@@ -346,7 +409,7 @@ class Sink:
             headers=headers(names, context, ()),
         )
 
-    def _send_rejected(self, rejected: list[Rejected]) -> None:
+    def _send_rejected(self, rejected: Sequence[Rejected]) -> None:
         names = self._context.fragment.names
         for record in rejected:
             context = record.context(names, self._context.version, self.marker.sources)

@@ -109,6 +109,19 @@ class Surveyor:
                 room -= 1
         return tuple(found)
 
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """Those of some schemas, the most important first, that the registry has.
+
+        Of the others nothing is recorded: they may be there again. At most `ASKED_MAX` are asked
+        for.
+
+        Raises:
+            UnavailableError: a server does not answer.
+        """
+        possible = (handle for handle in handles if may_exist(handle))
+        asked = islice(possible, ASKED_MAX)
+        return tuple(handle for handle in asked if self._text(handle) is not None)
+
     def _text(self, handle: SchemaHandle) -> str | None:
         """A schema's text; None if there is none, or if it is none that Avro could read."""
         try:

@@ -19,7 +19,7 @@ from pipeline.lanes.signals import AdvanceRecord
 from pipeline.lanes.sources import named_sources
 from pipeline.lanes.start import Wanted, first_marker
 from pipeline.names import boundaries_topic
-from pipeline.planner.digest import state_digest
+from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.ports import BatchEngine, BatchRows, SecondLook
@@ -218,6 +218,7 @@ def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
         on_change=None,
         place=f"fragment {fragment.name}",
         sources=named_sources(fragment),
+        plan=fragment_digest(fragment),
     )
     return first_marker(wanted, INCARNATION, positions, _NOW)
 
@@ -241,6 +242,7 @@ def _sink(
             schemas=nothing,
             topics=nothing,
             beside=nothing,
+            functions=lowered.functions,
             clock=Stopped(),
             tell=tell,
         )

@@ -1,29 +1,31 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import BrokenInvariantError, RetryError
+from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
-from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repeat, next_marker
+from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import Wanted, first_marker
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
+OTHER = InputPartition(StreamName("cars"), TopicName("car-sightings"), 1)
 WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 FIRST = first_marker(WANTED, Incarnation("one"), {AT: Offset(0)}, Millis(0))
 
 
-def _facts(batch: int, end: int, largest: int | None = None) -> BatchFacts:
+def _facts(batch: int, end: int, largest: int | None = None, read: int | None = None) -> BatchFacts:
     return BatchFacts(
         batch=BatchId(batch),
         end={AT: Offset(end)},
         late_ms=None,
         eviction_ms=None,
         advance_ms=None,
-        records=end,
+        records=end if read is None else read,
         bad=0,
         unknown=(),
         late=0,
@@ -63,7 +65,7 @@ def test_progress_never_falls(times: list[int]) -> None:
 def test_totals_add_up() -> None:
     """Counts travel with the marker."""
     marker = _after(FIRST, _facts(0, 5), Written(records=3, dead_letters=2, late=1))
-    marker = _after(marker, _facts(1, 2), Written(records=1, dead_letters=0, late=0))
+    marker = _after(marker, _facts(1, 7, read=2), Written(records=1, dead_letters=0, late=0))
     assert marker.totals == Totals(records_in=7, records_out=4, dead_letters=2, late_dropped=1)
 
 
@@ -76,14 +78,74 @@ def test_only_the_batch_of_the_marker_is_a_repeat() -> None:
     assert not is_repeat(FIRST, facts)
 
 
-def test_a_repeat_is_computed_as_it_was_written() -> None:
-    """A function that fails for other records now would leave another state behind."""
-    facts = replace(_facts(0, 5), failed={"left": 3, "right": 4})
-    marker = _after(FIRST, facts)
-    assert marker.failed == 7
-    assert is_repeat(marker, facts)
-    with pytest.raises(RetryError, match="failed for other records of batch 0"):
-        is_repeat(marker, _facts(0, 5))
+def test_a_marker_records_what_was_judged() -> None:
+    """And by which plan: late is said by Spark, or by the letters of a lane without state."""
+    facts = replace(_facts(0, 5), bad=2, failed={"left": 3, "right": 4})
+    first = replace(FIRST, plan="1:plan")
+    marker = _after(first, facts, Written(0, dead_letters=2, late=0, checksum=99))
+    assert marker.judged == Judged(records=5, bad=2, late=False, refused=99, failed=7)
+    assert marker.plan == "1:plan"
+    for late in (_after(FIRST, replace(facts, late=8)), _after(FIRST, facts, Written(0, 1, 1))):
+        assert late.judged is not None
+        assert late.judged.late
+
+
+BATCH = replace(
+    _facts(0, 5), bad=2, late=3, failed={"only": 7}, late_ms=Millis(10), eviction_ms=Millis(20)
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"records": 4}, "records read: 4, not 5"),
+        ({"bad": 1}, "bad records: 1, not 2"),
+        ({"late": 0}, "any late records: False, not True"),
+        ({"failed": {"only": 8}}, "checksum of what functions refused: 8, not 7"),
+        ({"late_ms": Millis(11)}, "watermark of late records: 11, not 10"),
+        ({"eviction_ms": None}, "watermark of the state: None, not 20"),
+    ],
+)
+def test_a_repeated_batch_decides_as_it_did_when_it_was_written(
+    changes: dict[str, Any], said: str
+) -> None:
+    """Else the state is not that of what was written. How many groups Spark drops may differ."""
+    marker = _after(FIRST, BATCH, Written(0, 2, 1))
+    assert decided_otherwise(marker, BATCH) == ""
+    assert decided_otherwise(marker, replace(BATCH, late=1)) == ""
+    assert decided_otherwise(marker, replace(BATCH, **changes)) == said
+
+
+def test_the_batch_of_a_rebuild_is_never_repeated() -> None:
+    """What it left out is nowhere in the log."""
+    assert "no batch that may be executed again" in decided_otherwise(FIRST, _facts(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (_facts(2, 8), "batch 2 follows on batch 0"),
+        (_facts(1, 4), "the end went back to topic car-sightings, partition 0, offset 4"),
+        (replace(_facts(1, 8), end={}), "offset 5 .* is the end of the last batch, and not read"),
+        (
+            replace(_facts(1, 8), end={AT: Offset(8), OTHER: Offset(1)}),
+            "partition 1, offset 1 .* is the end of a partition that has no begin",
+        ),
+        (replace(_facts(1, 8), late_ms=Millis(9)), "watermark of late records 9 after 10"),
+        (replace(_facts(1, 8), eviction_ms=Millis(9)), "watermark of the state 9 after 20"),
+    ],
+)
+def test_a_batch_that_does_not_follow_on_the_last_one_is_not_written(
+    facts: BatchFacts, said: str
+) -> None:
+    """A gap would lose records, an overlap count them twice, and a watermark never falls."""
+    last = _after(FIRST, BATCH)
+    late_ms, eviction_ms = facts.late_ms or Millis(10), facts.eviction_ms or Millis(20)
+    facts = replace(facts, late_ms=late_ms, eviction_ms=eviction_ms)
+    with pytest.raises(BrokenInvariantError, match=said) as caught:
+        _after(last, facts)
+    assert "does not follow on batch 0" in caught.value.message
+    assert caught.value.hint
 
 
 def test_a_written_batch_that_would_read_something_else_is_a_broken_invariant() -> None:

@@ -30,7 +30,7 @@ from pipeline.lanes.codec import (
     heeded_ms,
 )
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
 from tests.unit.lanes.marked import marked
@@ -39,6 +39,7 @@ PLACE = "topic tolls.speed.markers, offset 7"
 NAMES = st.text(min_size=1, max_size=8)
 COUNTS = st.integers(0, 2**63 - 1)
 INSTANTS = st.integers(-(2**63), 2**63 - 1).map(Millis)
+JUDGED = st.builds(Judged, COUNTS, COUNTS, st.booleans(), COUNTS, COUNTS)
 NUMBERS = st.dictionaries(st.integers(0, 999), COUNTS, max_size=3)
 
 
@@ -102,7 +103,8 @@ def markers(draw: st.DrawFn) -> CommitMarker:
         state=draw(st.text()),
         refused=draw(st.dictionaries(NAMES, refused)),
         letters=draw(st.text()),
-        failed=draw(COUNTS),
+        judged=draw(st.none() | JUDGED),
+        plan=draw(st.text()),
         sources=tuple(known),
         left=tuple(draw(st.lists(lefts(), max_size=2))),
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
-from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
+from pipeline.lanes.markers import NO_BATCH, CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import (
     REBUILT,
@@ -58,6 +58,7 @@ def marker(batch: int, *, epoch: int = 3, incarnation: str = "one") -> CommitMar
         end=ends(batch),
         needed=ends(batch - 1),
         eviction_ms=Millis(batch * 1000),
+        judged=Judged(10, 0, late=False, refused=0, failed=0),
         boundary_ms=Millis(batch * 1000 - 1),
     )
 
@@ -326,6 +327,40 @@ def test_a_stateless_lane_of_another_plan_begins_at_its_positions() -> None:
     assert isinstance(found, BeginAt)
     assert found.marker.end == ends(7)
     assert "its plan has changed" in found.why
+
+
+def test_a_stateless_lane_repeats_no_batch_of_another_plan() -> None:
+    """Its positions are all that it has."""
+    found = start(marker(7), checkpoint(6, 7), replace(STATELESS, plan="another"))
+    assert isinstance(found, BeginAt)
+    assert "its plan has changed" in found.why
+
+
+def test_the_batch_of_a_rebuild_is_not_executed_again_as_one_of_the_log() -> None:
+    """It left out what the dead letters name, which an ordinary batch would count."""
+    wanted = Rebuild(marker(7), ends(6), Millis(7000), "gone")
+    begun = rebuilt(wanted, ends(6), STATEFUL, Incarnation("two"))
+    planned = PlannedBatch(REBUILT, begun.end)
+    found = start(begun, CheckpointFacts(Incarnation("two"), None, planned))
+    assert isinstance(found, Rebuild)
+    assert "rebuilt the state, and was not finished" in found.why
+    done = CheckpointFacts(Incarnation("two"), REBUILT, planned)
+    assert start(begun, done) == Continue(begun, None)
+
+
+def test_a_marker_says_which_plan_the_lane_runs() -> None:
+    """From its first one on."""
+    wanted = replace(STATEFUL, plan="1:plan")
+    one = Incarnation("two")
+    begun = Rebuild(marker(7), ends(6), None, "gone")
+    markers = (
+        first_marker(wanted, one, ends(-1), Millis(0)),
+        adopted(marker(7), wanted),
+        begun_anew(marker(7), wanted, one),
+        rebuilt(begun, ends(6), wanted, one),
+    )
+    assert {found.plan for found in markers} == {"1:plan"}
+    assert [found.judged is None for found in markers] == [True, False, True, True]
 
 
 def test_a_planned_batch_that_does_not_fit_is_planned_again() -> None:

@@ -115,7 +115,9 @@ class Plain:
         partition: int = -1,
     ) -> None:
         """Keep the value."""
-        assert (key, timestamp_ms is None, partition) == (b"local.net.moving", False, 0)
+        assert key is not None
+        assert key.startswith(b"local.net.")
+        assert (timestamp_ms is None, partition) == (False, 0)
         if self.fails:
             raise RetryError("not now")
         self.log.done.append(("boundary", topic))
@@ -203,6 +205,7 @@ class Batch:
     wrong: list[Rejected] = field(default_factory=list)
     ids: Sequence[bytes] = ()
     asked_late_ms: Millis | None = None
+    asked: list[tuple[Positions, Positions]] = field(default_factory=list)
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """The rows."""
@@ -227,6 +230,7 @@ class Batch:
         """What is wrong, and by which limit it was asked for."""
         assert start.keys() == end.keys()
         self.asked_late_ms = late_ms
+        self.asked.append((start, end))
         return self.wrong
 
     def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
@@ -267,6 +271,7 @@ def sink(
         schemas=others.get("schemas", Schemas()),
         topics=others.get("topics", Topics(log)),
         beside=beside or AtOnce(),
+        functions=others.get("functions", {}),
         clock=SystemClock(),
         tell=events.append,
     )

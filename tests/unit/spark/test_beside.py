@@ -71,3 +71,27 @@ def test_without_a_job_there_is_nothing_to_wait_for(beside: Beside) -> None:
     """Nothing was started."""
     beside.wait()
     beside.check()
+
+
+def test_whatever_goes_wrong_in_a_job_ends_the_lane_as_an_error_of_ours(beside: Beside) -> None:
+    """Whoever watches the query ends it then; a bug must not leave it running."""
+
+    def fail() -> None:
+        raise KeyError("offset")
+
+    beside.start(fail)
+    for ask in (beside.wait, beside.check, lambda: beside.start(lambda: None)):
+        with pytest.raises(RetryError, match="failed unexpectedly: KeyError: 'offset'") as caught:
+            ask()
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_job_that_ran_out_of_time_has_not_made_its_caller_wait(beside: Beside) -> None:
+    """Python's own TimeoutError of a job is what the job raised."""
+
+    def fail() -> None:
+        raise TimeoutError("no answer")
+
+    beside.start(fail)
+    with pytest.raises(RetryError, match="TimeoutError: no answer"):
+        beside.wait()

@@ -30,6 +30,7 @@ from pipeline.spark.lowered import (
     TopicRole,
     WindowCore,
     WriterSchema,
+    as_accepted,
 )
 from tests.unit.planner.networks import (
     OWNER,
@@ -297,3 +298,15 @@ def test_a_sum_that_does_not_fit_fails_the_result() -> None:
     assert [c.failed for c in after.checks] == [
         f"`{names[0]}` IS NULL AND `__counted_{names[0]}` > 0"
     ]
+
+
+def test_records_that_were_accepted_once_are_not_judged_by_settings_of_today() -> None:
+    """Neither by how far they lie ahead, nor by a schema that was missing at some time."""
+    planned = fragment("tolls")
+    around = replace(surroundings(planned), missing=(SchemaId(3),))
+    lowered = lower(planned, around)
+    (source,) = lowered.sources
+    assert (source.event_time.ahead_ms is None, source.missing) == (False, (3,))
+    (again,) = as_accepted(lowered).sources
+    assert (again.event_time.ahead_ms, again.missing) == (None, ())
+    assert again.event_time.sql == source.event_time.sql

@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pytest
@@ -8,14 +8,28 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.errors import NotNowError
 from brokers.records import Ends
 from pipeline.clock import SystemClock
-from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.ids import (
+    BatchId,
+    BoxName,
+    Epoch,
+    Incarnation,
+    Millis,
+    Offset,
+    SchemaHandle,
+    SchemaId,
+    StreamName,
+    TopicName,
+)
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import Rebuild, Wanted, first_marker
+from pipeline.spark.hidden import Reason
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered
-from pipeline.spark.rebuild import Log, Rebuilding
+from pipeline.spark.reasons import Why
+from pipeline.spark.rebuild import TRIES_MAX, Log, Rebuilding, UnlikeError, look_up, tried
+from pipeline.spark.rejected import Rejected
 from tests.unit.spark.support import fragment, surroundings
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
@@ -43,20 +57,123 @@ def test_a_rebuild_that_ended_where_it_had_to_is_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "kind", "said"),
+    ("facts", "said"),
     [
-        (replace(DONE, end={AT: Offset(4)}), BrokenInvariantError, "ended at other positions"),
-        (replace(DONE, eviction_ms=Millis(7)), BrokenInvariantError, "watermark 7 instead of None"),
-        (replace(DONE, late=1), BrokenInvariantError, "rows counted as late"),
-        (replace(DONE, failed={"only": 9}), RetryError, "had not failed before"),
+        (replace(DONE, end={AT: Offset(4)}), "ended at other positions"),
+        (replace(DONE, eviction_ms=Millis(7)), "watermark 7 instead of None"),
+        (replace(DONE, late=1), "rows counted as late"),
     ],
 )
-def test_a_state_that_is_not_what_it_has_to_be_is_not_used(
-    facts: BatchFacts, kind: type[MedusaError], said: str
-) -> None:
-    """What a function decides may be another time; everything else is a mistake of ours."""
-    with pytest.raises(kind, match=said):
+def test_a_state_that_is_not_what_it_has_to_be_is_not_used(facts: BatchFacts, said: str) -> None:
+    """It is a mistake of ours."""
+    with pytest.raises(BrokenInvariantError, match=said):
         REBUILDING.check(facts)
+
+
+def gone(offset: int, port: str = "", reason: Reason = Reason.SCHEMA_NOT_FOUND) -> Rejected:
+    """A record that cannot be read any more."""
+    return Rejected(
+        input=AT.input,
+        port=port,
+        why=Why(reason, "the registry has no schema with id 7"),
+        topic=AT.topic,
+        partition=0,
+        offset=Offset(offset),
+        timestamp_ms=Millis(1),
+        key=None,
+        value=b"",
+        headers=(),
+    )
+
+
+def accepted(facts: BatchFacts, found: list[Rejected]) -> None:
+    """Check a rebuild whose second look finds something."""
+    boxes = {"only": (BoxName("rated"),)}
+    REBUILDING.check_accepted(facts, lambda: found, boxes, "fragment net.rated")
+
+
+def test_what_was_accepted_before_has_to_be_accepted_again() -> None:
+    """Else the lane stops and names the first records; a second look is taken only then."""
+    REBUILDING.check_accepted(DONE, lambda: pytest.fail("nothing is bad"), {}, "here")
+    with pytest.raises(RefusedError) as caught:
+        accepted(replace(DONE, bad=9), [gone(offset) for offset in range(9)])
+    error = caught.value
+    assert error.place == "fragment net.rated"
+    assert "9 records that had been accepted cannot be read now" in error.message
+    assert "partition 0, offset 0: the registry has no schema with id 7" in error.message
+    assert "offset 4: " in error.message
+    assert "offset 5: " not in error.message
+    assert "--state FRAGMENT=rebuild" in error.hint
+
+
+FAILED = replace(DONE, bad=1, failed={"only": 9})
+
+
+@pytest.mark.parametrize("found", [[], [gone(3, "only", Reason.EVALUATION_FAILED)]])
+def test_a_function_that_refuses_what_it_had_not_is_named(found: list[Rejected]) -> None:
+    """Also if a second look finds it to be good again."""
+    with pytest.raises(UnlikeError) as caught:
+        accepted(FAILED, found)
+    assert caught.value.place == "box rated"
+    assert "mend it and deploy" in caught.value.hint
+
+
+def test_a_schema_that_is_gone_comes_before_any_function() -> None:
+    """No further rebuild would help."""
+    with pytest.raises(RefusedError, match="cannot be read now"):
+        accepted(FAILED, [gone(3), gone(4, "only", Reason.EVALUATION_FAILED)])
+
+
+@pytest.mark.parametrize(("failures", "emptied"), [(0, 0), (2, 2), (3, 2), (99, 2)])
+def test_a_rebuild_is_tried_a_few_times_and_then_the_lane_stops(
+    failures: int, emptied: int
+) -> None:
+    """Once, with what can be chosen; each time in an empty folder."""
+    done, folders = list[Lowered](), list[int]()
+    planned = fragment("tolls")
+    lowered = lower(planned, surroundings(planned))
+
+    def rebuild() -> Lowered:
+        done.append(lowered)
+        if len(done) <= failures:
+            raise UnlikeError("unlike", place="box rated", hint="mend it")
+        return lowered
+
+    if failures < TRIES_MAX:
+        assert tried(rebuild, lambda: folders.append(1)) is lowered
+    else:
+        with pytest.raises(RefusedError, match="given up after 3 rebuilds") as caught:
+            tried(rebuild, lambda: folders.append(1))
+        assert caught.value.place == "box rated"
+        assert caught.value.hint.startswith("mend it. Or deploy with `--state FRAGMENT=rebuild`")
+    assert (len(done), len(folders)) == (emptied + 1, emptied)
+
+
+@dataclass
+class Registry:
+    """Has one schema."""
+
+    recorded: list[SchemaHandle] = field(default_factory=list)
+
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """That one."""
+        return tuple(one for one in handles if one == SchemaId(7))
+
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """That one; the others are recorded."""
+        self.recorded += [one for one in handles if one != SchemaId(7)]
+        return self.existing(handles)
+
+
+@pytest.mark.parametrize(("chosen", "recorded"), [(False, []), (True, [SchemaId(8)])])
+def test_that_a_schema_is_gone_is_recorded_by_a_chosen_rebuild_alone(
+    chosen: bool,  # noqa: FBT001 - a parameter
+    recorded: list[SchemaId],
+) -> None:
+    """An automatic one that is tried again after the schema is back has to find it."""
+    registry = Registry()
+    assert look_up((SchemaId(7), SchemaId(8)), registry, chosen=chosen) == (SchemaId(7),)
+    assert registry.recorded == recorded
 
 
 class SomeLeaders:

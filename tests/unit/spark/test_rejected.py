@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.errors import RetryError
+from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import (
+    BoxName,
     FragmentName,
     Millis,
     NetworkName,
@@ -18,10 +19,16 @@ from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
 from pipeline.spark.hidden import Reason
 from pipeline.spark.reasons import Why
-from pipeline.spark.rejected import Rejected, check_decided_alike
+from pipeline.spark.rejected import (
+    Rejected,
+    check_decided_alike,
+    check_late,
+    refused_checksum,
+)
 from tests.unit.lanes.marked import marked
 
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("net"), FragmentName("moving"))
+BOXES = {"only": (BoxName("rated"), BoxName("priced")), "left": (BoxName("other"),)}
 RECORD = Rejected(
     input=StreamName("sightings"),
     port="",
@@ -60,12 +67,50 @@ def summed(*offsets: int) -> int:
 def test_functions_that_refuse_the_same_records_twice_are_believed() -> None:
     """Whatever else was refused, or came late."""
     others = [RECORD, refused(9, reason=Reason.LATE), refused(9, "left.2")]
-    check_decided_alike({"only": summed(5, 7)}, [refused(7), refused(5), *others])
-    check_decided_alike({}, [refused(7), *others])
+    check_decided_alike({"only": summed(5, 7)}, [refused(7), refused(5), *others], BOXES)
+    check_decided_alike({}, [refused(7), *others], {})
 
 
 @pytest.mark.parametrize("again", [(5,), (5, 8), (5, 7, 8), ()])
 def test_a_function_that_decides_otherwise_is_noticed(again: tuple[int, ...]) -> None:
     """Fewer, more or others: nothing may be written, since a row would be lost or come twice."""
-    with pytest.raises(RetryError, match="failed for other records when it was called again"):
-        check_decided_alike({"only": summed(5, 7)}, [refused(offset) for offset in again])
+    with pytest.raises(RetryError, match="failed for other records when it was called again") as e:
+        check_decided_alike({"only": summed(5, 7)}, [refused(offset) for offset in again], BOXES)
+    assert e.value.place == "box rated, priced"
+    assert "mend it and deploy" in e.value.hint
+
+
+def test_the_checksum_of_what_was_refused_knows_no_order_but_all_else() -> None:
+    """Another place, path or reason is another decision, and leads to another state."""
+    base = [refused(5), refused(7, reason=Reason.LATE)]
+    assert refused_checksum(base) == refused_checksum(reversed(base))
+    others = [
+        [],
+        base[:1],
+        [*base, refused(9)],
+        [replace(base[0], offset=Offset(6)), base[1]],
+        [replace(base[0], partition=1), base[1]],
+        [replace(base[0], topic=TopicName("other")), base[1]],
+        [replace(base[0], port="left"), base[1]],
+        [refused(5, reason=Reason.UNDECODABLE), base[1]],
+    ]
+    assert len({refused_checksum(one) for one in (base, *others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    ("found", "dropped", "said"),
+    [
+        ([refused(5)], True, "a second look finds no late record"),
+        ([refused(5, reason=Reason.LATE)], False, "offset 5 is late, and no row of its batch"),
+    ],
+)
+def test_the_query_and_the_second_look_have_to_agree_that_some_are_late(
+    found: list[Rejected],
+    dropped: bool,  # noqa: FBT001 - a parameter
+    said: str,
+) -> None:
+    """Else a record is lost without a dead letter, or counts and has one."""
+    check_late(found, "here", dropped=not dropped)
+    with pytest.raises(BrokenInvariantError, match=said) as caught:
+        check_late(found, "here", dropped=dropped)
+    assert (caught.value.place, bool(caught.value.hint)) == ("here", True)

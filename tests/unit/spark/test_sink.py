@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,13 +12,15 @@ from pipeline.errors import (
 )
 from pipeline.ids import SchemaId
 from pipeline.lanes import codec
+from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, TooManyDeadLettersError
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
 from pipeline.spark.hidden import NO_RESULT, Reason
-from pipeline.spark.sink import UnknownSchemasError
+from pipeline.spark.rejected import Rejected
+from pipeline.spark.sink import Sink, UnknownSchemasError
 from tests.unit.spark.sink_twins import (
     AT,
     NOW,
@@ -308,4 +311,113 @@ def test_a_result_that_cannot_be_computed_counts_for_its_box() -> None:
     word = "evaluation_failed:tolls:select.toll:1 / 0"
     with pytest.raises(TooManyDeadLettersError, match="box tolls has 1 dead letter"):
         write(written, Batch(facts(0, 5), [(b"{}", NOW, word)]))
+    assert log.done == []
+
+
+BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
+
+
+def written_once(log: Log, wrong: list[Rejected], **others: Any) -> Sink:
+    """A sink of windows that has written one batch with a bad record."""
+    written = sink(log, [], fragment("tolls"), **others)
+    write(written, Batch(facts(0, 5, **BAD), wrong=wrong))
+    log.done.clear()
+    return written
+
+
+def test_a_repeated_batch_is_executed_and_compared_and_not_written() -> None:
+    """What it refuses is looked at in the ranges that it had when it was written."""
+    log, bad = Log(), [rejected(Reason.SCHEMA_NOT_FOUND)]
+    written = written_once(log, bad)
+    again = Batch(facts(0, 5, **BAD), wrong=bad)
+    write(written, again)
+    assert log.done == []
+    assert again.asked == [({AT: 0}, {AT: 5})]
+    assert written.marker.batch == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong", "said"),
+    [
+        ({"bad": 0}, [], "bad records: 0, not 1"),
+        ({"eviction_ms": None}, [], "watermark of the state"),
+        ({}, [rejected(Reason.UNDECODABLE)], "other records are refused"),
+        ({}, [], "other records are refused"),
+    ],
+)
+def test_a_batch_that_decides_otherwise_when_it_is_repeated_ends_its_checkpoint(
+    changes: dict[str, Any], wrong: list[Rejected], said: str
+) -> None:
+    """A schema was registered in between: its record would be in the state and a dead letter."""
+    log = Log()
+    written = written_once(log, [rejected(Reason.SCHEMA_NOT_FOUND)])
+    with pytest.raises(RepeatedOtherwiseError, match=said) as caught:
+        write(written, Batch(facts(0, 5, **{**BAD, **changes}), wrong=wrong))
+    assert caught.value.place == "fragment net.tolls"
+    assert log.done == []
+
+
+def test_a_repeated_batch_looks_up_schemas_only_if_it_decides_otherwise() -> None:
+    """Its records were accepted with a schema that is not planned with yet; or are all the same."""
+    log, bad = Log(), [rejected(Reason.SCHEMA_NOT_FOUND)]
+    written = written_once(log, bad)
+    write(written, Batch(facts(0, 5, unknown=(SchemaId(9),), **BAD), wrong=bad))
+    more = {**BAD, "bad": 2, "unknown": (SchemaId(9),)}
+    with pytest.raises(UnknownSchemasError):
+        write(written, Batch(facts(0, 5, **more), wrong=bad))
+    nowhere = written_once(log, bad, schemas=Schemas(()))
+    with pytest.raises(RepeatedOtherwiseError):
+        write(nowhere, Batch(facts(0, 5, **more), wrong=bad))
+
+
+def test_a_lane_without_state_keeps_nothing_of_a_repeated_batch() -> None:
+    """So nothing is compared, and no schema is looked up."""
+    written = sink(Log(), [])
+    write(written, Batch(facts(0, 5, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
+    write(written, Batch(facts(0, 5, unknown=(SchemaId(9),))))
+    assert written.marker.batch == 0
+
+
+def test_what_was_dropped_as_late_has_a_dead_letter_or_nothing_is_written() -> None:
+    """And what a second look finds to be late was dropped."""
+    log = Log()
+    late = facts(0, 5, late=1, late_ms=NOW)
+    with pytest.raises(BrokenInvariantError, match="finds no late record"):
+        write(sink(log, [], fragment("tolls")), Batch(late))
+    with pytest.raises(BrokenInvariantError, match="finds no late record"):
+        write(sink(log, [], fragment("tolls")), Batch(late, wrong=[rejected(Reason.UNDECODABLE)]))
+    with pytest.raises(BrokenInvariantError, match="no row of its batch was dropped"):
+        write(
+            sink(log, [], fragment("tolls")),
+            Batch(facts(0, 5, bad=1, late_ms=NOW), wrong=[rejected(Reason.LATE)]),
+        )
+    assert log.done == []
+
+
+def test_an_error_that_nobody_expects_aborts_its_transaction() -> None:
+    """Nothing of the batch is visible, and the marker stays."""
+    log = Log(fails={"commit": KeyError("offset")})
+    written = sink(log, [], fragment("tolls"))
+    with pytest.raises(KeyError):
+        write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert log.done[-2:] == [("commit", ""), ("abort", "")]
+    assert written.marker.batch == -1
+
+
+def test_what_a_chosen_rebuild_refuses_is_a_dead_letter_in_the_transaction_of_its_marker() -> None:
+    """So a later rebuild leaves it out, and it can be sent again."""
+    log = Log()
+    written = sink(log, [], limited(1))
+    written.start(written.marker, [rejected(Reason.UNDECODABLE)])
+    assert log.done[:4] == [
+        ("begin", ""),
+        ("send", "net.moving.dlq"),
+        ("send", "net.moving.markers"),
+        ("commit", ""),
+    ]
+    assert written.marker.totals.dead_letters == 1
+    assert written.marker.refused == {"sightings": Refused(None, {0: 1})}
+    log.done.clear()
+    with pytest.raises(TooManyDeadLettersError):
+        written.start(written.marker, [rejected(Reason.UNDECODABLE)])
     assert log.done == []

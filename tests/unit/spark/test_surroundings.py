@@ -131,3 +131,10 @@ def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
         found.start_positions(lowered)
     with pytest.raises(NotNowError):
         found.positions_for(lowered, {})
+
+
+def test_what_was_there_once_is_looked_for_without_recording_that_it_is_gone() -> None:
+    """A rebuild finds it when it is back; also one that was recorded as missing by then."""
+    missing: set[SchemaHandle] = {SchemaId(5)}
+    found = surveyor(missing).existing((SchemaId(6), SchemaId(5), SchemaId(2**32 - 1)))
+    assert (found, missing) == ((5,), {5})

@@ -67,6 +67,7 @@ class Toy:
     _state: dict[tuple[int, str], int] = field(default_factory=dict)
     _rows: list[tuple[bytes, int]] = field(default_factory=list)
     _late: list[KafkaRecord] = field(default_factory=list)
+    _passed: list[tuple[KafkaRecord, int]] = field(default_factory=list)
     _facts: BatchFacts | None = None
     _next: int = 0
     _watermark: int | None = None
@@ -111,10 +112,11 @@ class Toy:
         del start, end
         source = self.lowered.sources[0]
         why = Why(Reason.LATE, f"late, {late_ms} is over")
+        early = [one for one, at_ms in self._passed if late_ms is not None and at_ms <= late_ms]
         return [
             Rejected(source.input, "only", why, r.topic, r.partition, r.offset, r.timestamp_ms,
                      r.key, r.value, r.headers)
-            for r in self._late
+            for r in (*self._late, *early)
         ]  # fmt: skip
 
     def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
@@ -127,7 +129,7 @@ class Toy:
         late_ms, self._judged_by = self._judged_by, self._watermark
         told: list[int] = []
         largest: dict[InputPartition, Millis] = {}
-        self._rows, self._late = [], []
+        self._rows, self._late, self._passed = [], [], []
         for record in records:
             assert record.value is not None
             if record.topic == self._topic(TopicRole.ADVANCES):
@@ -169,6 +171,7 @@ class Toy:
         if self.lowered.core is None:
             if self.keep(row):
                 self._rows.append((self._encoded(row), at_ms))
+                self._passed.append((record, at_ms))
             return at_ms
         end = at_ms // MINUTE * MINUTE + MINUTE
         if late_ms is not None and end <= late_ms:

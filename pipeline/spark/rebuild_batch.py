@@ -1,0 +1,56 @@
+"""The one batch of a rebuild: executed for its state alone, then checked."""
+
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from pipeline.spark.facts import Engine
+from pipeline.spark.inspect import Inspector
+from pipeline.spark.rebuild import NAMED_MAX, Existing, Rebuilding, look_up
+from pipeline.spark.rejected import Rejected, check_decided_alike
+from pipeline.spark.sink import UnknownSchemasError
+
+
+@dataclass(slots=True)
+class RebuildBatch:
+    """Executes the batch.
+
+    Args:
+        todo: the rebuild.
+        schemas: the registry.
+        place: names the fragment, for errors.
+        refused: what a chosen rebuild has refused.
+    """
+
+    todo: Rebuilding
+    schemas: Existing
+    place: str
+    refused: list[Rejected] = field(default_factory=list)
+
+    def write(self, inspector: Inspector, rows: DataFrame, batch: int, engine: Engine) -> None:
+        """Execute the batch, and check what it leaves; nothing of it is published.
+
+        Raises:
+            UnknownSchemasError: plan again with them and run the batch again.
+            BrokenInvariantError: the state is not that of the last commit marker.
+            UnlikeError, RetryError: a function of a user refuses other records than before.
+            RefusedError: records that had been accepted cannot be read now.
+        """
+        todo, end = self.todo, self.todo.start.marker.end
+        rows.write.format("noop").mode("overwrite").save()
+        facts = engine.batch_facts(batch)
+        if facts.unknown:
+            unknown = inspector.unknown_schemas(todo.begin, end, todo.left_out)
+            if found := look_up(unknown, self.schemas, chosen=todo.start.chosen):
+                raise UnknownSchemasError(found)
+        todo.check(facts)
+        functions = inspector.lowered.functions
+        if not todo.start.chosen:
+
+            def first() -> list[Rejected]:
+                return inspector.rejected(todo.begin, end, None, todo.left_out, NAMED_MAX)
+
+            todo.check_accepted(facts, first, functions, self.place)
+        elif facts.bad:
+            self.refused = inspector.rejected(todo.begin, end, None, todo.left_out)
+            check_decided_alike(facts.failed, self.refused, functions)

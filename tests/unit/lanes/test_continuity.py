@@ -1,0 +1,142 @@
+"""Invariants over sequences of commit markers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.continuity import Breach, check_markers, violations
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.start import (
+    Rebuild,
+    Wanted,
+    adopted,
+    begun_anew,
+    first_marker,
+    passed_over,
+    reassigned,
+    rebuilt,
+)
+from tests.unit.lanes.marked import marked
+
+AT = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
+NEW = InputPartition(StreamName("cars"), TopicName("sightings"), 1)
+WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+STEPS = st.lists(st.sampled_from(["batch", "own", "anew", "rebuild", "grown"]), max_size=12)
+
+
+def after(marker: CommitMarker, more: int = 10) -> CommitMarker:
+    """The marker of the next batch."""
+    totals = marker.totals
+    return replace(
+        marker,
+        batch=BatchId(marker.batch + 1),
+        start=marker.end,
+        end={at: Offset(offset + more) for at, offset in marker.end.items()},
+        late_ms=marker.eviction_ms,
+        eviction_ms=Millis((marker.eviction_ms or 0) + more),
+        boundary_ms=Millis((marker.boundary_ms or 0) + more),
+        totals=Totals(totals.records_in + more, totals.records_out + more),
+    )
+
+
+def chain(steps: list[str]) -> list[CommitMarker]:
+    """Markers as lanes leave them."""
+    first = first_marker(WANTED, Incarnation("0"), {AT: Offset(0)}, Millis(0))
+    found = [first]
+    for number, step in enumerate(steps, start=1):
+        last, life = found[-1], Incarnation(str(number))
+        wanted = replace(WANTED, epoch=last.epoch)
+        match step:
+            case "own":
+                wanted = replace(wanted, epoch=Epoch(last.epoch + 1))
+                found.append(adopted(last, wanted))
+            case "anew":
+                found.append(begun_anew(last, wanted, life))
+            case "rebuild":
+                wish = Rebuild(last, last.needed, last.eviction_ms, "gone")
+                found.append(rebuilt(wish, last.needed, wanted, life))
+            case "grown":
+                starts = {NEW: Offset(0), **last.end}
+                found.append(adopted(reassigned(last, starts), wanted))
+            case _:
+                found.append(after(last))
+    return found
+
+
+@given(STEPS)
+def test_what_lanes_leave_breaks_nothing(steps: list[str]) -> None:
+    """Batches, new owners, new incarnations, partitions that come."""
+    assert violations(chain(steps)) == ()
+
+
+def test_what_is_passed_over_by_choice_breaks_nothing() -> None:
+    """A new incarnation may begin further on, and never further back."""
+    *_, last = chain(["batch"])
+    further = begun_anew(passed_over(last, {AT: Offset(50)}), WANTED, Incarnation("b"))
+    assert violations([last, further]) == ()
+    back = replace(begun_anew(last, WANTED, Incarnation("b")), end={AT: Offset(5)})
+    assert {one.breach for one in violations([last, back])} == {Breach.ORDER}
+
+
+BROKEN: list[tuple[Callable[[CommitMarker], CommitMarker], Breach, str]] = [
+    (lambda m: replace(m, epoch=Epoch(0)), Breach.EPOCH, "although epoch 1 had written"),
+    (lambda m: replace(m, start={AT: Offset(11)}), Breach.GAP, "begins at topic sightings"),
+    (lambda m: replace(m, start={AT: Offset(9)}), Breach.OVERLAP, "ended at offset 10"),
+    (lambda m: replace(m, batch=BatchId(-1)), Breach.ORDER, "batch -1 follows on batch 0"),
+    (lambda m: replace(m, end={AT: Offset(9)}), Breach.ORDER, "the end went back"),
+    (lambda m: replace(m, late_ms=Millis(3)), Breach.ORDER, "watermark of late records 3 after 4"),
+    (lambda m: replace(m, eviction_ms=None), Breach.ORDER, "watermark of the state None after 10"),
+    (lambda m: replace(m, boundary_ms=Millis(9)), Breach.ORDER, "boundary 9 after 10"),
+    (lambda m: replace(m, totals=Totals()), Breach.ORDER, "records in 0 after 10"),
+    (lambda m: replace(m, needed={AT: Offset(99)}), Breach.ORDER, "offset 99 (input cars) is need"),
+    (lambda m: replace(m, state="another"), Breach.ORDER, "the state is of another plan"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "breach", "said"), BROKEN)
+def test_each_broken_invariant_is_named(
+    spoil: Callable[[CommitMarker], CommitMarker], breach: Breach, said: str
+) -> None:
+    """With the place of the marker that breaks it; and a lane does not start on it."""
+    first, last = chain(["batch"])
+    last = replace(last, late_ms=Millis(4))
+    markers = [first, last, spoil(after(last))]
+    assert violations(markers[:2]) == ()
+    found = violations(markers)
+    assert {(one.breach, one.at) for one in found} == {(breach, 2)}
+    assert any(said in one.text for one in found)
+    with pytest.raises(BrokenInvariantError, match="contradict each other") as caught:
+        check_markers(markers, "topic net.markers")
+    assert (caught.value.place, bool(caught.value.hint)) == ("topic net.markers", True)
+
+
+def test_a_start_passes_over_what_compaction_has_removed() -> None:
+    """Of the markers in between nothing is known; what never falls is compared all the same."""
+    markers = chain(["batch"] * 4)
+    left = [markers[0], markers[1], markers[4]]
+    check_markers(left, "here")
+    (wrong,) = violations(left)
+    assert (wrong.breach, wrong.at, wrong.text) == (Breach.ORDER, 2, "batch 3 follows on batch 0")
+    with pytest.raises(BrokenInvariantError, match="the end went back"):
+        check_markers([*left[:2], replace(left[2], end={AT: Offset(1)})], "here")
+    check_markers([], "here")
+
+
+def test_positions_are_compared_by_what_stays_when_streams_are_renamed() -> None:
+    """Two sources over one topic may have changed names: each is where it was."""
+    *_, last = chain(["batch"])
+    other = InputPartition(StreamName("trucks"), AT.topic, 0)
+    ends = {AT: Offset(10), other: Offset(70)}
+    before = replace(last, start=ends, end=ends, needed=ends, sources=marked(ends))
+    cars, trucks = before.sources
+    swapped = {AT: Offset(70), other: Offset(10)}
+    sources = (replace(cars, name=other.input), replace(trucks, name=AT.input))
+    after = replace(before, start=swapped, end=swapped, needed=swapped, sources=sources)
+    assert violations([before, after]) == ()
+    assert violations([before, replace(after, end=ends)])
