@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from pipeline.brain.events import (
@@ -26,7 +27,7 @@ from pipeline.lanes.events import FragmentId, LaneStopped, stopped_by
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
-from pipeline.spark.lane import LaneSettings
+from pipeline.spark.lane_settings import LaneSettings
 
 _log = logging.getLogger(__name__)
 
@@ -250,12 +251,17 @@ class Performer:
     def _lane(self, assigned: Assigned, plan: Fragment, epoch: Epoch) -> Lane:
         version, label = assigned.record.version, _label(assigned.fragment)
         _log.info("starting version %d as epoch %d", version, epoch, extra=label)
+        starts, plans = self._context.catalog.starts, self._context.plans
+        name = assigned.fragment.network, assigned.fragment.fragment
         settings = LaneSettings(
             fragment=plan,
             life=assigned.network.life,
             version=version,
             epoch=epoch,
             topic_ids=assigned.topic_ids,
+            letters_kept_ms=partial(plans.retention_ms, assigned.fragment),
+            ran_before=starts.recorded(*name),
+            record_start=partial(starts.record, *name, epoch),
             choice=assigned.choice,
             begins=assigned.begins,
         )

@@ -7,7 +7,7 @@ planned raises where it is asked for, and is left out of what covers all fragmen
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.brain.events import Desired
 from pipeline.catalog.records import (
@@ -105,6 +105,11 @@ class Assigned:
         """What its plan is cached by."""
         return self.network.network, self.network.life, self.record.version
 
+    @property
+    def newest_key(self) -> _Key:
+        """What the plan of the wanted version of its network is cached by."""
+        return self.network.network, self.network.life, self.network.version
+
 
 class Plans:
     """Safe to use from the agent's loop, its lanes and its polls at once."""
@@ -132,7 +137,8 @@ class Plans:
         with self._lock:
             self._here = {one.fragment: one for one in here}
             self._elsewhere = {one.fragment: one for one in elsewhere}
-            needed = {one.key for known in (self._here, self._elsewhere) for one in known.values()}
+            every = [one for known in (self._here, self._elsewhere) for one in known.values()]
+            needed = {key for one in every for key in (one.key, one.newest_key)}
             self._planned = {key: plan for key, plan in self._planned.items() if key in needed}
 
     def assigned(self, fragment: FragmentId) -> Assigned:
@@ -164,6 +170,12 @@ class Plans:
             UnavailableError: the catalog does not answer.
         """
         return as_deployed(self._plan(assigned), assigned)
+
+    def retention_ms(self, fragment: FragmentId) -> int:
+        """For how long the topics of the fragment's network keep records, as it is wanted now."""
+        assigned = self.assigned(fragment)
+        newest = replace(assigned.record, version=assigned.network.version)
+        return self._plan(replace(assigned, record=newest)).retention_ms
 
     def input_topics(self) -> frozenset[TopicName]:
         """The data topics that this node's planned fragments read."""

@@ -1,8 +1,9 @@
 """Invariants over the commit markers of a fragment, in the order of their offsets. Pure.
 
 Each marker begins where the one before ended, and what only grows never falls. A new owner repeats
-the last marker under its own epoch; a new incarnation goes on at its positions. Positions are
-compared where both markers have one: a deploy may take inputs in or leave some.
+the last marker under its own epoch; a new incarnation goes on at its positions, or further back if
+somebody chose so since Kafka has lost records. Positions are compared where both markers have one:
+a deploy may take inputs in or leave some.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -130,7 +131,8 @@ def _between(
     yield from _never_falls("dead letters", was.dead_letters, now.dead_letters)
     yield from _never_falls("late records", was.late_dropped, now.late_dropped)
     yield from _never_falls("skipped records", was.skipped, now.skipped)
-    yield from _never_back("end", _ends(before), _ends(after))
+    if not after.chosen or after.incarnation == before.incarnation:
+        yield from _never_back("end", _ends(before), _ends(after))
     for at, needed, end in _of_both(_needed(after), _ends(after)):
         if needed > end:
             yield Breach.ORDER, f"{_where(at, needed)} is needed, beyond the end {end}"

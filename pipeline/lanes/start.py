@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.errors import FencedError, RefusedError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
@@ -135,6 +135,7 @@ class Wanted:
         sources: what it reads, in the order of its plan.
         same_sources: whether the marker's lane has read the same, in the same order.
         plan: the digest of its whole plan.
+        ran_before: whether the catalog says that a first marker was committed.
     """
 
     epoch: Epoch
@@ -147,6 +148,7 @@ class Wanted:
     sources: tuple[MarkedSource, ...] = ()
     same_sources: bool = True
     plan: str = ""
+    ran_before: bool = False
 
     def fits(self, marker: CommitMarker) -> bool:
         """Whether what the marker's lane has kept is what this one needs."""
@@ -216,7 +218,7 @@ def first_marker(
 
 def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
     """A copy of the last marker under an own epoch, which a new owner commits before it starts."""
-    letters = marker.letters or wanted.letters
+    letters = marker.letters if marker.letters_from else wanted.letters
     return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
 
 
@@ -234,6 +236,9 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         late_settled=NO_BATCH,
         state=wanted.state,
         letters=wanted.letters,
+        letters_from={},
+        output_ends=_output_ends(marker, wanted),
+        chosen=wanted.on_change is not None,
         judged=None,
         plan=wanted.plan,
     )
@@ -255,16 +260,26 @@ def rebuilt(
         late_settled=REBUILT,
         state=wanted.state,
         letters=wanted.letters,
+        output_ends=_output_ends(start.marker, wanted),
+        chosen=wanted.on_change is not None,
         judged=None,
         plan=wanted.plan,
     )
 
 
-def passed_over(marker: CommitMarker, earliest: Positions) -> CommitMarker:
-    """The marker with nothing before the oldest offsets that its topics still hold."""
+def _output_ends(marker: CommitMarker, wanted: Wanted) -> Mapping[int, Offset]:
+    """What is known of the output's ends; with a choice one goes on without what is lost."""
+    return marker.output_ends if wanted.on_change is None else {}
+
+
+def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) -> CommitMarker:
+    """The marker within what its topics still hold: from `earliest` to `latest`."""
 
     def held(positions: Positions) -> Positions:
-        return {at: max(offset, earliest.get(at, offset)) for at, offset in positions.items()}
+        return {
+            at: max(min(offset, latest.get(at, offset)), earliest.get(at, offset))
+            for at, offset in positions.items()
+        }
 
     return replace(
         marker, start=held(marker.start), end=held(marker.end), needed=held(marker.needed)
@@ -292,6 +307,14 @@ def begin_of_all(begin: Positions | None, end: Positions) -> Positions | None:
 
 
 def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
+    if wanted.ran_before:
+        raise RefusedError(
+            "the catalog says that the fragment has run, but its marker topic holds no commit "
+            "marker: what it has read and written is not known any more",
+            place=wanted.place,
+            hint="restore the marker topic; or destroy the network and deploy it again to start "
+            "over, and see that cleanup.policy of the new topic is compact",
+        )
     if isinstance(checkpoint, Unusable):
         return FirstStart()
     raise RefusedError(
@@ -325,8 +348,7 @@ def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> 
 
 def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
     """A rebuild leaves out what dead letters name, so it needs those that were written."""
-    known = not marker.letters or marker.letters == wanted.letters
-    if not known and marker.totals.dead_letters:
+    if marker.letters_from and marker.letters != wanted.letters:
         raise RefusedError(
             f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
             "topic was deleted and made again: which records were left out is not known any more",

@@ -8,7 +8,7 @@ marker under the own epoch, build the state if there is none to go on from, star
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,20 +17,19 @@ from pyspark.sql import DataFrame, SparkSession
 from brokers.kafka.admin import complete
 from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import LogReader
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
+from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import (
     NO_EPOCH,
     Epoch,
     Incarnation,
-    NetworkLife,
-    NetworkVersion,
     SchemaHandle,
     StreamName,
-    TopicName,
 )
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
@@ -53,7 +52,6 @@ from pipeline.lanes.start import (
     FirstStart,
     Rebuild,
     Start,
-    StateChoice,
     Unusable,
     Wanted,
     adopted,
@@ -61,13 +59,11 @@ from pipeline.lanes.start import (
     begun_anew,
     decide_start,
     first_marker,
-    passed_over,
     reassigned,
     rebuilt,
 )
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import fragment_digest, state_digest
-from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
 from pipeline.spark.ahead import Ahead
 from pipeline.spark.arrow_rows import ArrowRows
@@ -76,7 +72,8 @@ from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
-from pipeline.spark.last_marker import read_marker
+from pipeline.spark.lane_settings import LaneSettings
+from pipeline.spark.last_marker import read_marker, settled_marker
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, as_accepted, restricted
 from pipeline.spark.planned import plan_first_batch
@@ -96,7 +93,7 @@ from pipeline.spark.readers import (
     read_options,
     starting_at,
 )
-from pipeline.spark.rebuild import Log, tried
+from pipeline.spark.rebuild import Log, Rebuilding, tried
 from pipeline.spark.rebuild_batch import RebuildBatch
 from pipeline.spark.rejected import Rejected
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
@@ -108,23 +105,6 @@ from schemas.wire import prefix
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
 SETTLE_DEADLINE_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class LaneSettings:
-    """Which lane: a fragment as one version of its network has it, under one ownership.
-
-    `life`: of its network; `topic_ids`: those of its topics when it was deployed; `choice`: what
-    becomes of a state that does not fit; `begins`: where to begin reading what was never read.
-    """
-
-    fragment: Fragment
-    life: NetworkLife
-    version: NetworkVersion
-    epoch: Epoch
-    topic_ids: Mapping[TopicName, str]
-    choice: StateChoice | None = None
-    begins: Mapping[StreamName, Begin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +153,13 @@ class StableLane:
         self._not_before: Positions = {}
         self._looked: tuple[Positions, int] | None = None
         self._beside = Beside(f"write {self._label}")
+        retention = Retention(
+            fragment.names,
+            host.surveyor.admin,
+            LogReader(host.brokers, START_DEADLINE_S).last,
+            settings.letters_kept_ms,
+        )
+        self._trimmer = Trimmer(retention, host.clock)
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
     def request_stop(self) -> None:
@@ -204,16 +191,22 @@ class StableLane:
     def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
         writer.start(deadline)
-        names = self._settings.fragment.names
-        marker, reads_the_same = self._carried(read_marker(self._host.brokers, names))
+        names, admin = self._settings.fragment.names, self._host.surveyor.admin
+        last = settled_marker(self._host.brokers, admin, names)
+        marker, reads_the_same = self._carried(last)
         lowered = self._lowered()
         wanted = self._wanted(marker, same=reads_the_same)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
+        if marker is not None and wanted.on_change is None:
+            fragment = self._settings.fragment
+            self._log_of_inputs().check_acknowledged(marker, fragment, self._settings.output_id)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         folder, lowered = self._begin(start, wanted, sink, lowered)
+        if not wanted.ran_before:
+            self._settings.record_start()
         how = profile(self._settings.fragment)
-        epoch, last = self._settings.epoch, sink.marker
-        self._host.tell(LaneStarted(self._id, epoch, last.incarnation, last, how))
+        epoch, first = self._settings.epoch, sink.marker
+        self._host.tell(LaneStarted(self._id, epoch, first.incarnation, first, how))
         try:
             self._query(lowered, folder, sink)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
@@ -266,6 +259,7 @@ class StableLane:
             most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
             letters=self._letters(),
             plan=fragment_digest(fragment),
+            ran_before=self._settings.ran_before,
         )
 
     def _letters(self) -> str:
@@ -321,8 +315,8 @@ class StableLane:
                 start = replace(start, marker=marker, begin=begin, not_before=self._not_before)
                 sink.start(adopted(start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
-                read_from, lowered, refused = self._rebuild(start, folder, incarnation, lowered)
-                sink.start(rebuilt(start, read_from, wanted, incarnation), refused)
+                done, lowered, refused = self._rebuild(start, folder, incarnation, lowered)
+                sink.start(rebuilt(done.start, done.begin, wanted, incarnation), refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
@@ -336,7 +330,7 @@ class StableLane:
         marker = self._reassigned(marker, lowered)
         if wanted.on_change is not OnChange.EMPTY:
             return marker
-        held = passed_over(marker, self._log_of_inputs().earliest(lowered))
+        held = self._log_of_inputs().held(marker, lowered)
         skipped = sum(held.end[at] - offset for at, offset in marker.end.items())
         if skipped:
             self._log.warning("%d offsets that were never read are passed over", skipped)
@@ -363,6 +357,7 @@ class StableLane:
             writer=writer,
             admin=admin,
             output_partitions=lowered.encoding.partitions,
+            output_id=self._settings.output_id,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
             schemas=self._host.surveyor,
@@ -377,8 +372,8 @@ class StableLane:
 
     def _rebuild(
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
-    ) -> tuple[Positions, Lowered, Sequence[Rejected]]:
-        """Build the state in an empty folder: from where, with which schemas, what was refused."""
+    ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
+        """Build the state in an empty folder: from what, with which schemas, what was refused."""
         todo = self._log_of_inputs().prepare(
             start, lowered, self._settings.fragment.names.dead_letters
         )
@@ -389,7 +384,7 @@ class StableLane:
             partial(self._checkpoints.empty, self._settings.epoch),
         )
         self._log.info("the state is rebuilt; %d records are refused", len(batch.refused))
-        return todo.begin, lowered, batch.refused
+        return todo, lowered, batch.refused
 
     def _rebuild_once(
         self, batch: RebuildBatch, folder: Path, incarnation: Incarnation, lowered: Lowered
@@ -436,6 +431,7 @@ class StableLane:
             def watch(_: Engine) -> None:
                 self._beside.check()
                 self._topics.look()
+                self._trimmer.look()
 
             begin = sink.marker.end
             reader = self._reader(begin, self._at_once(begin))

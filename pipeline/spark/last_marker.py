@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import read_last
 from brokers.kafka.servers import Brokers
+from pipeline.errors import RetryError
 from pipeline.lanes import codec
 from pipeline.lanes.continuity import LOOKED_AT, check_markers
 from pipeline.lanes.markers import CommitMarker
@@ -24,3 +26,25 @@ def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
     markers = [codec.decode_marker(r.value, place) for r in records if r.value is not None]
     check_markers(markers, place)
     return markers[-1] if markers else None
+
+
+def settled_marker(
+    brokers: Brokers, admin: KafkaAdmin, names: FragmentNames
+) -> CommitMarker | None:
+    """The last commit marker, once nothing in its topic is undecided; None if there is none.
+
+    Call it when the last owner is fenced. A reader of committed records sees nothing behind the
+    first record of an open transaction, and a commit shows a little later than it is certain.
+
+    Raises:
+        RetryError: a transaction is still open.
+    """
+    if not admin.await_decided(names.markers):
+        raise RetryError(
+            "a transaction that has written there is open, so a reader may not see the last commit "
+            "marker",
+            place=f"topic {names.markers}",
+            hint="it ends by its timeout; if it does not, `kafka-transactions.sh find-hanging` "
+            "finds it and `abort` ends it",
+        )
+    return read_marker(brokers, names)

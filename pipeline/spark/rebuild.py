@@ -10,21 +10,25 @@ be again. Only a rebuild that somebody chose judges anew, and what it refuses be
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from brokers.kafka.admin import KafkaAdmin, complete
+from brokers.kafka.admin import Isolation, KafkaAdmin, complete
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
+from brokers.records import Ends
 from pipeline.clock import Clock, rfc3339
 from pipeline.counting import counted
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import BoxName, FragmentName, Offset, SchemaHandle, TopicName
+from pipeline.lanes.acknowledged import lost_input, lost_output
 from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.needed_letters import first_gone
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
-from pipeline.lanes.start import Rebuild
+from pipeline.lanes.start import Rebuild, passed_over
+from pipeline.planner.plan import Fragment
 from pipeline.spark.lowered import Lowered, TopicRole
 from pipeline.spark.rejected import Rejected, of_functions
 
@@ -151,18 +155,20 @@ class Log:
         """Find out where to read from and what to leave out.
 
         Raises:
-            RefusedError: a topic no longer holds what the state needs.
-            UnavailableError: Kafka does not answer.
+            RefusedError: a topic no longer holds what the state needs, or dead letters are gone.
+            UnavailableError: Kafka does not answer, or a partition has no leader.
         """
         earliest = self.earliest(lowered)
         end = start.marker.end
+        found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
+        start = with_letters(start, found, dead_letters)
         begin = start.begin
         if begin is None:
             begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
         for at in sorted(begin):
             if begin[at] < earliest[at] and begin[at] < end[at]:
                 raise self._too_short(at, begin[at], earliest[at])
-        letters = self._left_out(dead_letters, start.marker.sources)
+        letters = self._left_out(dead_letters, found, start.marker.sources)
         gone = (one for one in letters if within(one, begin, end))
         return Rebuilding(start, begin, tuple(sorted(set(gone))))
 
@@ -171,11 +177,9 @@ class Log:
     ) -> RefusedError | None:
         """What a lane was to read next and cannot any more, in words; None if it is all there."""
         earliest = self.earliest(lowered)
-        topics = sorted({at.topic for at in marker.end})
-        latest = complete(self.admin.end_offsets(topics), topics)
         for at, read in sorted(marker.end.items()):
             place = f"topic {at.topic}, partition {at.partition}"
-            begins, ends = earliest.get(at, read), latest[at.topic].get(at.partition, read)
+            begins = earliest.get(at, read)
             if read < begins:
                 since = self._time_of(at, begins)
                 return RefusedError(
@@ -185,14 +189,30 @@ class Log:
                     place=place,
                     hint=_OVERTAKEN.format(fragment=fragment),
                 )
-            if read > ends:
-                return RefusedError(
-                    f"everything before offset {read} was read, but the topic ends at {ends}: "
-                    "records were lost in Kafka itself",
-                    place=place,
-                    hint="restore the topic, or destroy the network and deploy it again",
-                )
-        return None
+        return lost_input(marker, self.ends({at.topic for at in marker.end}), fragment)
+
+    def held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        """The marker within what its topics still hold."""
+        ends = self.ends({at.topic for at in marker.end})
+        latest = {at: ends.get(at.topic, {}).get(at.partition, o) for at, o in marker.end.items()}
+        return passed_over(marker, self.earliest(lowered), latest)
+
+    def ends(self, topics: Iterable[TopicName]) -> Ends:
+        """Where topics end, open transactions included."""
+        names = sorted(topics)
+        return complete(self.admin.end_offsets(names, Isolation.UNCOMMITTED), names)
+
+    def check_acknowledged(self, marker: CommitMarker, fragment: Fragment, output_id: str) -> None:
+        """Make sure that Kafka still has what a marker says was read and written.
+
+        Raises:
+            RefusedError: it does not.
+        """
+        name, output = fragment.name, fragment.output.topic
+        ends = self.ends({output, *(at.topic for at in marker.end)})
+        lost = lost_input(marker, ends, name) or lost_output(marker, output, output_id, ends, name)
+        if lost is not None:
+            raise lost
 
     def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         """The oldest offset of every partition that is read."""
@@ -205,11 +225,15 @@ class Log:
             for partition, offset in starts[assigned.topic].items()
         }
 
-    def _left_out(self, topic: TopicName, sources: tuple[MarkedSource, ...]) -> Iterable[LeftOut]:
-        starts = complete(self.admin.start_offsets((topic,)), (topic,))
+    def _left_out(
+        self,
+        topic: TopicName,
+        starts: Mapping[int, Offset],
+        sources: tuple[MarkedSource, ...],
+    ) -> Iterable[LeftOut]:
         ends = complete(self.admin.end_offsets((topic,)), (topic,))
         with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
-            reader.assign(starts)
+            reader.assign({topic: starts})
             for record in reader.read_to(ends):
                 place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
                 found = left_out(record.headers, sources, place)
@@ -273,6 +297,37 @@ def _named(found: Sequence[Rejected]) -> str:
         f"topic {one.topic}, partition {one.partition}, offset {one.offset}: {one.why.message}"
         for one in found[:NAMED_MAX]
     )
+
+
+def with_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName) -> Rebuild:
+    """A rebuild whose marker says from where on the dead letters are needed that it goes by.
+
+    Args:
+        start: what was decided.
+        starts: the oldest offset of each partition of the dead-letter topic.
+        topic: the dead-letter topic.
+
+    Raises:
+        RefusedError: dead letters that it needs were removed.
+    """
+    marker, begin = start.marker, start.begin
+    if begin is None:  # chosen: it judges anew what no dead letter names any more
+        return replace(start, marker=replace(marker, letters_from=starts))
+    if all(begin[at] >= end for at, end in marker.end.items() if at in begin):
+        return replace(start, marker=replace(marker, letters_from={}))
+    gone = first_gone(marker.letters_from, starts)
+    if gone is not None:
+        partition, needed, earliest = gone
+        raise RefusedError(
+            "the state cannot be rebuilt exactly: which records were left out is said by the dead "
+            f"letters from offset {needed} on, and the topic begins at {earliest}",
+            place=f"topic {topic}, partition {partition}",
+            hint="put the newest checkpoint folder back, or deploy again with "
+            "`--state FRAGMENT=rebuild` (what was left out is judged anew) or "
+            "`--state FRAGMENT=empty` (what was read before counts in no later result); and see "
+            "that retention.ms and retention.bytes of the topic are -1",
+        )
+    return start
 
 
 def _from_earliest(end: Positions, earliest: Positions, lowered: Lowered) -> Positions:

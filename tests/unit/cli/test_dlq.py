@@ -37,7 +37,7 @@ def world(medusa: Caller) -> World:
     found = World.new()
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
-    found.log.values[NAMES.markers] = marker(200, found)
+    found.log.values[NAMES.markers] = marker(found, 9)
     return found
 
 
@@ -168,23 +168,24 @@ def test_a_schema_that_is_there_by_now_is_looked_up_again(
     assert len(log.records) == 4
 
 
-def marker(needed: int, world: World) -> bytes:
-    """A commit marker whose lane needs its input from an offset on."""
+def marker(world: World, needed: int) -> bytes:
+    """A commit marker whose lane needs its dead letters from an offset on."""
     at = InputPartition(StreamName("sightings"), TopicName("car-sightings"), 1)
-    positions = {at: Offset(needed)}
+    positions = {at: Offset(200)}
     ids = {name: topic.topic_id for name, topic in world.kafka.topics.items()}
     (source,) = marked(positions, ids=ids)
     sources = (replace(source, id=SourceId("id of car-sightings/0")),)
     found = CommitMarker(
         Epoch(1), Incarnation("a"), BatchId(1), positions, positions, positions, None, None, {},
-        BatchId(1), None, Totals(), NOW, "digest", sources=sources,
+        BatchId(1), None, Totals(), NOW, "digest", sources=sources, letters=ids[NAMES.dead_letters],
+        letters_from={0: Offset(needed)},
     )  # fmt: skip
-    return encode_marker(replace(found, end={at: Offset(200)}))
+    return encode_marker(found)
 
 
 def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
     """From the oldest on; a dry run removes nothing."""
-    world.log.values[NAMES.markers] = marker(102, world)
+    world.log.values[NAMES.markers] = marker(world, 2)
     dry = dlq("purge", "moving", "--all", "--dry-run", "-o", "json").data
     assert (dry["removed"], dry["kept_for_a_rebuild"]) == (2, 1)
     assert dlq("purge", "moving", "--all").code == 65
@@ -195,7 +196,7 @@ def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: Twi
 
 def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
     """With the words why, and when they can go."""
-    world.log.values[NAMES.markers] = marker(100, world)
+    world.log.values[NAMES.markers] = marker(world, 0)
     called = dlq("purge", "moving", "--all", "--yes")
     assert called.code == 65
     assert "a rebuild of the state needs" in called.err

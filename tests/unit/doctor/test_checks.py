@@ -104,11 +104,22 @@ def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], la
     assert [one.message.rpartition(": ")[2] for one in found] == ([lacking] if lacking else [])
 
 
+def test_the_right_to_remove_old_dead_letters() -> None:
+    """Without it a lane runs, and they are kept for ever; of other topics nothing is removed."""
+    wanted = replace(WANTED, trimmed=True)
+    letters = replace(GOOD, wanted=wanted, config={}, allowed=WRITES)
+    (found,) = of(letters)
+    assert found.verdict is Verdict.DOUBTFUL
+    assert "DELETE; old dead letters are never removed" in found.message
+    assert of(replace(letters, wanted=WANTED)) == of(GOOD)
+    assert of(replace(letters, allowed=WRITES | {"DELETE"})) == of(GOOD)
+
+
 @pytest.mark.parametrize(
     ("config", "verdict", "words"),
     [
-        ({"cleanup.policy": "compact"}, Verdict.WRONG, "compacted"),
-        ({"cleanup.policy": "compact,delete"}, Verdict.WRONG, "compacted"),
+        ({"cleanup.policy": "compact"}, Verdict.WRONG, "cleanup.policy=compact, the"),
+        ({"cleanup.policy": "compact,delete"}, Verdict.WRONG, "cleanup.policy=compact,delete, the"),
         ({"retention.ms": "999"}, Verdict.DOUBTFUL, "keeps records"),
         ({"retention.ms": "1000"}, Verdict.GOOD, "are there"),
         ({"retention.ms": "-1"}, Verdict.GOOD, "are there"),

@@ -40,6 +40,7 @@ NAMES = st.text(min_size=1, max_size=8)
 COUNTS = st.integers(0, 2**63 - 1)
 INSTANTS = st.integers(-(2**63), 2**63 - 1).map(Millis)
 JUDGED = st.builds(Judged, COUNTS, COUNTS, st.booleans(), COUNTS, COUNTS)
+OFFSETS = st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=3)
 NUMBERS = st.dictionaries(st.integers(0, 999), COUNTS, max_size=3)
 
 
@@ -105,6 +106,10 @@ def markers(draw: st.DrawFn) -> CommitMarker:
         letters=draw(st.text()),
         judged=draw(st.none() | JUDGED),
         plan=draw(st.text()),
+        chosen=draw(st.booleans()),
+        letters_from=draw(OFFSETS),
+        output=draw(st.text()),
+        output_ends=draw(OFFSETS),
         sources=tuple(known),
         left=tuple(draw(st.lists(lefts(), max_size=2))),
     )

@@ -174,16 +174,38 @@ def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
 
 
 def test_what_is_gone_is_passed_over_only_when_it_was_chosen() -> None:
-    """A lane without state begins at its marker again; positions only ever move forward."""
+    """A lane without state begins at its marker again; positions stay, unless records are lost."""
     chosen = replace(STATELESS, on_change=OnChange.EMPTY)
     found = start(marker(3), checkpoint(3), chosen)
     assert isinstance(found, BeginAt)
     (end,) = ends(3).values()
-    later = passed_over(found.marker, {CARS: Offset(end + 5), NEW: Offset(9)})
+    later = passed_over(found.marker, {CARS: Offset(end + 5), NEW: Offset(9)}, {})
     assert later.end == {CARS: end + 5}
     assert (later.start, later.needed) == (later.end, later.end)
-    assert passed_over(found.marker, {CARS: Offset(0)}) == found.marker
+    assert passed_over(found.marker, {CARS: Offset(0)}, {CARS: Offset(end)}) == found.marker
+    lost = passed_over(found.marker, {CARS: Offset(0)}, {CARS: Offset(end - 5)})
+    assert lost.end == {CARS: end - 5}
     assert isinstance(start(marker(3), checkpoint(3), STATELESS), Continue)
+
+
+def test_a_lane_that_has_run_needs_its_marker() -> None:
+    """An empty marker topic has lost it; a node that was killed before its first has none yet."""
+    ran = replace(STATELESS, ran_before=True)
+    assert isinstance(start(None, GONE, STATELESS), FirstStart)
+    with pytest.raises(RefusedError, match="the catalog says that the fragment has run"):
+        start(None, GONE, ran)
+    assert isinstance(start(marker(3), checkpoint(3), ran), Continue)
+
+
+def test_a_choice_goes_on_without_results_that_kafka_lost() -> None:
+    """Everything else holds the next start to what was acknowledged."""
+    last = replace(marker(7), output="id", output_ends={0: Offset(5)})
+    for on_change, kept in ((None, {0: 5}), (OnChange.EMPTY, {})):
+        wanted = replace(STATEFUL, on_change=on_change)
+        assert begun_anew(last, wanted, ONE).output_ends == kept
+        found = start(last, GONE, wanted)
+        assert isinstance(found, Rebuild)
+        assert rebuilt(found, ends(6), wanted, ONE).output_ends == kept
 
 
 def test_a_checkpoint_of_another_engine_is_not_read() -> None:
@@ -228,20 +250,20 @@ def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
 def test_a_rebuild_needs_the_dead_letters_that_were_written() -> None:
     """Made again, their topic says nothing of what was left out; then somebody has to choose."""
     known, again = (replace(STATEFUL, letters=letters) for letters in ("one", "two"))
-    left_out = replace(marker(7), totals=Totals(dead_letters=1))
-    assert adopted(left_out, known).letters == "one"
-    mine = adopted(left_out, known)
+    mine = replace(marker(7), letters="one", letters_from={0: Offset(5)})
     assert isinstance(decide_start(mine, GONE, known), Rebuild)
-    assert isinstance(decide_start(left_out, GONE, again), Rebuild)
-    assert isinstance(decide_start(replace(mine, totals=Totals()), GONE, again), Rebuild)
     assert isinstance(decide_start(mine, checkpoint(7), again), Continue)
-    assert adopted(mine, again).letters == "one"
+    assert adopted(mine, again) == replace(mine, epoch=again.epoch)
+    free = replace(mine, letters_from={}, totals=Totals(dead_letters=1))
+    assert isinstance(decide_start(free, GONE, again), Rebuild)
+    assert adopted(free, again).letters == "two"
     with pytest.raises(RefusedError, match="dead-letter topic was deleted and made again"):
         decide_start(mine, GONE, again)
     chosen = replace(again, on_change=OnChange.EMPTY)
     begun = decide_start(mine, GONE, chosen)
     assert isinstance(begun, Rebuild)
     assert rebuilt(begun, begun.marker.end, chosen, ONE).letters == "two"
+    assert begun_anew(mine, chosen, ONE).letters_from == {}
 
 
 def test_a_first_marker_has_read_nothing() -> None:

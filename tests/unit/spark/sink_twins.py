@@ -116,7 +116,7 @@ class Plain:
     ) -> None:
         """Keep the value."""
         assert key is not None
-        assert key.startswith(b"local.net.")
+        assert topic == f"{key.decode().removeprefix('local.')}.boundaries"
         assert (timestamp_ms is None, partition) == (False, 0)
         if self.fails:
             raise RetryError("not now")
@@ -186,6 +186,12 @@ class Topics:
 
 class Admin:
     """Every topic has one partition that ends at 42."""
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation
+    ) -> Mapping[TopicName, Mapping[int, Offset]]:
+        """Where they end."""
+        return {topic: self.partition_ends(topic, 1, isolation) for topic in topics}
 
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
@@ -266,6 +272,7 @@ def sink(
         writer=log,
         admin=Admin(),
         output_partitions=1,
+        output_id="output-id",
         boundaries=plain or Plain(log),
         mirror=mirror or Mirror(),
         schemas=others.get("schemas", Schemas()),

@@ -28,7 +28,15 @@ from pipeline.spark.hidden import Reason
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.reasons import Why
-from pipeline.spark.rebuild import TRIES_MAX, Log, Rebuilding, UnlikeError, look_up, tried
+from pipeline.spark.rebuild import (
+    TRIES_MAX,
+    Log,
+    Rebuilding,
+    UnlikeError,
+    look_up,
+    tried,
+    with_letters,
+)
 from pipeline.spark.rejected import Rejected
 from tests.unit.spark.support import fragment, surroundings
 
@@ -231,3 +239,33 @@ def test_an_input_without_a_leader_is_waited_for() -> None:
     with pytest.raises(NotNowError):
         log(away).overtaken(marker, lowered, fragment("tolls").name)
     assert log().overtaken(marker, lowered, fragment("tolls").name) is None
+
+
+LETTERS = TopicName("net.cars.dlq")
+NEEDS = replace(MARKER, letters_from={0: Offset(4), 1: Offset(6)})
+BEGIN = {AT: Offset(0)}
+
+
+def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone() -> None:
+    """Else records that were left out would count: a pair with a row that was late."""
+    start = Rebuild(NEEDS, BEGIN, None, "it is gone")
+    assert with_letters(start, {0: Offset(4), 1: Offset(0)}, LETTERS) == start
+    with pytest.raises(RefusedError) as caught:
+        with_letters(start, {0: Offset(0), 1: Offset(7)}, LETTERS)
+    assert caught.value.place == "topic net.cars.dlq, partition 1"
+    assert "from offset 6 on, and the topic begins at 7" in caught.value.message
+    assert "--state FRAGMENT=rebuild" in caught.value.hint
+    assert "--state FRAGMENT=empty" in caught.value.hint
+
+
+def test_a_rebuild_that_reads_nothing_needs_no_dead_letters() -> None:
+    """A state that begins empty."""
+    start = Rebuild(NEEDS, MARKER.end, None, "asked")
+    assert with_letters(start, {0: Offset(9), 1: Offset(9)}, LETTERS).marker.letters_from == {}
+
+
+def test_a_chosen_rebuild_goes_by_the_dead_letters_that_there_are() -> None:
+    """A later one then needs the same."""
+    starts = {0: Offset(9), 1: Offset(2)}
+    start = with_letters(Rebuild(NEEDS, None, None, "asked"), starts, LETTERS)
+    assert start.marker.letters_from == starts
