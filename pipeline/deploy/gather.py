@@ -59,6 +59,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
     known = frozenset(topic for record in recorded.fragments for topic, _ in record.topic_ids)
     names = sorted(known.union(topic.name for topic in plan.topics))
     described = topics.describe(names)
+    configs = topics.topic_configs(described)
     filled = filled_topics(described, topics)
     has_run = _has_run(plan, filled)
     records = {record.fragment: record for record in recorded.fragments}
@@ -73,7 +74,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
             fragments=tuple(_deployed(record) for record in recorded.fragments),
             has_run=has_run,
             topics=tuple(
-                ExistingTopic(topic, facts.partitions, facts.topic_id)
+                ExistingTopic(topic, facts.partitions, facts.topic_id, configs.get(topic, {}))
                 for topic, facts in sorted(described.items())
             ),
             others=_others(plan, described, topics),

@@ -30,6 +30,9 @@ class Topics(Protocol):
     def delete_group(self, group: GroupName) -> bool:
         """Delete a consumer group without members; False if there is none."""
 
+    def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
+        """All settings in force of those topics that exist, defaults included."""
+
     def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
         """The next offset to be visible, per partition of the topics that exist."""
 

@@ -8,15 +8,16 @@ from pipeline.doctor.facts import Finding, NetworkSeen, Observed, Thing, TopicSe
 from pipeline.errors import ExitCode
 from pipeline.planner.diff import needs
 from pipeline.planner.instants import instant
+from pipeline.planner.topic_rules import RETENTION_MS, STAMPS, misfits
 
 READS = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
 """What a lane does with each of its inputs."""
 WRITES = READS | {"WRITE"}
 """What it does with each topic of its own."""
-KEEPS = "retention.ms"
-POLICY = "cleanup.policy"
-STAMPS = "message.timestamp.type"
+TRIMS = "DELETE"
+"""What it needs to remove old dead letters."""
 FOR_EVER = -1
+_GIVE = "whoever runs the brokers can give the right, in their access control lists."
 
 
 def findings(observed: Observed) -> tuple[Finding, ...]:
@@ -106,8 +107,17 @@ def _rights(topic: TopicSeen, name: str) -> Iterator[Finding]:
             Verdict.WRONG,
             f"kafka.user may not do all with topic {topic.wanted.name}: {', '.join(lacking)}",
             f"topic {topic.wanted.name}",
-            "whoever runs the brokers can give the right, in their access control lists.",
+            _GIVE,
             ExitCode.BAD_INPUT,
+        )
+    if topic.wanted.trimmed and topic.allowed and TRIMS not in topic.allowed:
+        yield Finding(
+            name,
+            Verdict.DOUBTFUL,
+            f"kafka.user may not do all with topic {topic.wanted.name}: {TRIMS}; old dead letters "
+            "are never removed",
+            f"topic {topic.wanted.name}",
+            _GIVE,
         )
 
 
@@ -123,17 +133,12 @@ def _shape(topic: TopicSeen, partitions: int, name: str) -> Iterator[Finding]:
             "its records are only right in one order: have it made again.",
             ExitCode.BAD_INPUT,
         )
-    policy = topic.config.get(POLICY)
-    if policy is not None and "compact" in policy and wanted.get(POLICY) == "delete":
-        yield Finding(
-            name,
-            Verdict.WRONG,
-            f"{place} is compacted: records go that somebody still needs",
-            place,
-            f"set {POLICY} of the topic to delete.",
-            ExitCode.BAD_INPUT,
+    for one in misfits(topic.wanted, topic.config):
+        verdict, code = (
+            (Verdict.WRONG, ExitCode.BAD_INPUT) if one.fatal else (Verdict.DOUBTFUL, ExitCode.DONE)
         )
-    kept, asked = topic.config.get(KEEPS), wanted.get(KEEPS)
+        yield Finding(name, verdict, one.message, place, one.hint, code)
+    kept, asked = topic.config.get(RETENTION_MS), wanted.get(RETENTION_MS)
     if kept is not None and asked is not None and FOR_EVER < int(kept) < int(asked):
         yield Finding(
             name,
@@ -146,7 +151,7 @@ def _shape(topic: TopicSeen, partitions: int, name: str) -> Iterator[Finding]:
 
 def _outlived(topic: TopicSeen, writer: FragmentStatus | None, name: str) -> Iterator[Finding]:
     """Where results are older than what their topic keeps: it goes by their event time."""
-    kept_ms = int(topic.config.get(KEEPS, FOR_EVER))
+    kept_ms = int(topic.config.get(RETENTION_MS, FOR_EVER))
     by_event_time = topic.config.get(STAMPS) != "LogAppendTime"
     if writer is None or writer.state is not LaneState.RUNNING or writer.boundary_ms is None:
         return
@@ -158,7 +163,7 @@ def _outlived(topic: TopicSeen, writer: FragmentStatus | None, name: str) -> Ite
             f"{place} keeps records {kept} from their event time, which {writer.fragment} has "
             f"brought to {instant(writer.boundary_ms)}: results are removed soon after they come",
             place,
-            f"raise {KEEPS} of the topic; in the document, retention is for topics to come.",
+            f"raise {RETENTION_MS} of the topic; in the document, retention is for topics to come.",
         )
 
 

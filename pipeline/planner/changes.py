@@ -38,11 +38,17 @@ class DeployedFragment:
 
 @dataclass(frozen=True, slots=True)
 class ExistingTopic:
-    """A topic that exists; `topic_id` is Kafka's, other for a topic deleted and made again."""
+    """A topic that exists.
+
+    Args:
+        topic_id: Kafka's, other for a topic deleted and made again.
+        config: its settings in force.
+    """
 
     name: TopicName
     partitions: int
     topic_id: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

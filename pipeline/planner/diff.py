@@ -26,6 +26,7 @@ from pipeline.planner.changes import (
 from pipeline.planner.digest import plan_digest
 from pipeline.planner.plan import NewTopic, Plan
 from pipeline.planner.state import NO_CHOICES, Choices
+from pipeline.planner.topic_rules import misfits
 from pipeline.planner.upgrade import Upgrade
 
 __all__ = [
@@ -92,11 +93,7 @@ def changes(
             ),
         ),
         new_version=current.version is None or current.digest != plan_digest(new),
-        warnings=tuple(
-            f"input topic {topic.name} does not exist: {meant}"
-            for topic in absent
-            if (meant := _meant(topic, new, current))
-        ),
+        warnings=tuple(_warnings(new, current, absent)),
         chosen=upgrade.chosen(fragments),
         announced=tuple(
             one
@@ -108,6 +105,17 @@ def changes(
             for fragment, changed in current.inputs.items()
         },
     )
+
+
+def _warnings(new: Plan, current: Current, absent: tuple[NewTopic, ...]) -> Iterator[str]:
+    for topic in absent:
+        if meant := _meant(topic, new, current):
+            yield f"input topic {topic.name} does not exist: {meant}"
+    exist = {topic.name: topic for topic in current.topics}
+    for topic in new.topics:
+        if topic.name in exist:
+            found = misfits(topic, exist[topic.name].config)
+            yield from (f"{one.message}; {one.hint}" for one in found if not one.fatal)
 
 
 def wanted_schemas(plan: Plan) -> tuple[SchemaText, ...]:
@@ -183,6 +191,15 @@ def _existing_topic(topic: NewTopic, before: NewTopic | None, existing: Existing
             refused=f"topic {topic.name} has {_count(existing.partitions)}; it must have 1, since "
             "its records are read in the order they were written",
             hint="delete it if nothing uses it, or choose other names.",
+        )
+    wrong = [one for one in misfits(topic, existing.config) if one.fatal]
+    if wrong:
+        first, *further = wrong
+        return replace(
+            item,
+            refused=first.message,
+            hint=first.hint,
+            details=tuple(f"{one.message}; {one.hint}" for one in further),
         )
     return item
 

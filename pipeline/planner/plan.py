@@ -125,6 +125,8 @@ class NewTopic:
     another count, this one is created with that."""
     single_partition: bool = False
     """Whether its records are only right in one order, so that it may not have more than one."""
+    trimmed: bool = False
+    """Whether lanes remove its old records; Kafka expires none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,5 +138,7 @@ class Plan:
     fragments: tuple[Fragment, ...]
     topics: tuple[NewTopic, ...]
     auto_create: bool
+    retention_ms: int
+    """For how long topics keep records; of dead letters, those that no rebuild needs."""
     notes: tuple[str, ...] = ()
     """What the planner did to the network and why, one sentence each, in the order it was done."""

@@ -46,5 +46,6 @@ def plan(network: Network, owner: ParticipantId) -> Plan:
         fragments=draft.fragments,
         topics=draft.topics,
         auto_create=network.auto_create,
+        retention_ms=network.retention_ms,
         notes=draft.notes,
     )

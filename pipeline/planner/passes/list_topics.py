@@ -5,14 +5,17 @@ How the settings were chosen:
 - Everything that a lane reads is kept equally long. A lane that was stopped over a weekend goes on
   from its positions in all of its inputs; one input that had forgotten them would stop it for good.
   That includes advances, tentative streams and records sent again.
-- Kafka counts retention of a derived topic from its records' timestamps, which are event times.
+- Kafka counts retention of a derived topic from its records' timestamps, which are event times. So
+  derived topics keep the timestamps that lanes write (CreateTime), whatever the broker's default.
 - Since Kafka 4 a broker refuses timestamps more than an hour ahead of its clock. Event time may be
   ahead (`ahead` of a stream says how far), so derived topics allow any timestamp.
 - A dead letter is kept from when it came, however old its record is: the broker stamps it, and the
   record's own timestamp is in a header.
+- A rebuild needs dead letters by position, and Kafka can only expire them by age or size. So their
+  topic has no limit of either; the lane removes those that are old and not needed.
 - The broker stamps what a lane keeps for itself, too (markers, boundaries, advances): else a node
   whose clock is wrong could not write there, or its records would be removed too early.
-- What is sent again keeps its timestamp, and its input topic may allow any.
+- What is sent again keeps its timestamp (CreateTime), and its input topic may allow any.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
 - What a lane passes on or keeps as a dead letter may come from a topic that takes more than Kafka's
@@ -39,8 +42,12 @@ SAFE_REPLICAS = 3
 Config = tuple[tuple[str, str], ...]
 
 _LARGE: Config = (("max.message.bytes", str(RECORD_BYTES)),)
-_ANY_TIME: Config = (("message.timestamp.after.max.ms", str(ANY_TIMESTAMP)),)
+_OWN_TIME: Config = (
+    ("message.timestamp.after.max.ms", str(ANY_TIMESTAMP)),
+    ("message.timestamp.type", "CreateTime"),
+)
 _STAMPED: Config = (("message.timestamp.type", "LogAppendTime"),)
+_UNLIMITED: Config = (("retention.bytes", "-1"), ("retention.ms", "-1"))
 _SMALL: Config = (("segment.bytes", str(SEGMENT_BYTES)),)
 _COMPACTED: Config = (("cleanup.policy", "compact"), *_SMALL, *_STAMPED)
 
@@ -69,16 +76,19 @@ def _external(network: Network, fragments: Iterable[Fragment]) -> Iterator[NewTo
 
 def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     names, output = fragment.names, fragment.output
-    yield _kept(network, output.topic, output.partitions, (*_LARGE, *_ANY_TIME))
+    yield _kept(network, output.topic, output.partitions, (*_LARGE, *_OWN_TIME))
     yield _compacted(network, boundaries_topic(output.topic))
     tentative = _kept(
-        network, tentative_topic(output.topic), output.partitions, (*_LARGE, *_ANY_TIME)
+        network, tentative_topic(output.topic), output.partitions, (*_LARGE, *_OWN_TIME)
     )
     yield replace(tentative, follows=(output.topic,))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
-    yield replace(_kept(network, names.dead_letters, widest, (*_LARGE, *_STAMPED)), follows=inputs)
-    yield replace(_kept(network, names.redrive, widest, (*_LARGE, *_ANY_TIME)), follows=inputs)
+    letters = (("cleanup.policy", "delete"), *_UNLIMITED, *_LARGE, *_STAMPED)
+    yield replace(
+        _topic(network, names.dead_letters, widest, letters), follows=inputs, trimmed=True
+    )
+    yield replace(_kept(network, names.redrive, widest, (*_LARGE, *_OWN_TIME)), follows=inputs)
     advances = _kept(network, names.advances, 1, (*_SMALL, *_STAMPED))
     yield replace(advances, single_partition=True)
     yield _compacted(network, names.markers)

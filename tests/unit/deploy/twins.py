@@ -65,6 +65,7 @@ class TwinTopic:
     topic_id: str
     partitions: int
     records: int = 0
+    config: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -98,6 +99,10 @@ class TwinKafka:
         """All of them."""
         return tuple(sorted(self.topics))
 
+    def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
+        """What was asked for; nothing else has a value."""
+        return {name: dict(self.topics[name].config) for name in topics if name in self.topics}
+
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
         """Create what is missing."""
         made: list[TopicName] = []
@@ -107,6 +112,7 @@ class TwinKafka:
             if self.fail_after is not None and len(made) >= self.fail_after:
                 raise UnavailableError("Kafka does not answer")
             self.add(spec.name, spec.partitions)
+            self.topics[spec.name] = replace(self.topics[spec.name], config=spec.config)
             made.append(spec.name)
         return tuple(made)
 

@@ -107,8 +107,8 @@ def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], la
 @pytest.mark.parametrize(
     ("config", "verdict", "words"),
     [
-        ({"cleanup.policy": "compact"}, Verdict.WRONG, "compacted"),
-        ({"cleanup.policy": "compact,delete"}, Verdict.WRONG, "compacted"),
+        ({"cleanup.policy": "compact"}, Verdict.WRONG, "cleanup.policy=compact, the"),
+        ({"cleanup.policy": "compact,delete"}, Verdict.WRONG, "cleanup.policy=compact,delete, the"),
         ({"retention.ms": "999"}, Verdict.DOUBTFUL, "keeps records"),
         ({"retention.ms": "1000"}, Verdict.GOOD, "are there"),
         ({"retention.ms": "-1"}, Verdict.GOOD, "are there"),

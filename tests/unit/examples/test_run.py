@@ -53,6 +53,7 @@ PLAN = Plan(
     (fragment("toll_notifications", "notes"), fragment("tow_dispatch", "tows")),
     (),
     auto_create=True,
+    retention_ms=604_800_000,
 )
 NOTES, TOWS = TopicName("notes"), TopicName("tows")
 

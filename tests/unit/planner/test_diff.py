@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pipeline.ids import (
@@ -32,9 +33,11 @@ PLAN = plan(tolls(), OWNER)
 NOTIFICATIONS, LIFE = FragmentName("toll_notifications"), Incarnation("1-5")
 
 
-def _deployed(made: Plan = PLAN, *, ran: bool = True) -> Current:
+def deployed(made: Plan = PLAN, *, ran: bool = True) -> Current:
     """Everything as the plan wants it."""
-    topics = tuple(ExistingTopic(t.name, t.partitions, f"id of {t.name}") for t in made.topics)
+    topics = tuple(
+        ExistingTopic(t.name, t.partitions, f"id of {t.name}", dict(t.config)) for t in made.topics
+    )
     ids = tuple((topic.name, topic.topic_id) for topic in topics)
     return Current(
         version=NetworkVersion(3),
@@ -47,6 +50,12 @@ def _deployed(made: Plan = PLAN, *, ran: bool = True) -> Current:
         topics=topics,
         schemas=tuple(RegisteredSchema(s.subject, s.schema_json) for s in wanted_schemas(made)),
     )
+
+
+def with_config(current: Current, topic: str, config: Mapping[str, str]) -> Current:
+    """One of the topics has other settings than the plan's."""
+    topics = (replace(t, config=config) if t.name == topic else t for t in current.topics)
+    return replace(current, topics=tuple(topics))
 
 
 def _states(made: Plan) -> dict[FragmentName, KeptState]:
@@ -94,7 +103,7 @@ def test_first_deploy_creates_everything() -> None:
 
 def test_unchanged_deploy_does_nothing() -> None:
     """The same network again keeps every item and is no new version."""
-    found = changes(PLAN, PLAN, _deployed())
+    found = changes(PLAN, PLAN, deployed())
     assert {item.action for item in found.items} == {Action.KEEP}
     assert not found.pending
     assert not found.new_version
@@ -105,7 +114,7 @@ def test_unchanged_deploy_does_nothing() -> None:
 
 def test_changed_box_changes_its_fragment_alone_and_says_why() -> None:
     """The reason shows the expression before and after; other fragments are kept."""
-    found = changes(plan(_faster(), OWNER), PLAN, _deployed(ran=False))
+    found = changes(plan(_faster(), OWNER), PLAN, deployed(ran=False))
     assert _actions(found) == {
         "tolls": Action.KEEP,
         "toll_notifications": Action.CHANGE,
@@ -122,7 +131,7 @@ def test_a_state_that_does_not_fit_is_refused_until_somebody_chooses() -> None:
     """The refusal names both choices, what each means, and how far back the inputs reach."""
     new = plan(_faster(), OWNER)
     since = {TopicName("sightings-topic"): Millis(1_700_000_000_000)}
-    current = replace(_deployed(), states=_states(PLAN), oldest=since)
+    current = replace(deployed(), states=_states(PLAN), oldest=since)
     found = changes(new, PLAN, current)
     (problem,) = found.problems
     assert problem.box == "toll_notifications"
@@ -144,7 +153,7 @@ def test_a_state_that_fits_is_kept() -> None:
     wanted = tolls()
     patient = replace(wanted, streams=(replace(wanted.streams[0], lateness_ms=60_000),))
     new = plan(patient, OWNER)
-    current = replace(_deployed(), states=_states(PLAN))
+    current = replace(deployed(), states=_states(PLAN))
     found = changes(new, PLAN, current, Choices(OnChange.REBUILD))
     assert found.problems == ()
     assert found.chosen == {}
@@ -154,7 +163,7 @@ def test_a_state_that_fits_is_kept() -> None:
 
 def test_a_named_state_is_begun_anew_although_it_fits() -> None:
     """So a lane gets going again whose rebuild was refused; the others are left alone."""
-    current = replace(_deployed(), states=_states(PLAN))
+    current = replace(deployed(), states=_states(PLAN))
     choices = Choices(named={FragmentName("tolls"): OnChange.REBUILD})
     found = changes(PLAN, PLAN, current, choices)
     assert _actions(found) == {
@@ -170,7 +179,7 @@ def test_a_named_state_is_begun_anew_although_it_fits() -> None:
 def test_a_choice_for_nothing_is_refused() -> None:
     """A fragment that does not exist, or that has read nothing, has no state to choose about."""
     choices = Choices(named={FragmentName(n): OnChange.EMPTY for n in ("nobody", "tolls")})
-    first, second = changes(PLAN, PLAN, _deployed(), choices).problems
+    first, second = changes(PLAN, PLAN, deployed(), choices).problems
     assert "nobody, which is no fragment" in first.message
     assert "tolls" in first.choices
     assert "tolls, which has read nothing yet" in second.message
@@ -183,14 +192,14 @@ def test_stateless_fragments_go_on_at_their_positions() -> None:
         plan(network((source,), (filtered("f", source, f"`at` > {n}"),), ("f",)), OWNER)
         for n in (0, 1)
     )
-    found = changes(new, old, _deployed(old))
+    found = changes(new, old, deployed(old))
     assert found.problems == ()
     assert _item(found, "f").fate is Fate.POSITIONS
     assert "it goes on at its positions: nothing is lost or repeated" in _item(found, "f").reasons
     rebuild, empty = (Choices(named={FragmentName("f"): choice}) for choice in OnChange)
-    (problem,) = changes(new, old, _deployed(old), rebuild).problems
+    (problem,) = changes(new, old, deployed(old), rebuild).problems
     assert "keeps no state" in problem.message
-    ran = replace(_deployed(old), states={FragmentName("f"): KeptState("1:any", LIFE)})
+    ran = replace(deployed(old), states={FragmentName("f"): KeptState("1:any", LIFE)})
     for wanted in (old, new):
         chosen = changes(wanted, old, ran, empty)
         assert chosen.problems == ()
@@ -205,15 +214,15 @@ def test_the_key_of_a_topic_that_holds_records_cannot_change() -> None:
     assert fragment.output.key
     other = replace(fragment, output=replace(fragment.output, key=()))
     new = replace(PLAN, fragments=(other, *PLAN.fragments[1:]))
-    current = replace(_deployed(), states=_states(PLAN))
+    current = replace(deployed(), states=_states(PLAN))
     problems = changes(new, PLAN, current).problems
     assert f"the key of {fragment.output.topic} cannot change" in problems[0].message
-    assert all("key" not in p.message for p in changes(new, PLAN, _deployed(ran=False)).problems)
+    assert all("key" not in p.message for p in changes(new, PLAN, deployed(ran=False)).problems)
 
 
 def test_a_paused_fragment_stays_paused() -> None:
     """A deploy does not start it, and says so."""
-    current = _deployed()
+    current = deployed()
     paused = tuple(replace(f, running=False, paused=True) for f in current.fragments)
     found = changes(PLAN, PLAN, replace(current, fragments=paused))
     assert set(_actions(found).values()) == {Action.KEEP}
@@ -235,7 +244,7 @@ def test_what_a_version_changed_in_words() -> None:
 
 def test_change_without_the_old_plan_is_still_a_change() -> None:
     """When the old document can no longer be planned, the digests still tell."""
-    found = changes(plan(_faster(), OWNER), None, _deployed(ran=False))
+    found = changes(plan(_faster(), OWNER), None, deployed(ran=False))
     assert _item(found, "toll_notifications").reasons == (
         "its plan differs from the one that was deployed",
     )
@@ -245,7 +254,7 @@ def test_removed_fragment_is_removed_and_keeps_its_topics() -> None:
     """What is no longer in the network stops; what it wrote stays."""
     wanted = tolls()
     fewer = replace(wanted, boxes=wanted.boxes[:5], outputs=wanted.outputs[:1])
-    found = changes(plan(fewer, OWNER), PLAN, _deployed())
+    found = changes(plan(fewer, OWNER), PLAN, deployed())
     assert _actions(found) == {
         "tolls": Action.KEEP,
         "toll_notifications": Action.KEEP,
@@ -259,7 +268,7 @@ def test_added_fragment_is_created_beside_the_others() -> None:
     """A new box is no reason to touch what runs."""
     wanted = tolls()
     more = replace(wanted, boxes=(*wanted.boxes, filtered("all", wanted.streams[0], "`at` > 0")))
-    found = changes(plan(more, OWNER), PLAN, _deployed())
+    found = changes(plan(more, OWNER), PLAN, deployed())
     assert _actions(found)["all"] is Action.CREATE
     assert set(list(_actions(found).values())[:3]) == {Action.KEEP}
     assert {topic.name for topic in found.create_topics} == {
@@ -270,7 +279,7 @@ def test_added_fragment_is_created_beside_the_others() -> None:
 
 def test_a_fragment_that_comes_back_goes_on_if_its_state_fits() -> None:
     """Its last commit marker says which plan made the state."""
-    current = _deployed()
+    current = deployed()
     forgotten = replace(current, fragments=current.fragments[:2], states=_states(PLAN))
     found = changes(PLAN, PLAN, forgotten)
     assert found.problems == ()
@@ -283,7 +292,7 @@ def test_a_fragment_that_comes_back_goes_on_if_its_state_fits() -> None:
 
 def test_stopped_fragment_is_started_again() -> None:
     """Deploying after an undeploy goes on where it stopped."""
-    current = _deployed()
+    current = deployed()
     stopped = tuple(replace(fragment, running=False) for fragment in current.fragments)
     found = changes(PLAN, PLAN, replace(current, fragments=stopped))
     assert set(_actions(found).values()) == {Action.RESTART}
@@ -293,7 +302,7 @@ def test_stopped_fragment_is_started_again() -> None:
 
 def test_recreated_topic_is_noticed() -> None:
     """A topic of the same name with another id holds other records."""
-    current = _deployed()
+    current = deployed()
     topics = (replace(current.topics[0], topic_id="another"), *current.topics[1:])
     found = changes(PLAN, PLAN, replace(current, topics=topics))
     assert len(found.problems) == 3
@@ -302,14 +311,14 @@ def test_recreated_topic_is_noticed() -> None:
 
 def test_lost_topic_is_noticed() -> None:
     """A topic that a fragment knew and that is gone cannot be replaced by an empty one."""
-    current = _deployed()
+    current = deployed()
     found = changes(PLAN, PLAN, replace(current, topics=current.topics[1:]))
     assert "topic sightings-topic is gone since fragment tolls" in found.problems[0].message
 
 
 def test_lost_topic_is_made_again_where_nothing_ran() -> None:
     """Without a marker there are no positions that could be wrong."""
-    current = _deployed(ran=False)
+    current = deployed(ran=False)
     found = changes(PLAN, PLAN, replace(current, topics=current.topics[1:]))
     assert found.problems == ()
     assert [topic.name for topic in found.create_topics] == ["sightings-topic"]
@@ -381,7 +390,7 @@ def test_an_input_without_a_like_name_is_no_warning() -> None:
 def test_other_topic_settings_are_said_and_not_changed() -> None:
     """A new retention counts for new topics; it is a new version, and nothing restarts."""
     longer = plan(replace(tolls(), retention_ms=1), OWNER)
-    found = changes(longer, PLAN, _deployed())
+    found = changes(longer, PLAN, deployed())
     assert _item(found, "net.tolls").reasons == ("retention.ms 604800000 → 1: kept as it is",)
     assert {item.action for item in found.items} == {Action.KEEP}
     assert found.new_version
@@ -417,7 +426,7 @@ def test_unreadable_input_schema_is_refused() -> None:
 
 def test_layout_of_a_registered_schema_does_not_matter() -> None:
     """A registry may store the same schema with other white space."""
-    current = _deployed()
+    current = deployed()
     spread = tuple(
         replace(schema, schema_json=(schema.schema_json or "").replace(":", " : "))
         for schema in current.schemas
@@ -430,7 +439,7 @@ def test_renamed_box_is_one_fragment_less_and_one_more() -> None:
     wanted = tolls()
     last = replace(wanted.boxes[-1], name=BoxName("dispatch"))  # type: ignore[type-var]  # a box
     renamed = replace(wanted, boxes=(*wanted.boxes[:-1], last), outputs=wanted.outputs[:1])
-    found = changes(plan(renamed, OWNER), PLAN, _deployed())
+    found = changes(plan(renamed, OWNER), PLAN, deployed())
     assert _actions(found)[FragmentName("dispatch")] is Action.CREATE
     assert _actions(found)[FragmentName("tow_dispatch")] is Action.REMOVE
     assert found.items[3].kind is ItemKind.FRAGMENT

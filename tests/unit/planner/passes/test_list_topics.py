@@ -52,10 +52,27 @@ def test_the_broker_stamps_what_no_timestamp_of_a_record_is_kept_of() -> None:
 
 
 def test_where_timestamps_are_kept_any_is_taken() -> None:
-    """A broker would refuse what its producers' clocks or event time have ahead."""
+    """A broker would refuse what its producers' clocks or event time have ahead.
+
+    Nor does it stamp them itself, whatever its default for new topics is.
+    """
     topics = _topics()
     for name in ("net.tolls", "net.tolls.tentative", "net.tolls.redrive"):
-        assert int(dict(topics[name].config)["message.timestamp.after.max.ms"]) > 10**18
+        config = dict(topics[name].config)
+        assert int(config["message.timestamp.after.max.ms"]) > 10**18
+        assert config["message.timestamp.type"] == "CreateTime"
+    assert "message.timestamp.type" not in dict(topics["sightings-topic"].config)
+
+
+def test_kafka_expires_no_dead_letter() -> None:
+    """A rebuild needs them by position; lanes remove those that are old and not needed."""
+    topics = _topics(retention_ms=1234)
+    config = dict(topics["net.tolls.dlq"].config)
+    assert (config["retention.ms"], config["retention.bytes"]) == ("-1", "-1")
+    assert config["cleanup.policy"] == "delete"
+    assert [name for name, topic in topics.items() if topic.trimmed] == [
+        name for name in topics if name.endswith(".dlq")
+    ]
 
 
 def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:

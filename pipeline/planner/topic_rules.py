@@ -1,0 +1,88 @@
+"""Settings of existing topics that would lose records or change results. Pure.
+
+A topic that exists is never changed, so a setting that does not fit is refused, with the command
+that mends it. What each kind of topic accepts:
+
+| topic | `cleanup.policy` | `message.timestamp.type` | `retention.ms`, `retention.bytes` |
+|---|---|---|---|
+| output, tentative, redrive | `delete` | `CreateTime` | any |
+| dead letters | `delete` | `LogAppendTime` | `-1` |
+| advances | `delete` | `LogAppendTime` | any |
+| markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` goes by them |
+| input | any; a compacted one is a warning | any | any |
+
+`compact,delete` is none of them: it removes the last marker of a lane that rests, and of the others
+all records of a key but the last.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.planner.plan import NewTopic
+
+POLICY: Final = "cleanup.policy"
+STAMPS: Final = "message.timestamp.type"
+RETENTION_MS: Final = "retention.ms"
+RETENTION_BYTES: Final = "retention.bytes"
+UNLIMITED: Final = "-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A setting of an existing topic that does not fit.
+
+    Args:
+        message: topic, setting, what it is and must be, and why.
+        hint: how to mend it.
+        fatal: whether a deploy is refused; else records may be missing from a rebuild.
+    """
+
+    message: str
+    hint: str
+    fatal: bool
+
+
+def misfits(topic: NewTopic, config: Mapping[str, str]) -> Iterator[Misfit]:
+    """The settings of an existing topic that do not fit what a network needs.
+
+    Args:
+        topic: the topic as the network would create it.
+        config: its settings in force; one that is missing here is not judged.
+    """
+    for setting, value in topic.config:
+        found = config.get(setting)
+        why = None if found is None else _why(topic, setting, value, found)
+        if why is not None:
+            yield Misfit(
+                f"topic {topic.name} has {setting}={found}, the network needs {value}: {why}",
+                mend(topic, setting, value),
+                fatal=not topic.external,
+            )
+
+
+def mend(topic: NewTopic, setting: str, value: str) -> str:
+    """The command that sets one setting of an existing topic."""
+    return (
+        "set it with Kafka's own tool: `kafka-configs.sh --bootstrap-server HOST:PORT --alter "
+        f"--entity-type topics --entity-name {topic.name} --add-config {setting}={value}`"
+    )
+
+
+def _why(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
+    """What goes wrong with a setting as it is; None: nothing."""
+    if setting == POLICY and found != value:
+        if value == "compact":
+            return "its last record would be removed by age"
+        if "compact" in found:
+            return "records with the same key would be removed that are still needed"
+    if setting == STAMPS and found != value:
+        if value == "CreateTime":
+            return "its records' timestamps are their event times, and the broker replaces them"
+        return "its records count from when the broker took them"
+    if topic.trimmed and setting in {RETENTION_MS, RETENTION_BYTES} and found != UNLIMITED:
+        return (
+            "a rebuild of state may need dead letters of any age, and the node removes old ones "
+            "that it does not need"
+        )
+    return None

@@ -1,0 +1,91 @@
+from collections.abc import Mapping
+
+import pytest
+
+from pipeline.planner.diff import changes
+from pipeline.planner.plan import NewTopic
+from pipeline.planner.planner import plan
+from pipeline.planner.topic_rules import Misfit, misfits
+from tests.unit.planner.networks import OWNER, tolls
+from tests.unit.planner.test_diff import PLAN, deployed, with_config
+
+TOPICS = {str(topic.name): topic for topic in plan(tolls(), OWNER).topics}
+OUTPUT, TENTATIVE = "net.tolls", "net.tolls.tentative"
+LETTERS, REDRIVE, ADVANCES = "net.tolls.dlq", "net.tolls.redrive", "net.tolls.advances"
+MARKERS, BOUNDARIES, INPUT = "net.tolls.markers", "net.tolls.boundaries", "sightings-topic"
+TYPE, POLICY = "message.timestamp.type", "cleanup.policy"
+
+
+def of(topic: NewTopic, **changed: str) -> list[Misfit]:
+    """What does not fit of a topic as the network makes it, but for some settings."""
+    settings = {name.replace("_", "."): value for name, value in changed.items()}
+    return list(misfits(topic, {**dict(topic.config), **settings}))
+
+
+def test_topics_as_they_are_made_fit() -> None:
+    """Nor is anything said of settings that could not be read."""
+    assert [one for topic in TOPICS.values() for one in of(topic)] == []
+    assert [one for topic in TOPICS.values() for one in misfits(topic, {})] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "fatal"),
+    [
+        (OUTPUT, {TYPE: "LogAppendTime"}, True),
+        (TENTATIVE, {TYPE: "LogAppendTime"}, True),
+        (REDRIVE, {TYPE: "LogAppendTime"}, True),
+        (INPUT, {TYPE: "LogAppendTime"}, None),
+        (LETTERS, {TYPE: "CreateTime"}, True),
+        (ADVANCES, {TYPE: "CreateTime"}, True),
+        (MARKERS, {TYPE: "CreateTime"}, True),
+        (BOUNDARIES, {TYPE: "CreateTime"}, True),
+        (MARKERS, {POLICY: "delete"}, True),
+        (MARKERS, {POLICY: "compact,delete"}, True),
+        (BOUNDARIES, {POLICY: "delete"}, True),
+        (OUTPUT, {POLICY: "compact"}, True),
+        (LETTERS, {POLICY: "compact,delete"}, True),
+        (REDRIVE, {POLICY: "compact"}, True),
+        (ADVANCES, {POLICY: "compact"}, True),
+        (INPUT, {POLICY: "compact"}, False),
+        (LETTERS, {"retention.ms": "604800000"}, True),
+        (LETTERS, {"retention.bytes": "1000000"}, True),
+        (OUTPUT, {"retention.ms": "1000"}, None),
+        (MARKERS, {"retention.ms": "1000"}, None),
+    ],
+)
+def test_settings_that_lose_records_or_change_results(
+    *, name: str, config: Mapping[str, str], fatal: bool | None
+) -> None:
+    """Whether a deploy is refused, only warns (False) or says nothing (None)."""
+    found = of(TOPICS[name], **{k.replace(".", "_"): v for k, v in config.items()})
+    assert [one.fatal for one in found] == ([] if fatal is None else [fatal])
+    for one in found:
+        ((setting, value),) = config.items()
+        assert f"topic {name} has {setting}={value}, the network needs " in one.message
+        assert f"--entity-name {name} --add-config {setting}=" in one.hint
+
+
+def test_a_deploy_onto_a_topic_with_other_timestamps_is_refused() -> None:
+    """With LogAppendTime none of the windows behind it would be right."""
+    current = with_config(deployed(), OUTPUT, {TYPE: "LogAppendTime"})
+    (problem,) = changes(PLAN, PLAN, current).problems
+    assert f"topic {OUTPUT} has {TYPE}=LogAppendTime, the network needs CreateTime" in str(problem)
+    assert f"--add-config {TYPE}=CreateTime" in problem.hint
+
+
+def test_everything_that_is_wrong_with_a_topic_is_said_at_once() -> None:
+    """The first with the hint, the others as details."""
+    wrong = {POLICY: "delete", TYPE: "CreateTime"}
+    current = with_config(deployed(), MARKERS, wrong)
+    (problem,) = changes(PLAN, PLAN, current).problems
+    assert f"{POLICY}=delete, the network needs compact" in problem.message
+    (further,) = problem.details
+    assert f"--add-config {TYPE}=LogAppendTime" in further
+
+
+def test_a_compacted_input_is_a_warning() -> None:
+    """It is not ours."""
+    found = changes(PLAN, PLAN, with_config(deployed(), INPUT, {POLICY: "compact"}))
+    assert found.problems == ()
+    (warning,) = found.warnings
+    assert warning.startswith(f"topic {INPUT} has {POLICY}=compact")
