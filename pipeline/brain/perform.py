@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from pipeline.brain.events import (
@@ -242,6 +243,7 @@ class Performer:
             version=version,
             epoch=epoch,
             topic_ids=context.plans.topic_ids(fragment),
+            letters_kept_ms=partial(context.plans.retention_ms, fragment),
             choice=context.plans.choice(fragment),
             begins=context.plans.begins(fragment),
         )

@@ -94,6 +94,11 @@ class Plans:
             for stream, _, ranges, skips in self._known(fragment)[1].begins
         }
 
+    def retention_ms(self, fragment: FragmentId) -> int:
+        """For how long the topics of the fragment's network keep records, as it is wanted now."""
+        network, _ = self._known(fragment)
+        return self._plan(fragment, network.version).retention_ms
+
     def input_topics(self) -> frozenset[TopicName]:
         """The data topics that this node's fragments read."""
         return frozenset(stream.topic for f in self._fragments() for stream in f.inputs)

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pipeline.dead_letters.letter import Letter
-from pipeline.ids import Millis, Offset, StreamName
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.ids import Millis, Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ def purge(
     letters: Iterable[Letter],
     ends: Mapping[int, Offset],
     before_ms: Millis | None,
-    needed: Positions | None,
+    needed_from: Mapping[int, Offset],
 ) -> Purge:
     """Decide; letters come in the order of their offsets within a partition.
 
@@ -38,7 +37,7 @@ def purge(
         letters: all that there are.
         ends: the end of each partition when they were read.
         before_ms: only what came before; None: whatever its age.
-        needed: from where on a rebuild reads each input; None: the fragment never ran.
+        needed_from: per partition the offset from which on a rebuild needs them.
     """
     until: dict[int, Offset] = {}
     stopped_by: dict[int, str] = {}
@@ -46,7 +45,7 @@ def purge(
     for letter in letters:
         partition, offset = letter.number
         if partition not in stopped_by:
-            why = _stays(letter, before_ms, needed)
+            why = _stays(letter, before_ms, needed_from)
             if not why:
                 counts["removed"] += 1
                 continue
@@ -56,10 +55,8 @@ def purge(
     return Purge(until, counts["removed"], counts["needed"], counts["younger"])
 
 
-def _stays(letter: Letter, before_ms: Millis | None, needed: Positions | None) -> str:
+def _stays(letter: Letter, before_ms: Millis | None, needed_from: Mapping[int, Offset]) -> str:
     if before_ms is not None and letter.came_ms >= before_ms:
         return "younger"
-    if letter.at is None or needed is None:
-        return ""
-    at = InputPartition(StreamName(letter.input), letter.at.topic, letter.at.partition)
-    return "needed" if at in needed and letter.at.offset >= needed[at] else ""
+    partition, offset = letter.number
+    return "needed" if offset >= needed_from.get(partition, offset + 1) else ""

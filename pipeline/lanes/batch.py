@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import BatchId, Epoch, Millis, SchemaHandle
+from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, Positions
@@ -90,6 +90,8 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
     *,
     epoch: Epoch,
     needed: Positions,
+    letters_from: Mapping[int, Offset],
+    output_ends: Mapping[int, Offset],
     boundary_ms: Millis | None,
     now_ms: Millis,
 ) -> CommitMarker:
@@ -121,6 +123,9 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         state=last.state,
         refused=written.refused,
         letters=last.letters,
+        letters_from=letters_from,
+        output=last.output,
+        output_ends=output_ends,
         failed=sum(facts.failed.values()),
         sources=last.sources,
         left=last.left,

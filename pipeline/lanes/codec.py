@@ -63,7 +63,10 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "written_at_ms": marker.written_at_ms,
             "state": marker.state,
             **({"refused": _refused(marker.refused)} if marker.refused else {}),
-            **({"letters": marker.letters} if marker.letters else {}),
+            "letters": marker.letters,
+            "letters_from": _numbered(marker.letters_from),
+            "output": marker.output,
+            "output_ends": _numbered(marker.output_ends),
             **({"failed": marker.failed} if marker.failed else {}),
         },
     )
@@ -103,7 +106,10 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         written_at_ms=Millis(fields.number("written_at_ms")),
         state=fields.text("state"),
         refused=fields.refused() if "refused" in fields.members else {},
-        letters=fields.text("letters") if "letters" in fields.members else "",
+        letters=fields.text("letters"),
+        letters_from=fields.inner("letters_from").numbered(Offset),
+        output=fields.text("output"),
+        output_ends=fields.inner("output_ends").numbered(Offset),
         failed=fields.number("failed") if "failed" in fields.members else 0,
     )
 
@@ -115,7 +121,7 @@ def encode_boundary(record: BoundaryRecord) -> bytes:
             "writer": record.writer,
             "epoch": record.epoch,
             "boundary_ms": record.boundary_ms,
-            "positions": {str(p): record.positions[p] for p in sorted(record.positions)},
+            "positions": _numbered(record.positions),
         },
     )
 
@@ -218,6 +224,10 @@ def _left(one: LeftSource) -> dict[str, object]:
         "needed": _nested(one.needed, sources),
         "progress": _nested(one.progress, sources),
     }
+
+
+def _numbered(values: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): values[partition] for partition in sorted(values)}
 
 
 def _refused(found: Mapping[str, Refused]) -> dict[str, object]:

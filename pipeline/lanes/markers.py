@@ -7,7 +7,7 @@ so that it is visible exactly when the output that it describes is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
 
@@ -49,7 +49,12 @@ class CommitMarker:
         state: the digest of the plan that decides what the state holds.
         refused: the dead letters of the streams and boxes that have a limit of them.
         letters: Kafka's id of the topic whose dead letters name what this incarnation has left out;
-            empty: not known, an earlier version wrote the marker.
+            empty: there was no such topic.
+        letters_from: per partition of that topic the offset from which a rebuild needs dead
+            letters; of a partition that is missing it needs none.
+        output: Kafka's id of the output topic.
+        output_ends: where that topic ended at least when this batch was written: acknowledged then,
+            so that an end below it means that Kafka itself lost records.
         failed: the sum of the checksums of the records that failed in this batch on the paths on
             which functions of users decide.
         sources: whose positions these are, in the order of the plan.
@@ -72,6 +77,9 @@ class CommitMarker:
     state: str
     refused: Mapping[str, Refused] = field(default_factory=dict)
     letters: str = ""
+    letters_from: Mapping[int, Offset] = field(default_factory=dict)
+    output: str = ""
+    output_ends: Mapping[int, Offset] = field(default_factory=dict)
     failed: int = 0
     sources: tuple[MarkedSource, ...] = ()
     left: tuple[LeftSource, ...] = ()

@@ -210,7 +210,8 @@ def first_marker(
 
 def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
     """A copy of the last marker under an own epoch, which a new owner commits before it starts."""
-    return replace(marker, epoch=wanted.epoch, letters=marker.letters or wanted.letters)
+    letters = marker.letters if marker.letters_from else wanted.letters
+    return replace(marker, epoch=wanted.epoch, letters=letters)
 
 
 def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
@@ -227,6 +228,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         late_settled=NO_BATCH,
         state=wanted.state,
         letters=wanted.letters,
+        letters_from={},
     )
 
 
@@ -305,8 +307,7 @@ def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> 
 
 def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
     """A rebuild leaves out what dead letters name, so it needs those that were written."""
-    known = not marker.letters or marker.letters == wanted.letters
-    if not known and marker.totals.dead_letters:
+    if marker.letters_from and marker.letters != wanted.letters:
         raise RefusedError(
             f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
             "topic was deleted and made again: which records were left out is not known any more",

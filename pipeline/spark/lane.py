@@ -18,11 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import read_last
+from brokers.kafka.reader import LogReader, read_last
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
+from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import (
     Epoch,
@@ -95,7 +96,7 @@ from pipeline.spark.readers import (
     read_options,
     starting_at,
 )
-from pipeline.spark.rebuild import Log
+from pipeline.spark.rebuild import Log, Rebuilding
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError, check_schemas
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.topics import TopicWatch, topics_of
@@ -111,14 +112,16 @@ SETTLE_DEADLINE_S = 60.0
 class LaneSettings:
     """Which lane: a fragment as one version of its network has it, under one ownership.
 
-    `topic_ids`: the ids that its topics had when it was deployed; `choice`: what becomes of a
-    state that does not fit; `begins`: where it begins to read what it has never read.
+    `topic_ids`: the ids that its topics had when it was deployed; `letters_kept_ms`: returns for
+    how long dead letters are kept that no rebuild needs; `choice`: what becomes of a state that
+    does not fit; `begins`: where it begins to read what it has never read.
     """
 
     fragment: Fragment
     version: NetworkVersion
     epoch: Epoch
     topic_ids: Mapping[TopicName, str]
+    letters_kept_ms: Callable[[], int]
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
 
@@ -176,6 +179,13 @@ class StableLane:
         self._not_before: Positions = {}
         self._looked: tuple[Positions, int] | None = None
         self._beside = Beside(f"write {self._label}")
+        retention = Retention(
+            fragment.names,
+            host.surveyor.admin,
+            LogReader(host.brokers, START_DEADLINE_S).last,
+            settings.letters_kept_ms,
+        )
+        self._trimmer = Trimmer(retention, host.clock)
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
     def request_stop(self) -> None:
@@ -324,8 +334,8 @@ class StableLane:
                 start = replace(start, marker=marker, begin=begin, not_before=self._not_before)
                 sink.start(adopted(start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
-                read_from, lowered = self._rebuild(start, folder, incarnation, lowered)
-                sink.start(rebuilt(start, read_from, wanted, incarnation))
+                done, lowered = self._rebuild(start, folder, incarnation, lowered)
+                sink.start(rebuilt(done.start, done.begin, wanted, incarnation))
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
@@ -366,6 +376,7 @@ class StableLane:
             writer=writer,
             admin=admin,
             output_partitions=lowered.encoding.partitions,
+            output_id=self._settings.topic_ids.get(fragment.output.topic, ""),
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
             schemas=self._host.surveyor,
@@ -379,8 +390,8 @@ class StableLane:
 
     def _rebuild(
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
-    ) -> tuple[Positions, Lowered]:
-        """Build the state in an empty folder; from where, and with which schemas."""
+    ) -> tuple[Rebuilding, Lowered]:
+        """Build the state in an empty folder; from what, and with which schemas."""
         todo = self._log_of_inputs().prepare(
             start, lowered, self._settings.fragment.names.dead_letters
         )
@@ -410,7 +421,7 @@ class StableLane:
 
         lowered = self._knowing_schemas(lowered, run)
         self._log.info("the state is rebuilt")
-        return todo.begin, lowered
+        return todo, lowered
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
         """Run until it fails or is stopped, which raises as well."""
@@ -434,6 +445,7 @@ class StableLane:
             def watch(_: Engine) -> None:
                 self._beside.check()
                 self._topics.look()
+                self._trimmer.look()
 
             begin = sink.marker.end
             reader = self._reader(begin, self._at_once(begin))

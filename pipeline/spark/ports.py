@@ -10,6 +10,7 @@ from pyarrow import Table
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
+from brokers.records import Ends
 from pipeline.clock import Deadline
 from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
 from pipeline.lanes.batch import BatchFacts
@@ -99,6 +100,9 @@ class PartitionEnds(Protocol):
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
         """Where the partitions of a topic end."""
+
+    def end_offsets(self, topics: Iterable[TopicName], isolation: Isolation) -> Ends:
+        """Where topics end, however many partitions they have."""
 
 
 class Topics(Protocol):

@@ -5,8 +5,8 @@ out what was left out before, and has the marker's watermark in force when it en
 have written was written by an earlier life of the lane.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
@@ -17,6 +17,7 @@ from pipeline.ids import FragmentName, Offset, TopicName
 from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.needed_letters import first_gone
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.lanes.start import Rebuild
 from pipeline.spark.lowered import Lowered, TopicRole
@@ -82,18 +83,23 @@ class Log:
         """Find out where to read from and what to leave out.
 
         Raises:
-            RefusedError: a topic no longer holds what the state needs.
+            RefusedError: a topic no longer holds what the state needs, or dead letters are gone.
+            RetryError: the dead-letter topic cannot be read now.
             UnavailableError: Kafka does not answer.
         """
         earliest = self.earliest(lowered)
         end = start.marker.end
+        found = self.admin.start_offsets((dead_letters,)).get(dead_letters)
+        if found is None:
+            raise RetryError("it cannot be read now", place=f"topic {dead_letters}")
+        start = with_letters(start, found, dead_letters)
         begin = start.begin
         if begin is None:
             begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
         for at in sorted(begin):
             if begin[at] < earliest[at] and begin[at] < end[at]:
                 raise self._too_short(at, begin[at], earliest[at])
-        letters = self._left_out(dead_letters, start.marker.sources)
+        letters = self._left_out(dead_letters, found, start.marker.sources)
         gone = (one for one in letters if within(one, begin, end))
         return Rebuilding(start, begin, tuple(sorted(set(gone))))
 
@@ -135,10 +141,15 @@ class Log:
             for partition, offset in starts[assigned.topic].items()
         }
 
-    def _left_out(self, topic: TopicName, sources: tuple[MarkedSource, ...]) -> Iterable[LeftOut]:
-        starts, ends = self.admin.start_offsets((topic,)), self.admin.end_offsets((topic,))
+    def _left_out(
+        self,
+        topic: TopicName,
+        starts: Mapping[int, Offset],
+        sources: tuple[MarkedSource, ...],
+    ) -> Iterable[LeftOut]:
+        ends = self.admin.end_offsets((topic,))
         with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
-            reader.assign(starts)
+            reader.assign({topic: starts})
             for record in reader.read_to(ends):
                 place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
                 found = left_out(record.headers, sources, place)
@@ -162,6 +173,37 @@ class Log:
             reader.assign({at.topic: {at.partition: offset}})
             found = reader.poll(1.0, 1)
         return f" ({rfc3339(found[0].timestamp_ms)})" if found else ""
+
+
+def with_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName) -> Rebuild:
+    """A rebuild whose marker says from where on the dead letters are needed that it goes by.
+
+    Args:
+        start: what was decided.
+        starts: the oldest offset of each partition of the dead-letter topic.
+        topic: the dead-letter topic.
+
+    Raises:
+        RefusedError: dead letters that it needs were removed.
+    """
+    marker, begin = start.marker, start.begin
+    if begin is None:  # chosen: it judges anew what no dead letter names any more
+        return replace(start, marker=replace(marker, letters_from=starts))
+    if all(begin[at] >= end for at, end in marker.end.items() if at in begin):
+        return replace(start, marker=replace(marker, letters_from={}))
+    gone = first_gone(marker.letters_from, starts)
+    if gone is not None:
+        partition, needed, earliest = gone
+        raise RefusedError(
+            "the state cannot be rebuilt exactly: which records were left out is said by the dead "
+            f"letters from offset {needed} on, and the topic begins at {earliest}",
+            place=f"topic {topic}, partition {partition}",
+            hint="put the newest checkpoint folder back, or deploy again with "
+            "`--state FRAGMENT=rebuild` (what was left out is judged anew) or "
+            "`--state FRAGMENT=empty` (what was read before counts in no later result); and see "
+            "that retention.ms and retention.bytes of the topic are -1",
+        )
+    return start
 
 
 def _from_earliest(end: Positions, earliest: Positions, lowered: Lowered) -> Positions:

@@ -11,7 +11,7 @@ that is ahead, and begins at the marker: positions are all that such a lane has.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from brokers.kafka.admin import Isolation
@@ -25,7 +25,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaHandle
+from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, Offset, SchemaHandle
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import LATENESS, headers
@@ -34,6 +34,12 @@ from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
+from pipeline.lanes.needed_letters import (
+    LetterSpan,
+    after_letters,
+    letters_from,
+    resume_letters,
+)
 from pipeline.lanes.positions import by_topic
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.names import boundaries_topic
@@ -96,6 +102,7 @@ class SinkContext:
     writer: Transactions
     admin: PartitionEnds
     output_partitions: int
+    output_id: str
     boundaries: Records
     mirror: Followed
     schemas: Schemas
@@ -115,13 +122,22 @@ class _Judged:
     refused: Mapping[str, Refused]
 
 
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What a rebuild from a marker needs: of the inputs, and of the dead letters."""
+
+    log: NeededLog
+    letters: tuple[LetterSpan, ...]
+
+
 class Sink:
     """Writes the batches of one lane. Not safe for two batches at once; Spark never does that."""
 
     def __init__(self, context: SinkContext) -> None:
         self._context = context
         self._known: CommitMarker | None = None
-        self._needed = NeededLog({})
+        self._needs = _Needs(NeededLog({}), ())
+        self._output_ends: Mapping[int, Offset] = {}
         self._published_ms: Millis | None = None
         self._given_up: BatchId | None = None
         self._log = logging.LoggerAdapter(
@@ -186,6 +202,7 @@ class Sink:
         clock, writer = self._context.clock, self._context.writer
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
         still_the_same = self._context.topics.ask()
+        letters_before = self._letters_before(judged)
         writer.begin()
         try:
             sent, failed = self._send_results(judged.results)
@@ -196,7 +213,7 @@ class Sink:
                 late=sum(1 for r in judged.rejected if r.why.reason.value in LATENESS),
                 refused=judged.refused,
             )
-            marker, needed = self._next(judged.facts, written)
+            marker, needs = self._next(judged.facts, written, letters_before)
             self._send_marker(marker)
             still_the_same()
             writer.commit(deadline)
@@ -205,7 +222,7 @@ class Sink:
         except MedusaError:
             writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
             raise
-        self._known, self._needed = marker, needed
+        self._known, self._needs = marker, needs
         self._mirror()
         self._finished(sent, started_s)
         self._publish_boundary()
@@ -224,18 +241,35 @@ class Sink:
 
     def start(self, marker: CommitMarker) -> None:
         """Commit the marker that a lane starts from, under its own epoch."""
-        clock = self._context.clock
+        clock, output = self._context.clock, self._context.output_id
+        if marker.output != output:
+            marker = replace(marker, output=output, output_ends={})
         self._context.writer.begin()
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
-        self._known, self._needed = marker, resume(marker)
+        self._known, self._needs = marker, _Needs(resume(marker), resume_letters(marker))
+        self._output_ends = marker.output_ends
         self._mirror()
         self._publish_boundary()
 
-    def _next(self, facts: BatchFacts, written: Written) -> tuple[CommitMarker, NeededLog]:
+    def _letters_before(self, judged: _Judged) -> Mapping[int, Offset]:
+        """Where the dead letters end, if a rebuild may need those that the batch writes."""
+        if not judged.rejected or isinstance(self._context.profile.shape, Stateless):
+            return {}
+        topic = self._context.fragment.names.dead_letters
+        ends = self._context.admin.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic)
+        if not ends:
+            raise RetryError("the ends of the topic cannot be told now", place=f"topic {topic}")
+        return ends
+
+    def _next(
+        self, facts: BatchFacts, written: Written, letters_before: Mapping[int, Offset]
+    ) -> tuple[CommitMarker, _Needs]:
         shape, last = self._context.profile.shape, self.marker
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
-        log, needed = after_batch(shape, self._needed, read)
+        log, needed = after_batch(shape, self._needs.log, read)
+        wrote = LetterSpan(letters_before, facts.end) if letters_before else None
+        letters = after_letters(self._needs.letters, wrote, needed)
         promised = promise(
             shape,
             eviction_ms=facts.eviction_ms,
@@ -248,10 +282,12 @@ class Sink:
             written,
             epoch=self._context.epoch,
             needed=needed,
+            letters_from=letters_from(letters),
+            output_ends=self._output_ends,
             boundary_ms=promised,
             now_ms=self._context.clock.now_ms(),
         )
-        return marker, log
+        return marker, _Needs(log, letters)
 
     def _late_limit(self, facts: BatchFacts, results: Results) -> Millis | None:
         """At or below which event time records of this batch are late; None when none is.
@@ -371,6 +407,7 @@ class Sink:
             ends = self._context.admin.partition_ends(
                 output, self._context.output_partitions, Isolation.UNCOMMITTED
             )
+            self._output_ends = ends
             record = BoundaryRecord(writer, self._context.epoch, boundary_ms, ends)
             self._context.boundaries.send(
                 boundaries_topic(output),

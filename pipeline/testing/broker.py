@@ -134,6 +134,13 @@ class Plain:
         del partitions, isolation
         return self.broker.ends(topic)
 
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation
+    ) -> Mapping[TopicName, Mapping[int, Offset]]:
+        """Where topics end."""
+        del isolation
+        return {topic: self.broker.ends(topic) for topic in topics}
+
 
 class Nothing:
     """What a sink needs of the world and a test has no use for."""

@@ -236,6 +236,7 @@ def _sink(
             writer=Transaction(broker),
             admin=plain,
             output_partitions=lowered.encoding.partitions,
+            output_id="",
             boundaries=plain,
             mirror=nothing,
             schemas=nothing,

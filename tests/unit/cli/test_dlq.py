@@ -15,17 +15,12 @@ from pipeline.ids import (
     Millis,
     Offset,
     SchemaId,
-    SourceId,
-    StreamName,
-    TopicName,
 )
 from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
 from tests.unit.cli.twins import TwinLog, opener
 from tests.unit.dead_letters.support import NAMES, NOW, record
 from tests.unit.deploy.twins import World, write_project
-from tests.unit.lanes.marked import marked
 
 Caller = Callable[..., Any]
 OTHER = "cars.stopped"
@@ -168,23 +163,19 @@ def test_a_schema_that_is_there_by_now_is_looked_up_again(
     assert len(log.records) == 4
 
 
-def marker(needed: int, world: World) -> bytes:
-    """A commit marker whose lane needs its input from an offset on."""
-    at = InputPartition(StreamName("sightings"), TopicName("car-sightings"), 1)
-    positions = {at: Offset(needed)}
-    ids = {name: topic.topic_id for name, topic in world.kafka.topics.items()}
-    (source,) = marked(positions, ids=ids)
-    sources = (replace(source, id=SourceId("id of car-sightings/0")),)
+def marker(world: World, needed: int) -> bytes:
+    """A commit marker whose lane needs its dead letters from an offset on."""
     found = CommitMarker(
-        Epoch(1), Incarnation("a"), BatchId(1), positions, positions, positions, None, None, {},
-        BatchId(1), None, Totals(), NOW, "digest", sources=sources,
+        Epoch(1), Incarnation("a"), BatchId(1), {}, {}, {}, None, None, {},
+        BatchId(1), None, Totals(), NOW, "digest", letters_from={0: Offset(needed)},
     )  # fmt: skip
-    return encode_marker(replace(found, end={at: Offset(200)}))
+    topic = world.kafka.topics[NAMES.dead_letters]
+    return encode_marker(replace(found, letters=topic.topic_id))
 
 
 def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
     """From the oldest on; a dry run removes nothing."""
-    world.log.values[NAMES.markers] = marker(102, world)
+    world.log.values[NAMES.markers] = marker(world, 2)
     dry = dlq("purge", "moving", "--all", "--dry-run", "-o", "json").data
     assert (dry["removed"], dry["kept_for_a_rebuild"]) == (2, 1)
     assert dlq("purge", "moving", "--all").code == 65
@@ -195,7 +186,7 @@ def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: Twi
 
 def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
     """With the words why, and when they can go."""
-    world.log.values[NAMES.markers] = marker(100, world)
+    world.log.values[NAMES.markers] = marker(world, 0)
     called = dlq("purge", "moving", "--all", "--yes")
     assert called.code == 65
     assert "a rebuild of the state needs" in called.err

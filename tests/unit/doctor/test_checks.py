@@ -104,6 +104,17 @@ def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], la
     assert [one.message.rpartition(": ")[2] for one in found] == ([lacking] if lacking else [])
 
 
+def test_the_right_to_remove_old_dead_letters() -> None:
+    """Without it a lane runs, and they are kept for ever; of other topics nothing is removed."""
+    wanted = replace(WANTED, trimmed=True)
+    letters = replace(GOOD, wanted=wanted, config={}, allowed=WRITES)
+    (found,) = of(letters)
+    assert found.verdict is Verdict.DOUBTFUL
+    assert "DELETE; old dead letters are never removed" in found.message
+    assert of(replace(letters, wanted=WANTED)) == of(GOOD)
+    assert of(replace(letters, allowed=WRITES | {"DELETE"})) == of(GOOD)
+
+
 @pytest.mark.parametrize(
     ("config", "verdict", "words"),
     [

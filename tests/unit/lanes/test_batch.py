@@ -38,6 +38,8 @@ def _after(marker: CommitMarker, facts: BatchFacts, written: Written | None = No
         written or Written(0, 0, 0),
         epoch=Epoch(2),
         needed=facts.end,
+        letters_from={0: Offset(3)},
+        output_ends={0: Offset(4)},
         boundary_ms=None,
         now_ms=Millis(9),
     )

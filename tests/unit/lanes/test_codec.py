@@ -39,6 +39,7 @@ PLACE = "topic tolls.speed.markers, offset 7"
 NAMES = st.text(min_size=1, max_size=8)
 COUNTS = st.integers(0, 2**63 - 1)
 INSTANTS = st.integers(-(2**63), 2**63 - 1).map(Millis)
+OFFSETS = st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=3)
 NUMBERS = st.dictionaries(st.integers(0, 999), COUNTS, max_size=3)
 
 
@@ -102,6 +103,9 @@ def markers(draw: st.DrawFn) -> CommitMarker:
         state=draw(st.text()),
         refused=draw(st.dictionaries(NAMES, refused)),
         letters=draw(st.text()),
+        letters_from=draw(OFFSETS),
+        output=draw(st.text()),
+        output_ends=draw(OFFSETS),
         failed=draw(COUNTS),
         sources=tuple(known),
         left=tuple(draw(st.lists(lefts(), max_size=2))),

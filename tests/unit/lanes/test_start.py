@@ -226,20 +226,20 @@ def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
 def test_a_rebuild_needs_the_dead_letters_that_were_written() -> None:
     """Made again, their topic says nothing of what was left out; then somebody has to choose."""
     known, again = (replace(STATEFUL, letters=letters) for letters in ("one", "two"))
-    left_out = replace(marker(7), totals=Totals(dead_letters=1))
-    assert adopted(left_out, known).letters == "one"
-    mine = adopted(left_out, known)
+    mine = replace(marker(7), letters="one", letters_from={0: Offset(5)})
     assert isinstance(decide_start(mine, GONE, known), Rebuild)
-    assert isinstance(decide_start(left_out, GONE, again), Rebuild)
-    assert isinstance(decide_start(replace(mine, totals=Totals()), GONE, again), Rebuild)
     assert isinstance(decide_start(mine, checkpoint(7), again), Continue)
-    assert adopted(mine, again).letters == "one"
+    assert adopted(mine, again) == replace(mine, epoch=again.epoch)
+    free = replace(mine, letters_from={}, totals=Totals(dead_letters=1))
+    assert isinstance(decide_start(free, GONE, again), Rebuild)
+    assert adopted(free, again).letters == "two"
     with pytest.raises(RefusedError, match="dead-letter topic was deleted and made again"):
         decide_start(mine, GONE, again)
     chosen = replace(again, on_change=OnChange.EMPTY)
     begun = decide_start(mine, GONE, chosen)
     assert isinstance(begun, Rebuild)
     assert rebuilt(begun, begun.marker.end, chosen, ONE).letters == "two"
+    assert begun_anew(mine, chosen, ONE).letters_from == {}
 
 
 def test_a_first_marker_has_read_nothing() -> None:

@@ -115,7 +115,9 @@ class Plain:
         partition: int = -1,
     ) -> None:
         """Keep the value."""
-        assert (key, timestamp_ms is None, partition) == (b"local.net.moving", False, 0)
+        assert key is not None
+        assert topic == f"{key.decode().removeprefix('local.')}.boundaries"
+        assert (timestamp_ms is None, partition) == (False, 0)
         if self.fails:
             raise RetryError("not now")
         self.log.done.append(("boundary", topic))
@@ -184,6 +186,12 @@ class Topics:
 
 class Admin:
     """Every topic has one partition that ends at 42."""
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation
+    ) -> Mapping[TopicName, Mapping[int, Offset]]:
+        """Where they end."""
+        return {topic: self.partition_ends(topic, 1, isolation) for topic in topics}
 
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
@@ -262,6 +270,7 @@ def sink(
         writer=log,
         admin=Admin(),
         output_partitions=1,
+        output_id="output-id",
         boundaries=plain or Plain(log),
         mirror=mirror or Mirror(),
         schemas=others.get("schemas", Schemas()),

@@ -14,6 +14,7 @@ from pipeline.lanes import codec
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, TooManyDeadLettersError
+from pipeline.lanes.markers import CommitMarker
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
 from pipeline.spark.hidden import NO_RESULT, Reason
@@ -309,3 +310,47 @@ def test_a_result_that_cannot_be_computed_counts_for_its_box() -> None:
     with pytest.raises(TooManyDeadLettersError, match="box tolls has 1 dead letter"):
         write(written, Batch(facts(0, 5), [(b"{}", NOW, word)]))
     assert log.done == []
+
+
+def markers_of(log: Log) -> list[CommitMarker]:
+    """The markers that were written, in order."""
+    values = log.values["net.tolls.markers"]
+    return [codec.decode_marker(value, "") for value in values if value is not None]
+
+
+def test_the_marker_says_from_where_on_a_rebuild_needs_dead_letters() -> None:
+    """From before the first letter of a record that may be read again; without a window none."""
+    log = Log()
+    written = sink(log, [], fragment("tolls"))
+    late = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
+    write(written, Batch(facts(0, 5, **late)))
+    write(written, Batch(facts(1, 9, bad=1, **late), wrong=[rejected(Reason.UNDECODABLE)]))
+    write(written, Batch(facts(2, 12, **late)))
+    write(written, Batch(facts(3, 15, eviction_ms=NOW + 10**7)))
+    assert [marker.letters_from for marker in markers_of(log)] == [{}, {0: 42}, {0: 42}, {}]
+
+
+def test_a_stateless_lane_needs_no_dead_letters() -> None:
+    """It is never rebuilt."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
+    assert written.marker.letters_from == {}
+
+
+def test_the_marker_says_where_the_output_ended_at_least() -> None:
+    """As it was seen when the last boundary was published; of another topic nothing is known."""
+    log = Log()
+    written = sink(log, [])
+    first = written.marker
+    assert (first.output, first.output_ends) == ("output-id", {})
+    write(written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None)]))
+    assert written.marker.output_ends == {}
+    write(written, Batch(facts(1, 6), [(b"b", NOW + 1, None)]))
+    assert (written.marker.output, written.marker.output_ends) == ("output-id", {0: 42})
+    last = written.marker
+    again = sink(Log(), [])
+    again.start(last)
+    assert again.marker == last
+    again.start(replace(last, output="another"))
+    assert (again.marker.output, again.marker.output_ends) == ("output-id", {})

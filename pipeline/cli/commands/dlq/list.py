@@ -11,6 +11,7 @@ from pipeline.cli.letters import fragments_of, letters_of, sent_again
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Table
 from pipeline.cli.session import Session
+from pipeline.cli.streams import deployed_plans
 from pipeline.clock import rfc3339
 from pipeline.dead_letters.choose import Summary, summary
 from pipeline.ids import Millis
@@ -25,8 +26,8 @@ _COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "k
 def command(session: Session, name: str) -> None:
     """Count the dead letters of every fragment, or of those that are named.
 
-    Oldest and newest are when they came; kept says how long and how much the topic holds. Redriven
-    letters stay in it until they are purged or expire.
+    Oldest and newest are when they came; kept says how long those are kept that no rebuild needs,
+    and how much the topic holds. Redriven letters stay in it until they are purged or expire.
 
     \b
     Examples:
@@ -34,7 +35,11 @@ def command(session: Session, name: str) -> None:
       medusa dlq list tolls.tow_dispatch -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections, session.printer.waiting("reading dead letters"):
-        found = [_row(f, connections) for f in fragments_of(name, connections)]
+        kept_ms = {plan.network: plan.retention_ms for plan in deployed_plans(connections)}
+        found = [
+            _row(fragment, kept_ms[fragment.names.network], connections)
+            for fragment in fragments_of(name, connections)
+        ]
     table = Table(
         _COLUMNS,
         tuple(_cells(row) for row in found),
@@ -44,7 +49,7 @@ def command(session: Session, name: str) -> None:
     session.printer.show({"fragments": found}, table)
 
 
-def _row(fragment: Fragment, connections: Connections) -> dict[str, Any]:
+def _row(fragment: Fragment, kept_ms: int, connections: Connections) -> dict[str, Any]:
     topic = fragment.names.dead_letters
     counted = summary(letters_of(fragment, connections), sent_again(fragment, connections))
     return {
@@ -52,6 +57,7 @@ def _row(fragment: Fragment, connections: Connections) -> dict[str, Any]:
         "fragment": fragment.names.fragment,
         "topic": topic,
         **_counts(counted),
+        "retention_ms": kept_ms,
         **_limits(connections.topics.topic_configs([topic]).get(topic, {})),
     }
 
@@ -69,7 +75,6 @@ def _counts(found: Summary) -> dict[str, Any]:
 def _limits(config: Mapping[str, str]) -> dict[str, int | None]:
     """The topic's limits; None: there is no such limit."""
     limits = {
-        "retention_ms": config.get("retention.ms"),
         "retention_bytes": config.get("retention.bytes"),
         "max_message_bytes": config.get("max.message.bytes"),
     }
@@ -79,7 +84,7 @@ def _limits(config: Mapping[str, str]) -> dict[str, int | None]:
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     reasons = ", ".join(f"{reason} {count}" for reason, count in row["reasons"].items())
     age, size = row["retention_ms"], row["retention_bytes"]
-    kept = f"{durations.format(age) if age is not None else 'for ever'}, " + (
+    kept = f"{durations.format(age)}, " + (
         f"{size} bytes a partition" if size is not None else "any size"
     )
     return (

@@ -1,5 +1,7 @@
 """`medusa dlq purge`: old dead letters go, unless a rebuild needs them."""
 
+from collections.abc import Mapping
+
 import click
 
 from pipeline.cli.commands.deploy import confirm
@@ -11,10 +13,10 @@ from pipeline.cli.times import parse_time
 from pipeline.counting import counted
 from pipeline.dead_letters.letter import read
 from pipeline.dead_letters.purge import Purge, purge
-from pipeline.errors import RefusedError, UsageError
-from pipeline.ids import Millis
+from pipeline.errors import RefusedError, RetryError, UsageError
+from pipeline.ids import Millis, Offset
 from pipeline.lanes.codec import decode_marker
-from pipeline.lanes.positions import Positions
+from pipeline.lanes.needed_letters import kept_from
 from pipeline.planner.plan import Fragment
 
 
@@ -78,20 +80,32 @@ def command(
 
 
 def _look(fragment: Fragment, before_ms: Millis | None, connections: Connections) -> Purge:
-    """What can go. The needed positions only rise, so what they spare now they spare later."""
+    """What can go. What the marker says is needed only moves on, so it holds later, too."""
     topic = fragment.names.dead_letters
-    needed = _needed(fragment, connections)
     ends = ends_of(topic, connections)
+    needed_from = _needed_from(fragment, ends, connections)
     letters = map(read, records_to(topic, ends, connections))
-    return purge(letters, ends, before_ms, needed)
+    return purge(letters, ends, before_ms, needed_from)
 
 
-def _needed(fragment: Fragment, connections: Connections) -> Positions | None:
-    topic = fragment.names.markers
-    last = connections.servers.log.last(topic)
+def _needed_from(
+    fragment: Fragment, ends: Mapping[int, Offset], connections: Connections
+) -> Mapping[int, Offset]:
+    """From where on dead letters are needed, by a marker that is about all below the ends.
+
+    Raises:
+        RetryError: a transaction is open, which may hold a later marker.
+    """
+    letters, markers = fragment.names.dead_letters, fragment.names.markers
+    if not connections.topics.await_decided(markers):
+        raise RetryError("a transaction of the fragment is open", place=f"topic {markers}")
+    last = connections.servers.log.last(markers)
     if last is None or last.value is None:
-        return None
-    return decode_marker(last.value, f"topic {topic}").needed
+        return {}
+    marker = decode_marker(last.value, f"topic {markers}")
+    described = connections.topics.describe((letters,))
+    topic_id = described[letters].topic_id if letters in described else ""
+    return kept_from(marker, topic_id, ends)
 
 
 def _words(found: Purge, before: str) -> str:

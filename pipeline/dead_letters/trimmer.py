@@ -1,0 +1,128 @@
+"""Retention of dead letters: removes those that are old and not needed, beside the lane.
+
+Kafka knows retention by age and by size, not by need. So the node that runs a lane removes its dead
+letters, once a minute at most. It asks Kafka alone, in this order: where the dead letters end, then
+the last commit marker. So that marker is about all of them, and what it says is needed only moves
+on. "Now" is when the broker took that marker; the node's clock decides nothing.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from brokers.records import Ends, KafkaRecord, TopicDescription
+from pipeline.clock import Clock
+from pipeline.dead_letters.trim import trim
+from pipeline.errors import MedusaError
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.lanes.codec import decode_marker
+from pipeline.lanes.needed_letters import kept_from
+from pipeline.names import FragmentNames
+
+EVERY_S: Final = 60.0
+
+
+class Topics(Protocol):
+    """As in `brokers/kafka/admin.py`."""
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """The ones of these topics that exist."""
+
+    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """The oldest offset of each partition."""
+
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """The next offset to be visible, of each partition."""
+
+    def await_decided(self, topic: TopicName) -> bool:
+        """Wait until no transaction is open that has written to a topic before."""
+
+    def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
+        """Per partition the first record at or after a time."""
+
+    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
+        """Remove the records below an offset of each partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Retention of one fragment's dead letters.
+
+    Args:
+        names: the fragment's.
+        topics: Kafka's topics.
+        last: reads the last committed record of a topic.
+        kept_ms: returns for how long dead letters are kept that no rebuild needs.
+    """
+
+    names: FragmentNames
+    topics: Topics
+    last: Callable[[TopicName], KafkaRecord | None]
+    kept_ms: Callable[[], int]
+
+    def apply(self) -> Mapping[int, Offset]:
+        """Remove what is old and not needed.
+
+        Returns:
+            Per partition the offset before which dead letters were removed now.
+
+        Raises:
+            MedusaError: Kafka does not answer, or does not let us; nothing is half done.
+        """
+        topic, markers = self.names.dead_letters, self.names.markers
+        starts = self.topics.start_offsets((topic,)).get(topic, {})
+        ends = self.topics.end_offsets((topic,)).get(topic, {})
+        if all(ends.get(partition, start) <= start for partition, start in starts.items()):
+            return {}
+        described = self.topics.describe((topic,)).get(topic)
+        if described is None or not self.topics.await_decided(markers):
+            return {}
+        record = self.last(markers)
+        if record is None or record.value is None:
+            return {}
+        marker = decode_marker(record.value, f"topic {markers}")
+        young = self.topics.offsets_for_time(
+            topic, Millis(max(0, record.timestamp_ms - self.kept_ms()))
+        )
+        until = trim(starts, kept_from(marker, described.topic_id, ends), young)
+        self.topics.delete_records(topic, until)
+        return until
+
+
+class Trimmer:
+    """Applies retention from time to time, on a thread of its own. One caller."""
+
+    def __init__(self, retention: Retention, clock: Clock) -> None:
+        self._retention = retention
+        self._clock = clock
+        self._due_s = clock.monotonic_s()
+        self._thread: threading.Thread | None = None
+        self._failed = ""
+        names = retention.names
+        self._log = logging.LoggerAdapter(
+            logging.getLogger(__name__), {"fragment": f"{names.network}.{names.fragment}"}
+        )
+
+    def look(self) -> None:
+        """Begin to remove old dead letters if it is time to; never waits, never raises."""
+        now_s = self._clock.monotonic_s()
+        if now_s < self._due_s or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._due_s = now_s + EVERY_S
+        self._thread = threading.Thread(target=self.trim, name="dead letters", daemon=True)
+        self._thread.start()
+
+    def trim(self) -> None:
+        """Remove old dead letters; a failure is a warning, once until it is another one."""
+        try:
+            until = self._retention.apply()
+        except MedusaError as error:
+            if str(error) != self._failed:
+                self._log.warning("old dead letters are not removed: %s", error)
+            self._failed = str(error)
+            return
+        self._failed = ""
+        if until:
+            self._log.info("old dead letters are removed, below offsets %s", dict(until))
