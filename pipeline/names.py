@@ -191,6 +191,10 @@ class Znodes:
         """What a fragment's owner last reported."""
         return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/status")
 
+    def started(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+        """That a fragment has run since it was deployed."""
+        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/started")
+
     def epochs(self) -> ZnodePath:
         """The counters of epochs; they outlive the fragments."""
         return ZnodePath(f"{self.root}/epochs")

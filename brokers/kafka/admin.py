@@ -212,13 +212,15 @@ class KafkaAdmin:
         Kafka answers a commit as soon as it is certain, before each partition shows it.
 
         Returns:
-            False if a transaction was still open at the deadline.
+            False if a transaction was still open at the deadline, or the ends cannot be told.
         """
         deadline = self._deadline("waiting for open transactions")
-        written = self.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic, {})
+        written: Mapping[int, Offset] = {}
         while True:
+            written = written or self.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic, {})
             decided = self.end_offsets((topic,)).get(topic, {})
-            if all(decided.get(partition, -1) >= end for partition, end in written.items()):
+            shown = (decided.get(partition, -1) >= end for partition, end in written.items())
+            if written and all(shown):
                 return True
             if deadline.passed:
                 return False

@@ -36,7 +36,8 @@ from pipeline.names import Znodes
 from pipeline.settings import Settings
 from pipeline.spark.cluster import check_folder, is_cluster
 from pipeline.spark.idle_session import IdleSession
-from pipeline.spark.lane import LaneHost, read_marker
+from pipeline.spark.lane import LaneHost
+from pipeline.spark.last_marker import read_marker
 from pipeline.spark.session import (
     Session,
     SessionSettings,

@@ -26,7 +26,7 @@ from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.names import FragmentNames
-from pipeline.spark.lane import LaneSettings
+from pipeline.spark.lane_settings import LaneSettings
 
 _log = logging.getLogger(__name__)
 
@@ -238,12 +238,15 @@ class Performer:
     def _lane(self, fragment: FragmentId, version: NetworkVersion, epoch: Epoch) -> Lane:
         context = self._context
         _log.info("starting version %d as epoch %d", version, epoch, extra=_label(fragment))
+        name = fragment.network, fragment.fragment
         settings = LaneSettings(
             fragment=context.plans.fragment(fragment, version),
             version=version,
             epoch=epoch,
             topic_ids=context.plans.topic_ids(fragment),
             letters_kept_ms=partial(context.plans.retention_ms, fragment),
+            ran_before=context.catalog.starts.recorded(*name),
+            record_start=partial(context.catalog.starts.record, *name, epoch),
             choice=context.plans.choice(fragment),
             begins=context.plans.begins(fragment),
         )

@@ -1,8 +1,8 @@
 """The catalog as one document, and how it comes back.
 
 Kept is what people and deploys decided (networks, versions, registered schemas) and what must never
-go back (epochs). Left out is what only running nodes say: nodes, owners, status. Records and commit
-markers are in Kafka; they need no backup here.
+go back (epochs, which fragments have run). Left out is what only running nodes say: nodes, owners,
+status. Records and commit markers are in Kafka; they need no backup here.
 """
 
 import json
@@ -36,8 +36,8 @@ _ROOTS: Final = (
     _ZNODES.registry(),
     _ZNODES.earlier_registry(),
 )
-_NETWORK, _FRAGMENT, _BELOW_FRAGMENT = 3, 5, 6
-"""Parts of `/networks/N`, of `/networks/N/fragments/F`, and of what lies below a fragment."""
+_NETWORK, _FRAGMENT = 3, 5
+"""Parts of `/networks/N`, and of `/networks/N/fragments/F`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,9 @@ def _below(store: VersionedStore, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_running_nodes(path: str) -> bool:
-    return path.startswith(f"{_ZNODES.networks()}/") and len(path.split("/")) == _BELOW_FRAGMENT
+    *parents, name = path.split("/")
+    below = path.startswith(f"{_ZNODES.networks()}/") and len(parents) == _FRAGMENT
+    return below and name in {"owner", "status"}
 
 
 def dumps(backup: Backup) -> str:

@@ -40,6 +40,7 @@ from pipeline.catalog.records import (
     ParticipantRecord,
     RevisionRecord,
 )
+from pipeline.catalog.starts import Starts
 from pipeline.catalog.steps import (
     Claim,
     StoredFragment,
@@ -92,6 +93,7 @@ class Catalog:
         self._znodes = znodes
         self.newest = newest
         self.missing = MissingSchemas(store, znodes)
+        self.starts = Starts(store, znodes)
 
     @property
     def suspended(self) -> bool:
@@ -436,7 +438,8 @@ class Catalog:
             if record is not None:
                 owner = get(znodes.owner(network, name))
                 reported = get(znodes.status(network, name)) is not None
-                fragments[name] = StoredFragment(record, owner, reported)
+                started = self.starts.recorded(network, name)
+                fragments[name] = StoredFragment(record, owner, reported, started)
         folders = {
             path: get(path) for path in (znodes.versions(network), znodes.fragments(network))
         }

@@ -26,6 +26,7 @@ from pipeline.catalog.records import (
     OwnerRecord,
     ParticipantRecord,
     RevisionRecord,
+    StartRecord,
 )
 from pipeline.errors import BrokenInvariantError
 from pipeline.formats import NEWEST, WRITTEN, check
@@ -40,6 +41,7 @@ Record = (
     | FragmentRecord
     | OwnerRecord
     | EpochRecord
+    | StartRecord
     | FragmentStatus
     | MissingSchemaRecord
     | MissingGuidRecord

@@ -56,6 +56,20 @@ class EpochRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class StartRecord:
+    """A fragment has run since it was deployed: a first commit marker was written.
+
+    Only its owner says so, after that marker is committed. An empty marker topic beside this record
+    has lost its markers.
+
+    Args:
+        epoch: under which that was.
+    """
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
 class MissingSchemaRecord:
     """A schema id for which the registry answered that there is none."""
 

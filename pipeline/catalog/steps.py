@@ -60,7 +60,7 @@ def no_fragment(
 
 @dataclass(frozen=True, slots=True)
 class StoredFragment:
-    """What is stored of a fragment: its record, its owner, and whether it has a status.
+    """What is stored of a fragment: its record, its owner, whether it has a status and has run.
 
     The version of the status does not matter: a report must not stop a removal.
     """
@@ -68,6 +68,7 @@ class StoredFragment:
     record: Versioned
     owner: Versioned | None
     reported: bool
+    started: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,4 +250,6 @@ def _fragment_change(
         gone.append(Delete(znodes.owner(*name), stored.owner.version))
     if stored.reported:
         gone.append(Delete(znodes.status(*name), None))
+    if stored.started:
+        gone.append(Delete(znodes.started(*name), None))
     return [*gone, Delete(path, stored.record.version)]

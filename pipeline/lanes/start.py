@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.errors import FencedError, RefusedError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
@@ -131,6 +131,7 @@ class Wanted:
         letters: Kafka's id of its dead-letter topic.
         sources: what it reads, in the order of its plan.
         same_sources: whether the marker's lane has read the same, in the same order.
+        ran_before: whether the catalog says that a first marker was committed.
     """
 
     epoch: Epoch
@@ -142,6 +143,7 @@ class Wanted:
     letters: str = ""
     sources: tuple[MarkedSource, ...] = ()
     same_sources: bool = True
+    ran_before: bool = False
 
     def fits(self, marker: CommitMarker) -> bool:
         """Whether what the marker's lane has kept is what this one needs."""
@@ -229,6 +231,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         state=wanted.state,
         letters=wanted.letters,
         letters_from={},
+        output_ends=_output_ends(marker, wanted),
     )
 
 
@@ -248,14 +251,23 @@ def rebuilt(
         late_settled=REBUILT,
         state=wanted.state,
         letters=wanted.letters,
+        output_ends=_output_ends(start.marker, wanted),
     )
 
 
-def passed_over(marker: CommitMarker, earliest: Positions) -> CommitMarker:
-    """The marker with nothing before the oldest offsets that its topics still hold."""
+def _output_ends(marker: CommitMarker, wanted: Wanted) -> Mapping[int, Offset]:
+    """What is known of the output's ends; with a choice one goes on without what is lost."""
+    return marker.output_ends if wanted.on_change is None else {}
+
+
+def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) -> CommitMarker:
+    """The marker within what its topics still hold: from `earliest` to `latest`."""
 
     def held(positions: Positions) -> Positions:
-        return {at: max(offset, earliest.get(at, offset)) for at, offset in positions.items()}
+        return {
+            at: max(min(offset, latest.get(at, offset)), earliest.get(at, offset))
+            for at, offset in positions.items()
+        }
 
     return replace(
         marker, start=held(marker.start), end=held(marker.end), needed=held(marker.needed)
@@ -274,6 +286,14 @@ def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
 
 
 def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
+    if wanted.ran_before:
+        raise RefusedError(
+            "the catalog says that the fragment has run, but its marker topic holds no commit "
+            "marker: what it has read and written is not known any more",
+            place=wanted.place,
+            hint="restore the marker topic; or destroy the network and deploy it again to start "
+            "over, and see that cleanup.policy of the new topic is compact",
+        )
     if isinstance(checkpoint, Unusable):
         return FirstStart()
     raise RefusedError(

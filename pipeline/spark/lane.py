@@ -8,7 +8,7 @@ marker under the own epoch, build the state if there is none to go on from, star
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import LogReader, read_last
+from brokers.kafka.reader import LogReader
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.boundaries.profile import Joined, profile
@@ -26,14 +26,10 @@ from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import (
-    Epoch,
     Incarnation,
-    NetworkVersion,
     SchemaHandle,
     StreamName,
-    TopicName,
 )
-from pipeline.lanes import codec
 from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
 from pipeline.lanes.markers import CommitMarker
@@ -54,20 +50,17 @@ from pipeline.lanes.start import (
     FirstStart,
     Rebuild,
     Start,
-    StateChoice,
     Unusable,
     Wanted,
     adopted,
     begun_anew,
     decide_start,
     first_marker,
-    passed_over,
     reassigned,
     rebuilt,
 )
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import state_digest
-from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
 from pipeline.spark.ahead import Ahead
 from pipeline.spark.arrow_rows import ArrowRows
@@ -76,6 +69,8 @@ from pipeline.spark.checkpoints import Checkpoints, read_facts
 from pipeline.spark.emit import emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
+from pipeline.spark.lane_settings import LaneSettings
+from pipeline.spark.last_marker import read_marker, settled_marker
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, restricted
 from pipeline.spark.planned import plan_first_batch
@@ -106,32 +101,6 @@ from schemas.wire import prefix
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
 SETTLE_DEADLINE_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class LaneSettings:
-    """Which lane: a fragment as one version of its network has it, under one ownership.
-
-    `topic_ids`: the ids that its topics had when it was deployed; `letters_kept_ms`: returns for
-    how long dead letters are kept that no rebuild needs; `choice`: what becomes of a state that
-    does not fit; `begins`: where it begins to read what it has never read.
-    """
-
-    fragment: Fragment
-    version: NetworkVersion
-    epoch: Epoch
-    topic_ids: Mapping[TopicName, str]
-    letters_kept_ms: Callable[[], int]
-    choice: StateChoice | None = None
-    begins: Mapping[StreamName, Begin] = field(default_factory=dict)
-
-
-def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
-    """The last commit marker of a fragment; None if it never ran."""
-    records = read_last(brokers, names.markers, 0, 1, START_DEADLINE_S)
-    if not records or records[-1].value is None:
-        return None
-    return codec.decode_marker(records[-1].value, f"topic {names.markers}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,16 +189,22 @@ class StableLane:
     def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
         writer.start(deadline)
-        names = self._settings.fragment.names
-        marker, reads_the_same = self._carried(read_marker(self._host.brokers, names))
+        names, admin = self._settings.fragment.names, self._host.surveyor.admin
+        last = settled_marker(self._host.brokers, admin, names)
+        marker, reads_the_same = self._carried(last)
         lowered = self._lowered()
         wanted = self._wanted(marker, same=reads_the_same)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
+        if marker is not None and wanted.on_change is None:
+            fragment = self._settings.fragment
+            self._log_of_inputs().check_acknowledged(marker, fragment, self._settings.output_id)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         folder, lowered = self._begin(start, wanted, sink, lowered)
+        if not wanted.ran_before:
+            self._settings.record_start()
         how = profile(self._settings.fragment)
-        epoch, last = self._settings.epoch, sink.marker
-        self._host.tell(LaneStarted(self._id, epoch, last.incarnation, last, how))
+        epoch, first = self._settings.epoch, sink.marker
+        self._host.tell(LaneStarted(self._id, epoch, first.incarnation, first, how))
         try:
             self._query(lowered, folder, sink)
         except DamagedCheckpointError:
@@ -280,6 +255,7 @@ class StableLane:
             same_sources=same,
             most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
             letters=self._letters(),
+            ran_before=self._settings.ran_before,
         )
 
     def _letters(self) -> str:
@@ -349,7 +325,7 @@ class StableLane:
         marker = self._reassigned(marker, lowered)
         if wanted.on_change is not OnChange.EMPTY:
             return marker
-        held = passed_over(marker, self._log_of_inputs().earliest(lowered))
+        held = self._log_of_inputs().held(marker, lowered)
         skipped = sum(held.end[at] - offset for at, offset in marker.end.items())
         if skipped:
             self._log.warning("%d offsets that were never read are passed over", skipped)
@@ -376,7 +352,7 @@ class StableLane:
             writer=writer,
             admin=admin,
             output_partitions=lowered.encoding.partitions,
-            output_id=self._settings.topic_ids.get(fragment.output.topic, ""),
+            output_id=self._settings.output_id,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
             schemas=self._host.surveyor,

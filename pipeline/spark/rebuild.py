@@ -8,18 +8,21 @@ have written was written by an earlier life of the lane.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
+from brokers.records import Ends
 from pipeline.clock import Clock, rfc3339
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import FragmentName, Offset, TopicName
+from pipeline.lanes.acknowledged import lost_input, lost_output
 from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, within
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed_letters import first_gone
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
-from pipeline.lanes.start import Rebuild
+from pipeline.lanes.start import Rebuild, passed_over
+from pipeline.planner.plan import Fragment
 from pipeline.spark.lowered import Lowered, TopicRole
 
 READ_TIMEOUT_S = 60.0
@@ -108,10 +111,9 @@ class Log:
     ) -> RefusedError | None:
         """What a lane was to read next and cannot any more, in words; None if it is all there."""
         earliest = self.earliest(lowered)
-        latest = self.admin.end_offsets({at.topic for at in marker.end})
         for at, read in sorted(marker.end.items()):
             place = f"topic {at.topic}, partition {at.partition}"
-            begins, ends = earliest.get(at, read), latest.get(at.topic, {}).get(at.partition, read)
+            begins = earliest.get(at, read)
             if read < begins:
                 since = self._time_of(at, begins)
                 return RefusedError(
@@ -121,14 +123,29 @@ class Log:
                     place=place,
                     hint=_OVERTAKEN.format(fragment=fragment),
                 )
-            if read > ends:
-                return RefusedError(
-                    f"everything before offset {read} was read, but the topic ends at {ends}: "
-                    "records were lost in Kafka itself",
-                    place=place,
-                    hint="restore the topic, or destroy the network and deploy it again",
-                )
-        return None
+        return lost_input(marker, self.ends({at.topic for at in marker.end}), fragment)
+
+    def held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        """The marker within what its topics still hold."""
+        ends = self.ends({at.topic for at in marker.end})
+        latest = {at: ends.get(at.topic, {}).get(at.partition, o) for at, o in marker.end.items()}
+        return passed_over(marker, self.earliest(lowered), latest)
+
+    def ends(self, topics: Iterable[TopicName]) -> Ends:
+        """Where topics end, open transactions included."""
+        return self.admin.end_offsets(topics, Isolation.UNCOMMITTED)
+
+    def check_acknowledged(self, marker: CommitMarker, fragment: Fragment, output_id: str) -> None:
+        """Make sure that Kafka still has what a marker says was read and written.
+
+        Raises:
+            RefusedError: it does not.
+        """
+        name, output = fragment.name, fragment.output.topic
+        ends = self.ends({output, *(at.topic for at in marker.end)})
+        lost = lost_input(marker, ends, name) or lost_output(marker, output, output_id, ends, name)
+        if lost is not None:
+            raise lost
 
     def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         """The oldest offset of every partition that is read."""

@@ -51,7 +51,7 @@ from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
-from pipeline.spark.lane import LaneSettings
+from pipeline.spark.lane_settings import LaneSettings
 from tests.conftest import WaitFor
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
@@ -182,6 +182,10 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     settings = node.lanes[0].settings
     assert (settings.epoch, settings.topic_ids) == (1, {"t": "id"})
     assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
+    assert settings.letters_kept_ms() == 604_800_000
+    assert not settings.ran_before
+    settings.record_start()
+    assert node.catalog.starts.recorded(NETWORK, MOVING.fragment)
     owner = node.catalog.owner(NETWORK, MOVING.fragment)
     assert owner is not None
     assert (owner.node, owner.epoch) == ("node1", 1)

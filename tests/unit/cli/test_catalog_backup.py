@@ -46,7 +46,8 @@ def world(medusa: Caller) -> World:
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
     node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1")
     found.catalog.register_node(node)
-    found.catalog.claim(CARS, MOVING, node.node, ME, NOW)
+    epoch = found.catalog.claim(CARS, MOVING, node.node, ME, NOW)
+    found.catalog.starts.record(CARS, MOVING, epoch)
     return found
 
 
@@ -69,7 +70,7 @@ def epoch_of(world: World) -> int:
 
 
 def test_what_was_deployed_and_registered_is_there_again(medusa: Caller, world: World) -> None:
-    """In an empty catalog; who ran it and how is not."""
+    """In an empty catalog, that it has run, too; who ran it and how is not."""
     made = medusa("catalog", "backup", FILE, "-o", "json", opener=opener(world))
     assert (made.code, made.data["networks"], made.data["schemas"]) == (0, ["cars"], 3)
     new = World.new()
@@ -81,6 +82,7 @@ def test_what_was_deployed_and_registered_is_there_again(medusa: Caller, world: 
     assert new.catalog.fragments(CARS) == world.catalog.fragments(CARS)
     assert new.catalog.nodes() == ()
     assert new.catalog.owner(CARS, MOVING) is None
+    assert new.catalog.starts.recorded(CARS, MOVING)
     assert new.catalog.revision() > world.catalog.revision()
 
 

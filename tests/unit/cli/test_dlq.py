@@ -15,12 +15,17 @@ from pipeline.ids import (
     Millis,
     Offset,
     SchemaId,
+    SourceId,
+    StreamName,
+    TopicName,
 )
 from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
 from tests.unit.cli.twins import TwinLog, opener
 from tests.unit.dead_letters.support import NAMES, NOW, record
 from tests.unit.deploy.twins import World, write_project
+from tests.unit.lanes.marked import marked
 
 Caller = Callable[..., Any]
 OTHER = "cars.stopped"
@@ -32,7 +37,7 @@ def world(medusa: Caller) -> World:
     found = World.new()
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
-    found.log.values[NAMES.markers] = marker(200, found)
+    found.log.values[NAMES.markers] = marker(found, 9)
     return found
 
 
@@ -165,12 +170,17 @@ def test_a_schema_that_is_there_by_now_is_looked_up_again(
 
 def marker(world: World, needed: int) -> bytes:
     """A commit marker whose lane needs its dead letters from an offset on."""
+    at = InputPartition(StreamName("sightings"), TopicName("car-sightings"), 1)
+    positions = {at: Offset(200)}
+    ids = {name: topic.topic_id for name, topic in world.kafka.topics.items()}
+    (source,) = marked(positions, ids=ids)
+    sources = (replace(source, id=SourceId("id of car-sightings/0")),)
     found = CommitMarker(
-        Epoch(1), Incarnation("a"), BatchId(1), {}, {}, {}, None, None, {},
-        BatchId(1), None, Totals(), NOW, "digest", letters_from={0: Offset(needed)},
+        Epoch(1), Incarnation("a"), BatchId(1), positions, positions, positions, None, None, {},
+        BatchId(1), None, Totals(), NOW, "digest", sources=sources, letters=ids[NAMES.dead_letters],
+        letters_from={0: Offset(needed)},
     )  # fmt: skip
-    topic = world.kafka.topics[NAMES.dead_letters]
-    return encode_marker(replace(found, letters=topic.topic_id))
+    return encode_marker(found)
 
 
 def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:

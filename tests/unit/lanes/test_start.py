@@ -172,16 +172,38 @@ def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
 
 
 def test_what_is_gone_is_passed_over_only_when_it_was_chosen() -> None:
-    """A lane without state begins at its marker again; positions only ever move forward."""
+    """A lane without state begins at its marker again; positions stay, unless records are lost."""
     chosen = replace(STATELESS, on_change=OnChange.EMPTY)
     found = start(marker(3), checkpoint(3), chosen)
     assert isinstance(found, BeginAt)
     (end,) = ends(3).values()
-    later = passed_over(found.marker, {CARS: Offset(end + 5), NEW: Offset(9)})
+    later = passed_over(found.marker, {CARS: Offset(end + 5), NEW: Offset(9)}, {})
     assert later.end == {CARS: end + 5}
     assert (later.start, later.needed) == (later.end, later.end)
-    assert passed_over(found.marker, {CARS: Offset(0)}) == found.marker
+    assert passed_over(found.marker, {CARS: Offset(0)}, {CARS: Offset(end)}) == found.marker
+    lost = passed_over(found.marker, {CARS: Offset(0)}, {CARS: Offset(end - 5)})
+    assert lost.end == {CARS: end - 5}
     assert isinstance(start(marker(3), checkpoint(3), STATELESS), Continue)
+
+
+def test_a_lane_that_has_run_needs_its_marker() -> None:
+    """An empty marker topic has lost it; a node that was killed before its first has none yet."""
+    ran = replace(STATELESS, ran_before=True)
+    assert isinstance(start(None, GONE, STATELESS), FirstStart)
+    with pytest.raises(RefusedError, match="the catalog says that the fragment has run"):
+        start(None, GONE, ran)
+    assert isinstance(start(marker(3), checkpoint(3), ran), Continue)
+
+
+def test_a_choice_goes_on_without_results_that_kafka_lost() -> None:
+    """Everything else holds the next start to what was acknowledged."""
+    last = replace(marker(7), output="id", output_ends={0: Offset(5)})
+    for on_change, kept in ((None, {0: 5}), (OnChange.EMPTY, {})):
+        wanted = replace(STATEFUL, on_change=on_change)
+        assert begun_anew(last, wanted, ONE).output_ends == kept
+        found = start(last, GONE, wanted)
+        assert isinstance(found, Rebuild)
+        assert rebuilt(found, ends(6), wanted, ONE).output_ends == kept
 
 
 def test_a_checkpoint_of_another_engine_is_not_read() -> None:

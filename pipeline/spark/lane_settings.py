@@ -1,0 +1,38 @@
+"""Which lane is run: a fragment as one version of its network has it, under one ownership."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pipeline.ids import Epoch, NetworkVersion, StreamName, TopicName
+from pipeline.lanes.sources import Begin
+from pipeline.lanes.start import StateChoice
+from pipeline.planner.plan import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """Everything that a lane is told when it is made.
+
+    Args:
+        topic_ids: the ids that its topics had when it was deployed.
+        letters_kept_ms: returns for how long dead letters are kept that no rebuild needs.
+        ran_before: whether the catalog says that a first marker was committed.
+        record_start: records that in the catalog.
+        choice: what becomes of a state that does not fit.
+        begins: where it begins to read what it has never read.
+    """
+
+    fragment: Fragment
+    version: NetworkVersion
+    epoch: Epoch
+    topic_ids: Mapping[TopicName, str]
+    letters_kept_ms: Callable[[], int]
+    ran_before: bool
+    record_start: Callable[[], None]
+    choice: StateChoice | None = None
+    begins: Mapping[StreamName, Begin] = field(default_factory=dict)
+
+    @property
+    def output_id(self) -> str:
+        """Kafka's id of the output topic."""
+        return self.topic_ids.get(self.fragment.output.topic, "")

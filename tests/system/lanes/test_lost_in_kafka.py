@@ -1,0 +1,235 @@
+"""What a lane does about records that Kafka hides, has removed, or has lost."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from brokers.kafka.reader import LogReader
+from brokers.kafka.transactions import TransactionalWriter
+from brokers.records import NewTopicSpec
+from pipeline.catalog.records import LaneState
+from pipeline.clock import Deadline, SystemClock
+from pipeline.dead_letters.trimmer import Retention
+from pipeline.deploy.pause import pause, resume
+from pipeline.errors import DeployError
+from pipeline.ids import FragmentName, NetworkName, Offset, TopicName, TransactionalId
+from pipeline.lanes.codec import decode_marker, encode_marker
+from pipeline.lanes.markers import CommitMarker
+from pipeline.names import FragmentNames
+from pipeline.planner.state import Choices, OnChange
+from tests.system.support import OWNER, READING, TIMEOUT_S, Installation, readings
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
+
+DOCUMENT = """
+network: {name}
+streams:
+  readings:
+    topic: {name}-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1m
+    silence: missing
+    partitions: 1
+boxes:
+  counts: {{aggregate: readings, window: 1s, by: [sensor], compute: {{n: count(*)}}}}
+"""
+BOX = FragmentName("counts")
+WITHIN_S = 60.0
+
+
+class Fragment:
+    """A deployed fragment that has settled three good records and a bad one; its window is open."""
+
+    def __init__(self, medusa: Installation, name: str) -> None:
+        self.medusa = medusa
+        self.names = FragmentNames(OWNER, NetworkName(name), BOX)
+        self.deploy()
+        medusa.await_state(name, BOX, LaneState.RUNNING)
+        self.send(3)
+        medusa.send(f"{name}-in", b"not a record", partition=0)
+        self.await_read(4)
+
+    def deploy(self, choices: Choices | None = None) -> None:
+        """Deploy it, with a choice."""
+        document = DOCUMENT.format(name=self.names.network)
+        self.medusa.deploy(document, {"reading.avsc": READING}, *([choices] if choices else []))
+
+    def send(self, count: int) -> None:
+        """Send good records."""
+        topic = f"{self.names.network}-in"
+        for reading in readings(count):
+            value = self.medusa.encoded(f"{topic}-value", READING, reading)
+            self.medusa.send(topic, value, partition=0)
+        self.medusa.producer.flush(10)
+
+    def await_read(self, count: int) -> None:
+        """Wait until so many records are settled."""
+        self.medusa.wait_for(partial(self._has_read, count), "all are read", within_s=WITHIN_S)
+
+    def _has_read(self, count: int) -> bool:
+        status = self.medusa.status(self.names.network, BOX)
+        return status is not None and status.records_in == count
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let it rest."""
+        pause(self.names.network, BOX, self.medusa.catalog)
+        self.medusa.await_state(self.names.network, BOX, LaneState.STOPPED)
+        yield
+        resume(self.names.network, BOX, self.medusa.catalog)
+
+    def lose_checkpoint(self) -> None:
+        """Nothing is left of it."""
+        shutil.rmtree(self.medusa.folder / "checkpoints" / self.names.network / BOX)
+
+    def remove(self, topic: TopicName) -> None:
+        """Remove all records of a topic, as retention does."""
+        self.medusa.admin.delete_records(topic, self.medusa.admin.end_offsets((topic,))[topic])
+
+    def marker(self) -> CommitMarker:
+        """The last one."""
+        value = self.medusa.records(self.names.markers)[-1].value
+        assert value is not None
+        return decode_marker(value, "")
+
+    def say(self, marker: CommitMarker) -> None:
+        """Let the last marker be this one."""
+        self.medusa.send(self.names.markers, encode_marker(marker), key=b"marker", partition=0)
+        self.medusa.producer.flush(10)
+
+    def refusal(self) -> str:
+        """Why it was stopped."""
+        return self.medusa.await_state(self.names.network, BOX, LaneState.FAILED).last_error
+
+
+def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone(
+    medusa: Installation,
+) -> None:
+    """Which records were left out is not known any more; a choice goes on."""
+    fragment = Fragment(medusa, "letters_gone")
+    assert fragment.marker().letters_from == {0: 0}
+    with fragment.paused():
+        fragment.lose_checkpoint()
+        fragment.remove(fragment.names.dead_letters)
+    said = fragment.refusal()
+    assert "topic letters_gone.counts.dlq, partition 0: the state cannot be rebuilt" in said
+    assert "dead letters from offset 0 on, and the topic begins at" in said
+    assert "--state FRAGMENT=rebuild" in said
+    fragment.deploy(Choices(named={BOX: OnChange.EMPTY}))
+    fragment.send(2)
+    fragment.await_read(6)
+
+
+def test_retention_removes_dead_letters_that_no_rebuild_needs(medusa: Installation) -> None:
+    """Those that are needed stay, however old."""
+    fragment = Fragment(medusa, "letters_trimmed")
+    last = LogReader(medusa.stack.kafka_bootstrap_servers, TIMEOUT_S).last
+    retention = Retention(fragment.names, medusa.admin, last, lambda: -60_000)
+    assert retention.apply() == {}
+    assert len(medusa.records(fragment.names.dead_letters)) == 1
+    with fragment.paused():
+        fragment.say(replace(fragment.marker(), letters_from={}))
+        assert retention.apply().keys() == {0}
+        assert medusa.records(fragment.names.dead_letters) == []
+    config = medusa.admin.topic_configs((fragment.names.dead_letters,))
+    assert config[fragment.names.dead_letters]["retention.ms"] == "-1"
+
+
+def test_an_empty_marker_topic_is_no_first_start(medusa: Installation) -> None:
+    """The catalog knows that the fragment has run."""
+    fragment = Fragment(medusa, "markers_gone")
+    with fragment.paused():
+        fragment.lose_checkpoint()
+        fragment.remove(fragment.names.markers)
+    assert "the catalog says that the fragment has run" in fragment.refusal()
+
+
+def test_a_start_waits_for_transactions_that_hide_markers(medusa: Installation) -> None:
+    """What a reader of committed records sees ends before them."""
+    fragment = Fragment(medusa, "markers_hidden")
+    network = fragment.names.network
+    clock = SystemClock()
+    other = TransactionalWriter(
+        medusa.stack.kafka_bootstrap_servers, TransactionalId("hides-markers")
+    )
+    try:
+        with fragment.paused():
+            other.start(Deadline.after(clock, TIMEOUT_S, "starting"))
+            other.begin()
+            other.send(fragment.names.markers, b"other", b"{}", timestamp_ms=0, partition=0)
+            medusa.wait_for(partial(_more, medusa, fragment.names.markers), "it is written")
+        medusa.wait_for(
+            lambda: (
+                (s := medusa.status(network, BOX)) is not None
+                and "a transaction that has written there is open" in s.last_error
+            ),
+            "it waits",
+            within_s=WITHIN_S,
+        )
+        other.abort(Deadline.after(clock, TIMEOUT_S, "aborting"))
+    finally:
+        other.close()
+    fragment.send(2)
+    fragment.await_read(6)
+
+
+def _more(medusa: Installation, topic: TopicName) -> bool:
+    """Whether a transaction is open."""
+    return not medusa.admin.await_decided(topic)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        (
+            "output_lost",
+            lambda marker: replace(marker, output_ends={0: Offset(99)}),
+            "before offset 99 was written and acknowledged, but the topic ends at 0",
+        ),
+        (
+            "input_lost",
+            lambda marker: replace(
+                marker,
+                end={
+                    at: Offset(end + 9 * (at.topic == "input_lost-in"))
+                    for at, end in marker.end.items()
+                },
+            ),
+            "before offset 13 was read, but the topic ends at 4",
+        ),
+    ],
+)
+def test_a_topic_that_ends_below_what_was_acknowledged_is_refused(
+    medusa: Installation, name: str, change: Callable[[CommitMarker], CommitMarker], said: str
+) -> None:
+    """The marker says more than there is; a choice goes on with what there is."""
+    fragment = Fragment(medusa, name)
+    with fragment.paused():
+        fragment.say(change(fragment.marker()))
+    found = fragment.refusal()
+    assert said in found
+    assert "--state counts=empty" in found
+    fragment.deploy(Choices(named={BOX: OnChange.EMPTY}))
+    fragment.send(2)
+    fragment.await_read(6)
+
+
+def test_an_existing_topic_with_other_settings_is_refused(medusa: Installation) -> None:
+    """Event time of a derived record is its timestamp; a marker must not expire."""
+    settings = {
+        "settings.counts": ("message.timestamp.type", "LogAppendTime", "CreateTime"),
+        "settings.counts.markers": ("cleanup.policy", "delete", "compact"),
+    }
+    for topic, (name, value, _) in settings.items():
+        medusa.admin.create_topics((NewTopicSpec(TopicName(topic), 1, 1, ((name, value),)),))
+    with pytest.raises(DeployError) as caught:
+        medusa.deploy(DOCUMENT.format(name="settings"), {"reading.avsc": READING})
+    for topic, (name, value, needed) in settings.items():
+        assert f"topic {topic} has {name}={value}, the network needs {needed}" in str(caught.value)
+        assert f"--entity-name {topic} --add-config {name}={needed}" in str(caught.value)
+    assert medusa.catalog.network(NetworkName("settings")) is None

@@ -1,0 +1,84 @@
+"""That a fragment has run is kept until it is removed, and only its owner says so."""
+
+import pytest
+
+from brokers.memory_store import MemoryTree
+from pipeline.catalog.catalog import Catalog
+from pipeline.errors import FencedError
+from pipeline.ids import Epoch, NetworkVersion
+from tests.unit.catalog.support import (
+    ME,
+    MOVING,
+    NODE1,
+    NOW,
+    SPEED,
+    TOLLS,
+    deployed,
+    fragment,
+    network,
+    network_version,
+    session,
+)
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    """With two fragments that nobody has run."""
+    _, found = session(MemoryTree())
+    deployed(found, MOVING, SPEED)
+    return found
+
+
+def claimed(catalog: Catalog) -> Epoch:
+    """The epoch of a claim."""
+    return catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
+
+
+def test_a_claim_alone_is_no_start(catalog: Catalog) -> None:
+    """A node that is killed before its first marker has not run the fragment."""
+    epoch = claimed(catalog)
+    assert not catalog.starts.recorded(TOLLS, MOVING)
+    catalog.starts.record(TOLLS, MOVING, epoch)
+    assert catalog.starts.recorded(TOLLS, MOVING)
+    assert not catalog.starts.recorded(TOLLS, SPEED)
+    catalog.starts.record(TOLLS, MOVING, claimed(catalog))
+    assert catalog.starts.recorded(TOLLS, MOVING)
+
+
+def test_who_does_not_own_it_records_nothing(catalog: Catalog) -> None:
+    """Nobody, or a later epoch does."""
+    with pytest.raises(FencedError):
+        catalog.starts.record(TOLLS, MOVING, Epoch(1))
+    old = claimed(catalog)
+    claimed(catalog)
+    with pytest.raises(FencedError, match="epoch 1 does not own it any more"):
+        catalog.starts.record(TOLLS, MOVING, old)
+    assert not catalog.starts.recorded(TOLLS, MOVING)
+
+
+def test_a_deploy_of_another_version_changes_nothing(catalog: Catalog) -> None:
+    """What the fragment has written is still there."""
+    catalog.starts.record(TOLLS, MOVING, claimed(catalog))
+    records = (fragment(version=2, digest="d2"),)
+    catalog.deploy(network(2), network_version(2), records, NetworkVersion(1))
+    assert catalog.starts.recorded(TOLLS, MOVING)
+
+
+def test_it_goes_with_the_fragment(catalog: Catalog) -> None:
+    """A network that is deployed again starts anew; an owner of the one before says nothing."""
+    epoch = claimed(catalog)
+    catalog.starts.record(TOLLS, MOVING, epoch)
+    assert catalog.remove_network(TOLLS)
+    deployed(catalog, MOVING)
+    assert not catalog.starts.recorded(TOLLS, MOVING)
+    claimed(catalog)
+    with pytest.raises(FencedError):
+        catalog.starts.record(TOLLS, MOVING, epoch)
+
+
+def test_it_goes_with_a_fragment_that_a_deploy_removes(catalog: Catalog) -> None:
+    """What its name means next is another fragment."""
+    catalog.starts.record(TOLLS, MOVING, claimed(catalog))
+    catalog.deploy(network(2), network_version(2), (fragment(SPEED),), NetworkVersion(1))
+    assert not catalog.starts.recorded(TOLLS, MOVING)
+    assert catalog.fragment(TOLLS, MOVING) is None

@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+from pipeline.ids import (
+    BatchId,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    Offset,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.acknowledged import lost_input, lost_output
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import InputPartition
+
+IN, OUT, NAME = TopicName("sightings"), TopicName("speeds"), FragmentName("speed")
+ENDS = {InputPartition(StreamName("cars"), IN, p): Offset(9) for p in range(2)}
+MARKER = CommitMarker(
+    Epoch(1), Incarnation("a"), BatchId(1), ENDS, ENDS, ENDS, None, None, {},
+    BatchId(1), None, Totals(), Millis(0), "digest",
+    output="id", output_ends={0: Offset(4), 1: Offset(7)},
+)  # fmt: skip
+
+
+def test_topics_that_hold_what_was_acknowledged() -> None:
+    """More than that is no harm, and of a partition without a leader nothing is said."""
+    assert lost_input(MARKER, {IN: {0: Offset(9), 1: Offset(12)}}, NAME) is None
+    assert lost_input(MARKER, {IN: {1: Offset(9)}}, NAME) is None
+    assert lost_input(MARKER, {}, NAME) is None
+    assert lost_output(MARKER, OUT, "id", {OUT: {0: Offset(4), 1: Offset(8)}}, NAME) is None
+    assert lost_output(MARKER, OUT, "id", {OUT: {0: Offset(4)}}, NAME) is None
+    assert lost_output(MARKER, OUT, "id", {}, NAME) is None
+
+
+def test_an_input_that_ends_below_what_was_read() -> None:
+    """What is written there next would have offsets that count as read."""
+    found = lost_input(MARKER, {IN: {0: Offset(9), 1: Offset(8)}}, NAME)
+    assert found is not None
+    assert found.place == "topic sightings, partition 1"
+    assert "before offset 9 was read, but the topic ends at 8" in found.message
+    assert "--state speed=empty" in found.hint
+
+
+def test_an_output_that_ends_below_what_was_written() -> None:
+    """The lane would go on as if its readers had it all."""
+    found = lost_output(MARKER, OUT, "id", {OUT: {0: Offset(4), 1: Offset(6)}}, NAME)
+    assert found is not None
+    assert found.place == "topic speeds, partition 1"
+    assert "before offset 7 was written and acknowledged, but the topic ends at 6" in found.message
+    assert "--state speed=empty" in found.hint
+
+
+def test_what_is_known_of_another_topic_does_not_count() -> None:
+    """An output that was renamed, or made again by a choice."""
+    assert (
+        lost_output(replace(MARKER, output="old"), OUT, "id", {OUT: {0: Offset(0)}}, NAME) is None
+    )
