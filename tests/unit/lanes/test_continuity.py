@@ -82,7 +82,7 @@ def test_what_is_passed_over_by_choice_breaks_nothing() -> None:
     assert violations([last, further]) == ()
     back = replace(begun_anew(last, WANTED, Incarnation("b")), end={AT: Offset(5)})
     assert {one.breach for one in violations([last, back])} == {Breach.ORDER}
-    assert violations([last, replace(back, chosen=True)]) == ()
+    assert violations([last, replace(back, needed={AT: Offset(5)}, chosen=True)]) == ()
 
 
 BROKEN: list[tuple[Callable[[CommitMarker], CommitMarker], Breach, str]] = [

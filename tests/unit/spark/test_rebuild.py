@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.errors import NotNowError
 from brokers.records import Ends
 from pipeline.clock import SystemClock
@@ -194,8 +194,9 @@ class SomeLeaders:
         """As `brokers/kafka/admin.py` gives them: without topics that do not answer."""
         return {t: {0: Offset(3), 1: Offset(3)} for t in topics if t not in self._leaderless}
 
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+    def end_offsets(self, topics: Iterable[TopicName], isolation: Isolation) -> Ends:
         """The same."""
+        del isolation
         return {t: {0: Offset(9), 1: Offset(9)} for t in topics if t not in self._leaderless}
 
 
