@@ -3,14 +3,15 @@
 import threading
 from collections.abc import Callable, Mapping
 
+from pipeline.boundaries.profile import DerivedInput, profile
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import NetworkName, NetworkVersion, ParticipantId, StreamName, TopicName
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
-from pipeline.names import FragmentNames, boundaries_topic
-from pipeline.planner.plan import DerivedStream, Fragment, Plan
+from pipeline.names import FragmentNames
+from pipeline.planner.plan import Fragment, Plan
 
 VERSIONS_KEPT = 64
 Assigned = dict[FragmentId, tuple[NetworkRecord, FragmentRecord]]
@@ -96,28 +97,21 @@ class Plans:
 
     def input_topics(self) -> frozenset[TopicName]:
         """The data topics that this node's fragments read."""
-        return frozenset(stream.topic for f in self._fragments() for stream in f.inputs)
+        return frozenset(stream.topic for f, _ in self._fragments() for stream in f.inputs)
 
-    def boundary_topics(self) -> frozenset[TopicName]:
-        """Where the boundaries of this node's derived inputs stand."""
+    def derived_inputs(self) -> frozenset[DerivedInput]:
+        """The derived streams that this node's fragments read."""
         return frozenset(
-            boundaries_topic(stream.topic)
-            for fragment in self._fragments()
-            for stream in fragment.inputs
-            if isinstance(stream, DerivedStream)
+            lane_input
+            for fragment, record in self._fragments()
+            for lane_input in profile(fragment, dict(record.topic_ids)).inputs
+            if isinstance(lane_input, DerivedInput)
         )
 
-    def stream_topic(self, boundaries: TopicName) -> TopicName:
-        """The data topic that a boundaries topic belongs to."""
-        for topic in self.input_topics():
-            if boundaries_topic(topic) == boundaries:
-                return topic
-        raise BrokenInvariantError(f"{boundaries} belongs to no input of this node")
-
-    def _fragments(self) -> list[Fragment]:
+    def _fragments(self) -> list[tuple[Fragment, FragmentRecord]]:
         with self._lock:
-            known = [(fragment, record.version) for fragment, (_, record) in self._records.items()]
-        return [self.fragment(fragment, version) for fragment, version in known]
+            known = [(fragment, record) for fragment, (_, record) in self._records.items()]
+        return [(self.fragment(fragment, record.version), record) for fragment, record in known]
 
     def _known(self, fragment: FragmentId) -> tuple[NetworkRecord, FragmentRecord]:
         with self._lock:

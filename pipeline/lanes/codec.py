@@ -112,6 +112,7 @@ def encode_boundary(record: BoundaryRecord) -> bytes:
     """A boundary as the value of its record; the record's key is the writer's name."""
     return _encode(
         {
+            "topic_id": record.topic_id,
             "writer": record.writer,
             "epoch": record.epoch,
             "boundary_ms": record.boundary_ms,
@@ -129,6 +130,7 @@ def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
     """
     fields = _decode(value, "boundary record", place)
     return BoundaryRecord(
+        topic_id=fields.text("topic_id"),
         writer=fields.text("writer"),
         epoch=Epoch(fields.number("epoch")),
         boundary_ms=Millis(fields.number("boundary_ms")),
@@ -161,6 +163,8 @@ def decode_advance(value: bytes, place: str) -> AdvanceRecord:
 
 _FAR_MS = 2**63
 """What a query cannot read as a number."""
+_DIGITS_MAX = 20
+"""Longer than any partition or window number; Python refuses to parse thousands of digits."""
 
 
 def heeded_ms(value: bytes | None, incarnation: Incarnation) -> Millis | None:
@@ -233,7 +237,7 @@ def _refused(found: Mapping[str, Refused]) -> dict[str, object]:
 def _decode(value: bytes, what: str, place: str) -> "_Fields":
     try:
         found = json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenInvariantError(f"the {what} is not JSON", place=place) from error
     fields = _Fields(_members(found, what, place), what, place)
     version = fields.number("format")
@@ -277,7 +281,7 @@ class _Fields:
     def numbered(self, kind: Callable[[int], Number]) -> dict[int, Number]:
         found: dict[int, Number] = {}
         for name in self.members:
-            if not name.isdecimal():
+            if not name.isdecimal() or len(name) > _DIGITS_MAX:
                 raise self._damaged(name, "a partition number")
             found[int(name)] = kind(self.number(name))
         return found

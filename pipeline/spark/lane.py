@@ -64,7 +64,7 @@ from pipeline.lanes.start import (
     reassigned,
     rebuilt,
 )
-from pipeline.names import FragmentNames
+from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
@@ -170,7 +170,12 @@ class StableLane:
         self._runner = QueryRunner(self._stop)
         self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
         self._label = f"{self._id.network}.{self._id.fragment}"
-        self._topics = TopicWatch(host.surveyor.admin, topics_of(fragment), settings.topic_ids)
+        self._topics = TopicWatch(
+            host.surveyor.admin,
+            topics_of(fragment),
+            settings.topic_ids,
+            replaceable=(boundaries_topic(fragment.output.topic),),
+        )
         self._met: tuple[SchemaHandle, ...] = ()
         self._sources: tuple[MarkedSource, ...] = ()
         self._not_before: Positions = {}
@@ -217,7 +222,7 @@ class StableLane:
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         folder, lowered = self._begin(start, wanted, sink, lowered)
-        how = profile(self._settings.fragment)
+        how = profile(self._settings.fragment, self._settings.topic_ids)
         epoch, last = self._settings.epoch, sink.marker
         self._host.tell(LaneStarted(self._id, epoch, last.incarnation, last, how))
         try:
@@ -365,6 +370,7 @@ class StableLane:
             profile=profile(fragment),
             writer=writer,
             admin=admin,
+            output_id=self._settings.topic_ids[fragment.output.topic],
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
@@ -434,6 +440,7 @@ class StableLane:
             def watch(_: Engine) -> None:
                 self._beside.check()
                 self._topics.look()
+                sink.publish_again()
 
             begin = sink.marker.end
             reader = self._reader(begin, self._at_once(begin))

@@ -13,8 +13,10 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 
 from brokers.kafka.admin import Isolation
+from brokers.kafka.errors import NoSuchTopicError
 from pipeline.boundaries.profile import Joined, LaneProfile, Sessions, Stateless, Windowed
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Clock, Deadline
@@ -86,7 +88,11 @@ def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """What does not change while a lane lives."""
+    """What does not change while a lane lives.
+
+    `output_id` is Kafka's id of the output topic at deploy, `output_partitions` the number of its
+    partitions at the start of the lane; it may rise meanwhile.
+    """
 
     fragment: Fragment
     id: FragmentId
@@ -95,6 +101,7 @@ class SinkContext:
     profile: LaneProfile
     writer: Transactions
     admin: PartitionEnds
+    output_id: str
     output_partitions: int
     boundaries: Records
     mirror: Followed
@@ -103,6 +110,24 @@ class SinkContext:
     beside: Jobs
     clock: Clock
     tell: Callable[[LaneEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Publication:
+    """What decides whether the boundary has to be published: nothing else is told by it.
+
+    Args:
+        boundary_ms: what is promised.
+        partitions: of the output; a reader waits for a boundary that names all that it reads.
+        into: Kafka's id of the topic of boundaries; another one does not hold what the last held.
+            Empty: not described yet.
+        undelivered: deliveries that have failed so far.
+    """
+
+    boundary_ms: Millis
+    partitions: int
+    into: str
+    undelivered: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +147,10 @@ class Sink:
         self._context = context
         self._known: CommitMarker | None = None
         self._needed = NeededLog({})
-        self._published_ms: Millis | None = None
+        self._published: _Publication | None = None
+        self._publishing = Lock()
         self._given_up: BatchId | None = None
+        self._written_to = context.output_partitions
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
         )
@@ -232,6 +259,19 @@ class Sink:
         self._mirror()
         self._publish_boundary()
 
+    def publish_again(self) -> None:
+        """Publish the boundary if what was published does not do any more. Safe from any thread.
+
+        Call it now and then: the output may get more partitions, and the topic of boundaries may be
+        deleted and created again, while there is no batch.
+        """
+        if self._known is None or not self._publishing.acquire(blocking=False):
+            return  # a batch publishes just now
+        try:
+            self._publish()
+        finally:
+            self._publishing.release()
+
     def _next(self, facts: BatchFacts, written: Written) -> tuple[CommitMarker, NeededLog]:
         shape, last = self._context.profile.shape, self.marker
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
@@ -313,17 +353,18 @@ class Sink:
     def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
         output, writer = self._context.fragment.output, self._context.writer
+        self._written_to = self._partitions()
         failed = 0
         for reason, value, timestamp_ms in results.failed():
             self._send_failed_result(reason, value, timestamp_ms)
             failed += 1
         if output.corrections:
             return self._send_identified(results), failed
-        return writer.send_many(output.topic, results.records()), failed
+        return writer.send_many(output.topic, results.records(self._written_to)), failed
 
     def _send_identified(self, results: Results) -> int:
         topic, sent = self._context.fragment.output.topic, 0
-        for key, value, timestamp_ms, partition, result in results.identified():
+        for key, value, timestamp_ms, partition, result in results.identified(self._written_to):
             self._context.writer.send(
                 topic,
                 key,
@@ -359,19 +400,27 @@ class Sink:
             )
 
     def _publish_boundary(self) -> None:
+        with self._publishing:
+            self._publish()
+
+    def _publish(self) -> None:
         """Publish what the lane promises, with the positions up to which its output lies.
 
-        What cannot be published now is published with the next batch, or at the next start.
+        What cannot be published now is published with the next batch, or by `publish_again`. The
+        partitions that are named are at least those that the lane has written to: their number only
+        rises. Ends are asked for after the marker was committed, and so cover what it promises.
         """
-        boundary_ms = self.marker.boundary_ms
-        if boundary_ms is None or boundary_ms == self._published_ms:
+        due = self._due()
+        if due is None or due == self._published:
             return
+        if self._published is not None and due.undelivered > self._published.undelivered:
+            self._log.warning("a boundary was not delivered: it is published again")
         output, writer = self._context.fragment.output.topic, self._context.fragment.names.writer
         try:
-            ends = self._context.admin.partition_ends(
-                output, self._context.output_partitions, Isolation.UNCOMMITTED
+            ends = self._context.admin.partition_ends(output, due.partitions, Isolation.UNCOMMITTED)
+            record = BoundaryRecord(
+                self._context.output_id, writer, self._context.epoch, due.boundary_ms, ends
             )
-            record = BoundaryRecord(writer, self._context.epoch, boundary_ms, ends)
             self._context.boundaries.send(
                 boundaries_topic(output),
                 writer.encode(),
@@ -379,10 +428,25 @@ class Sink:
                 timestamp_ms=self.marker.written_at_ms,
                 partition=0,
             )
-        except (RetryError, UnavailableError) as error:
-            self._log.warning("the boundary waits for the next batch: %s", error)
+        except (RetryError, UnavailableError, NoSuchTopicError) as error:
+            self._log.warning("the boundary could not be published yet: %s", error)
             return
-        self._published_ms = boundary_ms
+        self._published = due
+
+    def _due(self) -> _Publication | None:
+        """What has to be published; None while nothing is promised, or there is no place for it."""
+        boundary_ms, topics = self.marker.boundary_ms, self._context.topics
+        there = topics.last(boundaries_topic(self._context.fragment.output.topic))
+        if boundary_ms is None or (there is None and topics.answered):
+            return None
+        into = "" if there is None else there.topic_id
+        undelivered = self._context.boundaries.undelivered
+        return _Publication(boundary_ms, self._partitions(), into, undelivered)
+
+    def _partitions(self) -> int:
+        """How many partitions the output has: never fewer than were written to before."""
+        there = self._context.topics.last(self._context.fragment.output.topic)
+        return max(self._written_to, 0 if there is None else there.partitions)
 
     def _send_marker(self, marker: CommitMarker) -> None:
         self._context.writer.send(

@@ -105,7 +105,8 @@ class Lane:
         self._ends: Ends | None = None
         self._sink = _sink(fragment, lowered, broker, self._heard)
         self._sink.start(_first(fragment, self._ends_of_read()))
-        self._time = lane_time.begin(profile(fragment), self._sink.marker, {}, SteadyMillis(0))
+        how = profile(fragment, _ids(fragment))
+        self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
         self._query = start(lowered, INCARNATION, self._sink.write)
 
     def hear(self, ends: Ends) -> None:
@@ -182,9 +183,8 @@ class Lane:
                 assert record.value is not None  # noqa: S101 - a sink wrote it
                 said = codec.decode_boundary(record.value, f"topic {topic}")
                 boundary = PendingBoundary(said.boundary_ms, said.positions)
-                self._time = lane_time.boundary_read(
-                    self._time, derived.topic, said.writer, said.epoch, boundary
-                )
+                writer = said.topic_id, said.writer
+                self._time = lane_time.boundary_read(self._time, writer, said.epoch, boundary)
             self._boundaries[topic] = self._broker.ends(topic)[0]
 
     def _heard(self, event: LaneEvent) -> None:
@@ -208,6 +208,12 @@ def as_if_heard(time: LaneTime, told_ms: Millis | None) -> LaneTime:
                 at = InputPartition(external.stream, external.topic, partition)
                 progress[at] = max(newest, progress.get(at, newest))
     return replace(time, progress=progress)
+
+
+def _ids(fragment: Fragment) -> dict[TopicName, str]:
+    """Ids of topics that are never deleted: their names."""
+    topics = (fragment.output.topic, *(stream.topic for stream in fragment.inputs))
+    return {topic: topic for topic in topics}
 
 
 def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
@@ -235,6 +241,7 @@ def _sink(
             profile=profile(fragment),
             writer=Transaction(broker),
             admin=plain,
+            output_id=_ids(fragment)[fragment.output.topic],
             output_partitions=lowered.encoding.partitions,
             boundaries=plain,
             mirror=nothing,

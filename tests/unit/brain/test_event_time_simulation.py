@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import (
     DerivedInput,
     Joined,
@@ -65,7 +66,7 @@ class Writer:
         ends = {p: Offset(len(self.times[p])) for p in (0, 1)}
         boundary = Millis(self.promised)
         self.published.append(
-            BoundaryRead(self.stream.topic, self.stream.writer, Epoch(self.epoch), boundary, ends)
+            BoundaryRead(writer_of(self.stream), Epoch(self.epoch), boundary, ends)
         )
 
 
@@ -220,6 +221,7 @@ class EventTime(RuleBasedStateMachine):
         for writer in self.writers:
             self.heard[writer.stream.topic] = max(0, len(writer.published) - 1 - compacted)
         self.agent.want(wish())
+        self.agent.watch_boundaries(*INPUTS)
         profile = LaneProfile(INPUTS, self.shape)
         started = LaneStarted(SPEED, Epoch(self.epoch), LIFE, self.query.marker, profile)
         self.note(self.agent.hear(started))

@@ -36,7 +36,7 @@ def record(topic: str, value: bytes, headers: Headers = ()) -> KafkaRecord:
 
 def promise(topic: str, writer: str, at_ms: int) -> KafkaRecord:
     """A boundary record for an output."""
-    boundary = BoundaryRecord(writer, Epoch(1), Millis(at_ms), {0: Offset(1)})
+    boundary = BoundaryRecord("an id", writer, Epoch(1), Millis(at_ms), {0: Offset(1)})
     return record(f"{topic}.boundaries", encode_boundary(boundary))
 
 

@@ -124,7 +124,7 @@ def marker(offset: int, batch: int, at: int, totals: Totals, epoch: int = 1) -> 
 
 def boundary(offset: int, t: int, position: int) -> KafkaRecord:
     """A boundary of the output."""
-    record = BoundaryRecord("local.net.counts", Epoch(1), Millis(t), {0: Offset(position)})
+    record = BoundaryRecord("an id", "local.net.counts", Epoch(1), Millis(t), {0: Offset(position)})
     return kafka(TOPICS.boundaries, offset, encode_boundary(record), t)
 
 

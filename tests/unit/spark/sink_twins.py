@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
+from brokers.records import TopicDescription
 from pipeline.boundaries.profile import profile
 from pipeline.brain.events import Event
 from pipeline.clock import Deadline, SystemClock
@@ -53,6 +54,7 @@ class Log:
     done: list[tuple[str, str]] = field(default_factory=list)
     values: dict[str, list[bytes | None]] = field(default_factory=dict)
     headers: dict[str, list[dict[str, bytes | None]]] = field(default_factory=dict)
+    partitions: dict[str, list[int]] = field(default_factory=dict)
     fails: dict[str, Exception] = field(default_factory=dict)
 
     def _do(self, what: str, topic: str = "") -> None:
@@ -81,8 +83,10 @@ class Log:
         self._do("send", topic)
 
     def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
-        """Keep the values."""
-        values = [value for _, value, _, _ in records]
+        """Keep the values, and where they go."""
+        sent = list(records)
+        values = [value for _, value, _, _ in sent]
+        self.partitions.setdefault(topic, []).extend(partition for *_, partition in sent)
         self.values.setdefault(topic, []).extend(values)
         self._do("send", topic)
         return len(values)
@@ -104,6 +108,7 @@ class Plain:
 
     log: Log
     fails: bool = False
+    undelivered: int = 0
 
     def send(
         self,
@@ -166,10 +171,21 @@ class Schemas:
 
 @dataclass
 class Topics:
-    """Topics that are the same, or not."""
+    """Topics that are the same, or not; described as they are when it is asked."""
 
     log: Log
     wrong: Exception | None = None
+    described: dict[str, TopicDescription] = field(default_factory=dict)
+    answered: bool = False
+
+    def last(self, topic: TopicName) -> TopicDescription | None:
+        """What was described."""
+        return self.described.get(topic)
+
+    def describe(self, topic: str, topic_id: str, partitions: int = 1) -> None:
+        """What the next descriptions say of a topic."""
+        self.answered = True
+        self.described[topic] = TopicDescription(TopicName(topic), topic_id, partitions)
 
     def ask(self) -> Callable[[], None]:
         """Note when the answer was waited for."""
@@ -202,6 +218,7 @@ class Batch:
     rows: Sequence[tuple[bytes, int, str | None]] = ()
     wrong: list[Rejected] = field(default_factory=list)
     ids: Sequence[bytes] = ()
+    places: Sequence[int] = ()
     asked_late_ms: Millis | None = None
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
@@ -211,7 +228,7 @@ class Batch:
                 "key": pa.array([None for _ in self.rows], pa.binary()),
                 "value": pa.array([value for value, _, _ in self.rows], pa.binary()),
                 "timestamp_ms": pa.array([time for _, time, _ in self.rows], pa.int64()),
-                "partition": pa.array([0 for _ in self.rows], pa.int32()),
+                "partition": pa.array(self.places or [0 for _ in self.rows], pa.int32()),
                 "reason": pa.array([reason for _, _, reason in self.rows], pa.string()),
                 **({"id": pa.array(self.ids, pa.binary())} if self.ids else {}),
             }
@@ -261,6 +278,7 @@ def sink(
         profile=profile(planned),
         writer=log,
         admin=Admin(),
+        output_id="out-1",
         output_partitions=1,
         boundaries=plain or Plain(log),
         mirror=mirror or Mirror(),
