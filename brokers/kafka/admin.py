@@ -38,7 +38,7 @@ from brokers.kafka.servers import Brokers, servers
 from brokers.reach import require_tls, why_nobody_listens
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import MedusaError, RetryError, UnavailableError
+from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import GroupName, Millis, Offset, TopicName
 
 T = TypeVar("T")
@@ -455,14 +455,11 @@ class KafkaAdmin:
         try:
             return future.result(deadline.remaining_s() + _SLACK_S)
         except KafkaException as error:
-            raise self._translated(error, detail) from error
+            raise medusa_error(error, self._place(detail)) from error
         except TimeoutError as error:
             raise UnavailableError(
                 f"{deadline.what}: Kafka did not answer in time", place=self._place(detail)
             ) from error
-
-    def _translated(self, error: KafkaException, detail: str) -> MedusaError:
-        return medusa_error(error, self._place(detail))
 
 
 def _facts(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:

@@ -150,13 +150,7 @@ def run_node(
         looks: dict[str, polls.Poll] = {
             "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
-            "boundaries": polls.BoundaryPoll(
-                servers.admin,
-                partial(TopicReader, brokers, READER_TIMEOUT_S),
-                plans,
-                clock,
-                mailbox.tell,
-            ),
+            "boundaries": _boundary_poll(servers, plans, clock, mailbox),
             "warm-up": polls.WarmUpPoll(warm_up, plans),
             "engine": polls.EnginePoll(watch_session(spark, settings.spark_master), ending),
         }
@@ -261,6 +255,13 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         registry.subjects()
         undo.push(attempt.pop_all())
     return Servers(brokers, catalog, admin, registry)
+
+
+def _boundary_poll(
+    servers: Servers, plans: Plans, clock: Clock, mailbox: Mailbox
+) -> polls.BoundaryPoll:
+    open_reader = partial(TopicReader, servers.brokers, READER_TIMEOUT_S)
+    return polls.BoundaryPoll(servers.admin, open_reader, plans, clock, mailbox.tell)
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:

@@ -1,4 +1,4 @@
-"""The output partition of a result: that of its record, or the one that its key hashes to.
+"""The output partition of a result: that of its input record, or by a hash of its key.
 
 The lane chooses it, and not the driver: the driver learns by itself when a topic gets more
 partitions, and could write into one that the lane's boundaries do not name yet. Keys are hashed as
@@ -19,27 +19,26 @@ _FACTOR: Final = np.uint32(0x5BD1E995)
 _WORD: Final = 4
 
 
-def placed(wanted: Sequence[int], keys: Sequence[bytes | None], partitions: int) -> list[int]:
+def placed(wanted: Sequence[int], hashed: Sequence[bytes], partitions: int) -> list[int]:
     """The partition of each result.
 
     Args:
         wanted: partitions of input records, which a smaller topic takes modulo its own number; or
             `BY_KEY`.
-        keys: key bytes. None where a fragment has no key, as that of an aggregate over everything:
-            its results are all in partition 0, so that they have an order.
+        hashed: what decides otherwise: key bytes, or those of the value where there is no key.
         partitions: how many the topic has.
     """
     if partitions == 1:
         return [0] * len(wanted)
     given = np.array(wanted, np.int64)
-    found = np.where(given == BY_KEY, 0, given % partitions)
-    lengths = np.array([-1 if key is None else len(key) for key in keys], np.int64)
+    found = given % partitions
+    lengths = np.array([len(one) for one in hashed], np.int64)
     lengths[given != BY_KEY] = -1
     for length in np.unique(lengths[lengths >= 0]):
         rows: list[int] = np.flatnonzero(lengths == length).tolist()
-        data = b"".join(keys[row] or b"" for row in rows)
-        hashed = murmur2(np.frombuffer(data, np.uint8).reshape(len(rows), int(length)))
-        found[rows] = (hashed & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)
+        data = b"".join(hashed[row] for row in rows)
+        hashes = murmur2(np.frombuffer(data, np.uint8).reshape(len(rows), int(length)))
+        found[rows] = (hashes & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)
     chosen: list[int] = found.tolist()
     return chosen
 

@@ -35,7 +35,7 @@ from pipeline.spark.inspect import most_frequent
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Keep, Lowered
 from pipeline.spark.lowered import Path as Way
-from pipeline.spark.placing import BY_KEY
+from pipeline.spark.placing import placed
 from pipeline.spark.query import first_line, lost_data
 from pipeline.spark.readers import RangeReader, read_options
 from pipeline.spark.session import open_session, session_settings
@@ -130,8 +130,10 @@ class Recomputer:
                     continue
                 key = None if row["key"] is None else bytes(row["key"])
                 result = bytes(row["id"]) if lowered.ids else None
-                partition = _partition(row["partition"], key, lowered.encoding.partitions)
-                yield key, bytes(row["value"]), row["timestamp_ms"], partition, result
+                value = bytes(row["value"])
+                hashed = value if key is None else key
+                (partition,) = placed((row["partition"],), (hashed,), lowered.encoding.partitions)
+                yield key, value, row["timestamp_ms"], partition, result
 
     def _knowing_schemas(
         self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]
@@ -178,13 +180,6 @@ class Recomputer:
             topics.setdefault(one.topic, {})[one.partition] = (one.start, one.end)
         options = {**read_options(self.servers.brokers), "failOnDataLoss": "true"}
         return RangeReader(self.spark, options, found)
-
-
-def _partition(wanted: int, key: bytes | None, partitions: int) -> int:
-    """As in `placing.py`, except that what a key decides is left to the driver's same hash."""
-    if wanted == BY_KEY:
-        return 0 if key is None else BY_KEY
-    return wanted % partitions
 
 
 def open_recomputer(

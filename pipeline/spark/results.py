@@ -61,7 +61,9 @@ class Results:
     def _fine(self, columns: tuple[str, ...], partitions: int) -> Iterator[tuple[object, ...]]:
         for chunk in self.computed().table.select(columns).to_batches(max_chunksize=ROWS_AT_ONCE):
             fields = {name: chunk.column(name).to_pylist() for name in columns}
-            fields["partition"] = placed(fields["partition"], fields["key"], partitions)
+            pairs = zip(fields["key"], fields["value"], strict=True)
+            hashed = [value if key is None else key for key, value in pairs]
+            fields["partition"] = placed(fields["partition"], hashed, partitions)
             yield from zip(*fields.values(), strict=True)
 
     def failed(self) -> Iterator[tuple[str, bytes, Millis]]:

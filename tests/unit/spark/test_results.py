@@ -63,3 +63,12 @@ def test_results_can_be_put_in_the_order_of_their_times() -> None:
     """A batch that closes many windows of a group has them in no order of its own."""
     mixed = results((b"k", b"2", 2, None), (b"k", b"1", 1, None), (b"j", b"3", 3, None))
     assert [record[1] for record in mixed.by_time().records(1)] == [b"1", b"2", b"3"]
+
+
+def test_a_result_without_a_key_goes_where_its_value_says() -> None:
+    """Not all of them into one partition, and each always into the same."""
+    rows = results(*((None, b"%d" % i, i, None) for i in range(40)))
+    found = {value: partition for _, value, _, partition in rows.records(4)}
+    keyed = results(*((b"%d" % i, b"", i, None) for i in range(40)))
+    assert found == {key: partition for key, _, _, partition in keyed.records(4)}
+    assert set(found.values()) == {0, 1, 2, 3}
