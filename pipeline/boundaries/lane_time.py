@@ -13,7 +13,7 @@ from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard, sett
 from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
 
@@ -25,7 +25,7 @@ OPEN_LONG_MS = 10_000
 """How long a transaction may be open before `status` names it: a producer that writes batch after
 batch always has one open, each of them for much less."""
 
-Writer = tuple[str, str]
+Writer = tuple[TopicId, str]
 """A writer of a derived topic: Kafka's id of the topic, and the name that boundaries carry."""
 Writers = Mapping[Writer, WriterSeen]
 """Boundaries read so far, by writer, for lanes that start later."""

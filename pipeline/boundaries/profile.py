@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import FragmentName, StreamName, TopicName
+from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.as_of import AsOf
@@ -52,7 +52,7 @@ class DerivedInput:
     topic: TopicName
     partitions: int
     writer: str
-    topic_id: str = ""
+    topic_id: TopicId
 
 
 _SIDES = ("left", "right")
@@ -155,7 +155,7 @@ def _input(
         )
     # A fragment is named after its last box, and a box's stream carries the box's name.
     writer = FragmentNames(names.owner, names.network, FragmentName(stream.name)).writer
-    topic_id = topic_ids.get(stream.topic, "")
+    topic_id = TopicId(topic_ids.get(stream.topic, ""))
     return DerivedInput(stream.name, stream.topic, stream.partitions, writer, topic_id)
 
 

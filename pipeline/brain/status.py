@@ -15,12 +15,12 @@ from pipeline.boundaries.profile import LaneInput
 from pipeline.brain.now import Now
 from pipeline.brain.state import EndsSeen, Lane, NodeState
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.clock import rfc3339
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import SteadyMillis, TopicName
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Phase
 from pipeline.lanes.markers import Totals
+from pipeline.planner.instants import instant
 
 ENDS_LOG_MAX = 64
 """Answers kept per input. At two a second they reach back half a minute exactly, and further ever
@@ -89,7 +89,7 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
 def _open_transactions(held: tuple[HeldOpen, ...], now: Now) -> str:
     places = (
         f"topic {one.topic}, partition {one.partition}, offset {one.offset}, "
-        f"since {rfc3339(now.wall_at(one.since_ms))}"
+        f"since {instant(now.wall_at(one.since_ms))}"
         for one in held
     )
     return f"open transaction: {'; '.join(places)}"

@@ -130,7 +130,7 @@ def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
     """
     fields = _decode(value, "boundary record", place)
     return BoundaryRecord(
-        topic_id=fields.text("topic_id"),
+        topic_id=TopicId(fields.text("topic_id")),
         writer=fields.text("writer"),
         epoch=Epoch(fields.number("epoch")),
         boundary_ms=Millis(fields.number("boundary_ms")),

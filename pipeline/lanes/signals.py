@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.ids import Epoch, Incarnation, Millis, Offset
+from pipeline.ids import Epoch, Incarnation, Millis, Offset, TopicId
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class BoundaryRecord:
     derived topic: a topic of the same name that is created later has another one.
     """
 
-    topic_id: str
+    topic_id: TopicId
     writer: str
     epoch: Epoch
     boundary_ms: Millis

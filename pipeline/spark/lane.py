@@ -30,6 +30,7 @@ from pipeline.ids import (
     NetworkVersion,
     SchemaHandle,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes import codec
@@ -370,7 +371,7 @@ class StableLane:
             profile=profile(fragment),
             writer=writer,
             admin=admin,
-            output_id=self._settings.topic_ids[fragment.output.topic],
+            output_id=TopicId(self._settings.topic_ids[fragment.output.topic]),
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),

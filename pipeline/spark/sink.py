@@ -27,7 +27,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaHandle
+from pipeline.ids import BatchId, Epoch, Millis, NetworkVersion, SchemaHandle, TopicId
 from pipeline.lanes import codec
 from pipeline.lanes.batch import BatchFacts, Written, is_repeat, next_marker
 from pipeline.lanes.dead_letters import LATENESS, headers
@@ -101,7 +101,7 @@ class SinkContext:
     profile: LaneProfile
     writer: Transactions
     admin: PartitionEnds
-    output_id: str
+    output_id: TopicId
     output_partitions: int
     boundaries: Records
     mirror: Followed

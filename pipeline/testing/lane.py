@@ -10,7 +10,16 @@ from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.lane_time import Ends, LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, profile
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, Incarnation, Millis, NetworkVersion, Offset, SteadyMillis, TopicName
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkVersion,
+    Offset,
+    SteadyMillis,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes import codec
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.markers import CommitMarker
@@ -210,10 +219,10 @@ def as_if_heard(time: LaneTime, told_ms: Millis | None) -> LaneTime:
     return replace(time, progress=progress)
 
 
-def _ids(fragment: Fragment) -> dict[TopicName, str]:
+def _ids(fragment: Fragment) -> dict[TopicName, TopicId]:
     """Ids of topics that are never deleted: their names."""
     topics = (fragment.output.topic, *(stream.topic for stream in fragment.inputs))
-    return {topic: topic for topic in topics}
+    return {topic: TopicId(topic) for topic in topics}
 
 
 def _first(fragment: Fragment, positions: Positions) -> CommitMarker:

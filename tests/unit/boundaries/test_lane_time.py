@@ -21,7 +21,7 @@ from pipeline.boundaries.lane_time import (
     writer_of,
 )
 from pipeline.boundaries.profile import DerivedInput, Joined, LaneProfile
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
 from tests.unit.boundaries.support import (
@@ -256,7 +256,7 @@ def test_a_hole_in_the_observation_begins_a_silence_anew() -> None:
 
 def test_a_boundary_of_a_topic_that_was_deleted_is_nothing_to_the_lane() -> None:
     """Its positions mean other records, also where name and writer are the same."""
-    old = replace(SPEED, topic_id="speed-0")
+    old = replace(SPEED, topic_id=TopicId("speed-0"))
     promised = PendingBoundary(Millis(70_000), {0: Offset(0)})
     writers = {writer_of(old): heard(WriterSeen(), Epoch(9), promised)}
     seen = Observed(lane(SPEED), marker(positions(SPEED, 0)), writers)

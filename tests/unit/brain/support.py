@@ -31,6 +31,7 @@ from pipeline.ids import (
     Offset,
     SteadyMillis,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
@@ -49,9 +50,11 @@ CARS = ExternalInput(
     idle_after_ms=10_000,
     silence=Silence.IDLE,
 )
-LEFT = DerivedInput(StreamName("left"), TopicName("tolls.left"), 2, "local.tolls.left", "left-1")
+LEFT = DerivedInput(
+    StreamName("left"), TopicName("tolls.left"), 2, "local.tolls.left", TopicId("left-1")
+)
 RIGHT = DerivedInput(
-    StreamName("right"), TopicName("tolls.right"), 2, "local.tolls.right", "right-1"
+    StreamName("right"), TopicName("tolls.right"), 2, "local.tolls.right", TopicId("right-1")
 )
 START_MS = Millis(1_700_000_000_000)
 """A wall time at which tests begin, and the steady time by then."""

@@ -26,6 +26,7 @@ from pipeline.ids import (
     NetworkName,
     NetworkVersion,
     Offset,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.codec import encode_boundary
@@ -118,7 +119,9 @@ class Reader:
 def value(at_ms: int, topic_id: str = "counts-1") -> bytes:
     """A boundary of the derived stream."""
     positions = {0: Offset(0)}
-    return encode_boundary(BoundaryRecord(topic_id, WRITER, Epoch(1), Millis(at_ms), positions))
+    return encode_boundary(
+        BoundaryRecord(TopicId(topic_id), WRITER, Epoch(1), Millis(at_ms), positions)
+    )
 
 
 @dataclass

@@ -20,7 +20,7 @@ from pipeline.brain.events import (
 )
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, FragmentName, Incarnation, Millis, NetworkVersion
+from pipeline.ids import Epoch, FragmentName, Incarnation, Millis, NetworkVersion, TopicId
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.lifecycle import Phase
 from pipeline.lanes.start import StateChoice
@@ -399,7 +399,7 @@ def test_boundaries_of_a_deleted_topic_are_forgotten(agent: Agent) -> None:
     agent.want(wish())
     agent.watch_boundaries(LEFT)
     agent.promise(LEFT, 1_009, 0, 0)
-    again = replace(LEFT, topic_id="left-2")
+    again = replace(LEFT, topic_id=TopicId("left-2"))
     agent.watch_boundaries(again)
     agent.promise(LEFT, 1_010, 0, 0)
     assert agent.started(again) == ()
@@ -421,7 +421,7 @@ def test_what_is_known_of_boundaries_is_kept_while_it_is_watched(agent: Agent) -
 def test_a_node_that_lives_long_keeps_nothing_of_what_was_destroyed(agent: Agent) -> None:
     """One network after the other, all of them with a topic of their own."""
     for life in range(100):
-        one = replace(LEFT, topic_id=f"left-{life}")
+        one = replace(LEFT, topic_id=TopicId(f"left-{life}"))
         agent.watch_boundaries(one)
         agent.promise(one, life, 0, 0)
     assert len(agent.state.writers) == 1

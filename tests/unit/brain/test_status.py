@@ -5,10 +5,10 @@ import pytest
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, OPEN_LONG_MS
 from pipeline.brain.status import ENDS_LOG_MAX, status
 from pipeline.catalog.records import LaneState
-from pipeline.clock import rfc3339
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Epoch
 from pipeline.lanes.events import LaneRebuilding
+from pipeline.planner.instants import instant
 from tests.unit.brain.support import CARS, LEFT, SPEED, START_MS, Agent, at, wish
 
 ONE, TWO = at(CARS, 0), at(CARS, 1)
@@ -185,7 +185,7 @@ def test_a_transaction_that_stays_open_is_named(agent: Agent) -> None:
     report = agent.report()
     assert report.state is LaneState.WAITING
     assert report.last_error == (
-        f"open transaction: topic {CARS.topic}, partition 1, offset 0, since {rfc3339(START_MS)}"
+        f"open transaction: topic {CARS.topic}, partition 1, offset 0, since {instant(START_MS)}"
     )
     assert report.lag_records is None
     agent.ends({ONE: 0, TWO: 2})

@@ -27,6 +27,7 @@ from pipeline.ids import (
     Offset,
     SchemaId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.batch import BatchFacts
@@ -278,7 +279,7 @@ def sink(
         profile=profile(planned),
         writer=log,
         admin=Admin(),
-        output_id="out-1",
+        output_id=TopicId("out-1"),
         output_partitions=1,
         boundaries=plain or Plain(log),
         mirror=mirror or Mirror(),
