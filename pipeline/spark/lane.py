@@ -65,7 +65,7 @@ from pipeline.lanes.start import (
     reassigned,
     rebuilt,
 )
-from pipeline.names import FragmentNames, boundaries_topic
+from pipeline.names import FragmentNames
 from pipeline.planner.digest import state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
@@ -99,7 +99,7 @@ from pipeline.spark.readers import (
 from pipeline.spark.rebuild import Log
 from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError, check_schemas
 from pipeline.spark.surroundings import Surveyor
-from pipeline.spark.topics import TopicWatch, topics_of
+from pipeline.spark.topics import watch_topics
 from pipeline.spark.warm_up import WarmUp
 from schemas.wire import prefix
 
@@ -171,12 +171,7 @@ class StableLane:
         self._runner = QueryRunner(self._stop)
         self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
         self._label = f"{self._id.network}.{self._id.fragment}"
-        self._topics = TopicWatch(
-            host.surveyor.admin,
-            topics_of(fragment),
-            settings.topic_ids,
-            replaceable=(boundaries_topic(fragment.output.topic),),
-        )
+        self._topics = watch_topics(host.surveyor.admin, fragment, settings.topic_ids)
         self._met: tuple[SchemaHandle, ...] = ()
         self._sources: tuple[MarkedSource, ...] = ()
         self._not_before: Positions = {}

@@ -12,7 +12,7 @@ from brokers.kafka.admin import Describing
 from brokers.records import TopicDescription
 from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName
-from pipeline.names import tentative_topic
+from pipeline.names import boundaries_topic, tentative_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment
 
@@ -125,3 +125,11 @@ class TopicWatch:
         for topic in self._topics:
             if topic not in found:
                 raise RetryError("the topic is gone", place=f"topic {topic}")
+
+
+def watch_topics(
+    admin: Describer, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+) -> TopicWatch:
+    """A watch of a lane's topics, with the ids that they had when it was deployed."""
+    replaceable = (boundaries_topic(fragment.output.topic),)
+    return TopicWatch(admin, topics_of(fragment), topic_ids, replaceable)
