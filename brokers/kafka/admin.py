@@ -39,7 +39,7 @@ from brokers.kafka.servers import Brokers, servers
 from brokers.reach import require_tls, why_nobody_listens
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import MedusaError, RetryError, UnavailableError
+from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import GroupName, Millis, Offset, TopicName
 
 T = TypeVar("T")
@@ -189,6 +189,21 @@ class KafkaAdmin:
         answer.
         """
         return self._offsets(topics, _latest(), isolation, "reading end offsets")
+
+    def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
+        """The last stable offsets of topics, and the next offsets to be written.
+
+        They differ where a transaction is open. Missing topics as in `end_offsets`.
+        """
+        deadline = self._deadline("reading end offsets")
+        described = self._describe_raw(tuple(topics), deadline)
+        asked = _of_usable(described, _latest())
+        if not asked:
+            return {}, {}
+        answers = [self._begin_list(asked, isolation, deadline) for isolation in Isolation]
+        stable, written = (self._listed(answer, deadline) for answer in answers)
+        both = stable.keys() & written.keys()
+        return {t: stable[t] for t in both}, {t: written[t] for t in both}
 
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
@@ -391,13 +406,7 @@ class KafkaAdmin:
         isolation: Isolation,
         deadline: Deadline,
     ) -> dict[TopicName, dict[int, Offset]]:
-        described = self._describe_raw(topics, deadline)
-        asked = {
-            TopicPartition(name, partition.id): spec
-            for name, topic in described.items()
-            if _usable(topic)
-            for partition in topic.partitions
-        }
+        asked = _of_usable(self._describe_raw(topics, deadline), spec)
         return self._list(asked, isolation, deadline) if asked else {}
 
     def _list(
@@ -406,9 +415,22 @@ class KafkaAdmin:
         isolation: Isolation,
         deadline: Deadline,
     ) -> dict[TopicName, dict[int, Offset]]:
-        futures = self._client.list_offsets(
+        return self._listed(self._begin_list(asked, isolation, deadline), deadline)
+
+    def _begin_list(
+        self,
+        asked: Mapping[TopicPartition, OffsetSpec],
+        isolation: Isolation,
+        deadline: Deadline,
+    ) -> "Mapping[TopicPartition, Future[Any]]":
+        futures: dict[TopicPartition, Future[Any]] = self._client.list_offsets(
             dict(asked), isolation_level=_LEVELS[isolation], request_timeout=deadline.remaining_s()
         )
+        return futures
+
+    def _listed(
+        self, futures: "Mapping[TopicPartition, Future[Any]]", deadline: Deadline
+    ) -> dict[TopicName, dict[int, Offset]]:
         found: dict[TopicName, dict[int, Offset]] = {}
         failed: set[TopicName] = set()
         for place, future in futures.items():
@@ -436,14 +458,11 @@ class KafkaAdmin:
         try:
             return future.result(deadline.remaining_s() + _SLACK_S)
         except KafkaException as error:
-            raise self._translated(error, detail) from error
+            raise medusa_error(error, self._place(detail)) from error
         except TimeoutError as error:
             raise UnavailableError(
                 f"{deadline.what}: Kafka did not answer in time", place=self._place(detail)
             ) from error
-
-    def _translated(self, error: KafkaException, detail: str) -> MedusaError:
-        return medusa_error(error, self._place(detail))
 
 
 def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:
@@ -466,6 +485,18 @@ def _facts(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:
     return {
         name: TopicDescription(name, str(found.topic_id), len(found.partitions))
         for name, found in raw.items()
+    }
+
+
+def _of_usable(
+    described: Mapping[TopicName, Any], spec: OffsetSpec
+) -> dict[TopicPartition, OffsetSpec]:
+    """What to ask of every partition of the topics that have all their leaders."""
+    return {
+        TopicPartition(name, partition.id): spec
+        for name, topic in described.items()
+        if _usable(topic)
+        for partition in topic.partitions
     }
 
 

@@ -83,6 +83,12 @@ class PlainProducer:
                     self._producer.poll(0)
                     return
 
+    @property
+    def undelivered(self) -> int:
+        """How many deliveries are known to have failed since the last flush."""
+        self._producer.poll(0)
+        return self._failed
+
     def flush(self, timeout_s: float) -> None:
         """Wait until every record sent so far is delivered.
 

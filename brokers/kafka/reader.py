@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from confluent_kafka import (
+    OFFSET_BEGINNING,
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     KafkaError,
@@ -36,6 +37,8 @@ FETCH_WAIT_MS: Final = 100
 FETCH_WAIT_RANGE_MS: Final = 2
 """The same for a range with an end: only a fetch that finds nothing tells that nothing is left."""
 POLL_RECORDS_MAX: Final = 2_000
+BEGINNING: Final = Offset(OFFSET_BEGINNING)
+"""Assigned instead of an offset: the oldest record that the partition holds."""
 _POLL_S: Final = 0.1
 _FIRST_STEP: Final = 64
 _STEP_GROWTH: Final = 8

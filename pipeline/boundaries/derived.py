@@ -2,7 +2,9 @@
 
 A boundary says: after these positions, no more records at or below t. It counts for a lane only
 once the lane's finished batches cover the positions, so that no record which lies before them is
-still to come. Until then it is kept, within a limit.
+still to come. Until then it is kept, within a limit. A boundary that does not name every partition
+that the lane reads never counts: it was published before the topic got more partitions, and says
+nothing about the new ones.
 """
 
 from collections.abc import Mapping
@@ -39,25 +41,32 @@ def heard(seen: WriterSeen, epoch: Epoch, boundary: PendingBoundary) -> WriterSe
     """Take in a boundary that was read from the writer's log.
 
     One from an older epoch than the newest seen is ignored, and so is one that says nothing new:
-    the same t for fewer records is the stronger promise.
+    the same t for fewer records is the stronger promise, unless it is about fewer partitions.
     """
     if seen.epoch is not None and epoch < seen.epoch:
         return seen
-    newest = seen.pending[-1].boundary_ms if seen.pending else seen.covered_ms
-    if newest is not None and boundary.boundary_ms <= newest:
-        return WriterSeen(epoch, seen.covered_ms, seen.pending)
-    return WriterSeen(epoch, seen.covered_ms, _thinned((*seen.pending, boundary)))
+    if seen.pending:
+        newest = seen.pending[-1]
+        grown = not boundary.positions.keys() <= newest.positions.keys()
+        news = grown or boundary.boundary_ms > newest.boundary_ms
+    else:
+        news = seen.covered_ms is None or boundary.boundary_ms > seen.covered_ms
+    pending = _thinned((*seen.pending, boundary)) if news else seen.pending
+    return WriterSeen(epoch, seen.covered_ms, pending)
 
 
 def settled(seen: WriterSeen, finished: Mapping[int, Offset]) -> WriterSeen:
     """Let every pending boundary count whose positions the finished ones cover.
 
-    `finished` maps a partition to the lane's position in it; a partition that the lane does not
-    know yet counts as not read at all.
+    `finished` maps every partition that the lane reads to its position there; a partition that it
+    does not read yet counts as not read at all. A boundary that leaves out one of them is dropped:
+    what a lane reads does not change while it runs.
     """
     covered = seen.covered_ms
     waiting: list[PendingBoundary] = []
     for boundary in seen.pending:
+        if not finished.keys() <= boundary.positions.keys():
+            continue
         if not covers(finished, boundary.positions):
             waiting.append(boundary)
         elif covered is None or boundary.boundary_ms > covered:

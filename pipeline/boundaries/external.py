@@ -2,7 +2,8 @@
 
 Each partition's progress is the largest event time in batches that the lane finished. A partition
 that is idle steps aside; a partition that cannot be reached, or has records that are not finished,
-or is silent in a stream where silence means missing, does not: it holds the stream back.
+or an open transaction, or is silent in a stream where silence means missing, does not: it holds the
+stream back.
 """
 
 from dataclasses import dataclass
@@ -32,12 +33,14 @@ class PartitionSeen:
         end: where the partition ended when that was last asked; None if it never answered.
         progress_ms: the largest event time in finished batches; None before any record.
         quiet_since_ms: since when, on our own observation, nothing has come (steady time).
+        open: whether an open transaction had written behind `end` when that was last asked.
     """
 
     position: Offset
     end: Offset | None
     progress_ms: Millis | None
     quiet_since_ms: SteadyMillis
+    open: bool = False
 
 
 def is_idle(
@@ -54,6 +57,7 @@ def is_idle(
         and observed_ms is not None
         and partition.end is not None
         and partition.position >= partition.end
+        and not partition.open
         and observed_ms - partition.quiet_since_ms >= stream.idle_after_ms
     )
 

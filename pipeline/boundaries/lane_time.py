@@ -13,7 +13,7 @@ from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard, sett
 from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
 
@@ -21,23 +21,51 @@ ENDS_FRESH_MS = 5_000
 """How old the last answer about a topic's end may be before the topic counts as unreachable, and
 how large a hole between two answers breaks the observation of a silence: ten usual periods."""
 
-Writers = Mapping[tuple[TopicName, str], WriterSeen]
-"""Boundaries read so far, by topic and writer, for lanes that start later."""
+OPEN_LONG_MS = 10_000
+"""How long a transaction may be open before `status` names it: a producer that writes batch after
+batch always has one open, each of them for much less."""
+
+Writer = tuple[TopicId, str]
+"""A writer of a derived topic: Kafka's id of the topic, and the name that boundaries carry."""
+Writers = Mapping[Writer, WriterSeen]
+"""Boundaries read so far, by writer, for lanes that start later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Where topics ended when they were last asked, at steady time `read_at_ms`.
 
-    A topic that is missing did not answer.
+    Args:
+        read_at_ms: just before they were asked.
+        by_topic: last stable offsets; a topic that is missing did not answer.
+        open: the partitions of these in which a transaction is open, and since when that is
+            observed. What it has written lies behind the last stable offset.
     """
 
     read_at_ms: SteadyMillis
     by_topic: Mapping[TopicName, Mapping[int, Offset]]
+    open: Mapping[tuple[TopicName, int], SteadyMillis] = field(default_factory=dict)
 
     def fresh(self, now_ms: SteadyMillis) -> bool:
         """Whether the answer still says something about the present."""
         return now_ms - self.read_at_ms <= ENDS_FRESH_MS
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class HeldOpen:
+    """A transaction that has long been open, in a partition of which all before it is finished.
+
+    Args:
+        topic: where.
+        partition: where.
+        offset: its first record.
+        since_ms: since when it is observed (steady time).
+    """
+
+    topic: TopicName
+    partition: int
+    offset: Offset
+    since_ms: SteadyMillis
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +117,7 @@ def begin(
         reached=known,
         stood_at=known,
         writers={
-            i.stream: writers.get((i.topic, i.writer), WriterSeen())
+            i.stream: writers.get(writer_of(i), WriterSeen())
             for i in profile.inputs
             if isinstance(i, DerivedInput)
         },
@@ -108,26 +136,57 @@ def batch_finished(
     return _settle(_heard_from(time, moved, now_ms))
 
 
+def writer_of(lane_input: DerivedInput) -> Writer:
+    """The writer whose boundaries count for an input."""
+    return lane_input.topic_id, lane_input.writer
+
+
 def boundary_read(
-    time: LaneTime, topic: TopicName, writer: str, epoch: Epoch, boundary: PendingBoundary
+    time: LaneTime, writer: Writer, epoch: Epoch, boundary: PendingBoundary
 ) -> LaneTime:
     """Take in a boundary of a derived input's writer; those of others are nothing to this lane."""
     known = dict(time.writers)
     for lane_input in time.profile.inputs:
-        if isinstance(lane_input, DerivedInput) and (topic, writer) == (
-            lane_input.topic,
-            lane_input.writer,
-        ):
+        if isinstance(lane_input, DerivedInput) and writer == writer_of(lane_input):
             known[lane_input.stream] = heard(known[lane_input.stream], epoch, boundary)
     return _settle(replace(time, writers=known))
+
+
+def ends_of(
+    before: Ends | None,
+    read_at_ms: SteadyMillis,
+    stable: Mapping[TopicName, Mapping[int, Offset]],
+    written: Mapping[TopicName, Mapping[int, Offset]],
+) -> Ends:
+    """An answer about the ends of topics.
+
+    As long as the last stable offset stays where it is, and something lies behind it, the same
+    transaction is open: it begins there.
+
+    Args:
+        before: the previous answer.
+        read_at_ms: steady time just before the topics were asked.
+        stable: last stable offsets; a topic that is missing did not answer.
+        written: the next offsets to be written, of the same topics.
+    """
+    since: dict[tuple[TopicName, int], SteadyMillis] = {}
+    for topic, ends in stable.items():
+        for partition, end in ends.items():
+            if written.get(topic, {}).get(partition, end) <= end:
+                continue
+            at = topic, partition
+            same = before is not None and before.by_topic.get(topic, {}).get(partition) == end
+            known = before.open.get(at) if before is not None and same else None
+            since[at] = read_at_ms if known is None else known
+    return Ends(read_at_ms, stable, since)
 
 
 def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
     """Take in where the topics end now; `before` is the previous answer.
 
     A partition has been heard from when its end lies beyond what is finished or has moved since the
-    previous answer. After a hole in the observation every partition counts as just heard from: what
-    its producers held back meanwhile may still come.
+    previous answer, or when a transaction is open in it. After a hole in the observation every
+    partition counts as just heard from: what its producers held back meanwhile may still come.
     """
     heard_from: set[InputPartition] = set()
     for external in _external(time.profile):
@@ -137,7 +196,7 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
         then = _continued(before, ends, external.topic)
         for partition, end in now_ends.items():
             key = InputPartition(external.stream, external.topic, partition)
-            unread = end > time.positions.get(key, 0)
+            unread = end > time.positions.get(key, 0) or (external.topic, partition) in ends.open
             if unread or then is None or then.get(partition, end) != end:
                 heard_from.add(key)
     return _heard_from(time, heard_from, ends.read_at_ms)
@@ -185,6 +244,7 @@ def stream_boundary(
             end=None if topic_ends is None else topic_ends.get(key.partition),
             progress_ms=time.progress.get(key),
             quiet_since_ms=time.quiet.get(key, time.started_ms),
+            open=ends is not None and (key.topic, key.partition) in ends.open,
         )
         for key in (
             InputPartition(lane_input.stream, lane_input.topic, number)
@@ -193,6 +253,22 @@ def stream_boundary(
     )
     observed = None if ends is None or topic_ends is None else ends.read_at_ms
     return external_boundary(lane_input, seen, observed, time.stood_at.get(lane_input.stream))
+
+
+def held_open(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> tuple[HeldOpen, ...]:
+    """Where an open transaction is all that keeps a lane from reading on, in order."""
+    if ends is None:
+        return ()
+    found: set[HeldOpen] = set()
+    for lane_input in time.profile.inputs:
+        for partition, position in finished_in(time.positions, lane_input).items():
+            since_ms = ends.open.get((lane_input.topic, partition))
+            end = ends.by_topic.get(lane_input.topic, {}).get(partition)
+            if since_ms is None or end is None or position < end:
+                continue
+            if now_ms - since_ms >= OPEN_LONG_MS:
+                found.add(HeldOpen(lane_input.topic, partition, end, since_ms))
+    return tuple(sorted(found))
 
 
 def has_grown(time: LaneTime | None, ends: Ends | None) -> bool:

@@ -1,9 +1,12 @@
 """What of a fragment decides how its event time moves: its inputs and the box that keeps state."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import FragmentName, StreamName, TopicName
+from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.as_of import AsOf
@@ -34,15 +37,26 @@ class ExternalInput:
 
 @dataclass(frozen=True, slots=True)
 class DerivedInput:
-    """An input that a fragment writes: event time follows the boundaries of that one `writer`."""
+    """An input that a fragment writes: event time follows the boundaries of that one `writer`.
+
+    Args:
+        stream: its name in the plan.
+        topic: its topic.
+        partitions: what the plan says; a lane goes by the partitions that it really reads.
+        writer: the writer of boundaries that count.
+        topic_id: Kafka's id of the topic when the network was deployed. Boundaries of a topic with
+            another id do not count; empty: none counts.
+    """
 
     stream: StreamName
     topic: TopicName
     partitions: int
     writer: str
+    topic_id: TopicId
 
 
 _SIDES = ("left", "right")
+_NO_IDS: Final[Mapping[TopicName, str]] = MappingProxyType({})
 
 LaneInput = ExternalInput | DerivedInput
 
@@ -111,19 +125,25 @@ def reach_ms(shape: Shape, of: StreamName) -> int:
             return 0 if of in passing else span_ms
 
 
-def profile(fragment: Fragment) -> LaneProfile:
+def profile(fragment: Fragment, topic_ids: Mapping[TopicName, str] = _NO_IDS) -> LaneProfile:
     """Read a fragment's profile.
+
+    Args:
+        fragment: as planned.
+        topic_ids: Kafka's ids of its topics at deploy; needed where boundaries are read.
 
     Raises:
         BrokenInvariantError: the stateful box is of a kind for which there is no rule.
     """
     return LaneProfile(
-        inputs=tuple(_input(fragment.names, stream) for stream in fragment.inputs),
+        inputs=tuple(_input(fragment.names, stream, topic_ids) for stream in fragment.inputs),
         shape=_shape(fragment),
     )
 
 
-def _input(names: FragmentNames, stream: FragmentInput) -> LaneInput:
+def _input(
+    names: FragmentNames, stream: FragmentInput, topic_ids: Mapping[TopicName, str]
+) -> LaneInput:
     if isinstance(stream, ExternalStream):
         return ExternalInput(
             stream=stream.name,
@@ -135,7 +155,8 @@ def _input(names: FragmentNames, stream: FragmentInput) -> LaneInput:
         )
     # A fragment is named after its last box, and a box's stream carries the box's name.
     writer = FragmentNames(names.owner, names.network, FragmentName(stream.name)).writer
-    return DerivedInput(stream.name, stream.topic, stream.partitions, writer)
+    topic_id = TopicId(topic_ids.get(stream.topic, ""))
+    return DerivedInput(stream.name, stream.topic, stream.partitions, writer, topic_id)
 
 
 def _shape(fragment: Fragment) -> Shape:

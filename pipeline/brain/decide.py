@@ -12,7 +12,9 @@ from dataclasses import replace
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
 from pipeline.boundaries.lane_time import Ends
+from pipeline.boundaries.profile import DerivedInput
 from pipeline.brain.events import (
+    BoundariesWatched,
     BoundaryRead,
     CatalogLost,
     CatalogRead,
@@ -116,10 +118,14 @@ def _noted(state: NodeState, event: Event, now: Now) -> NodeState:
         case LaneRebuilding() | BatchFinished() | LaneStopped():
             lane = state.lanes.get(event.fragment)
             state = state if lane is None else state.with_lane(_heard(lane, event, now))
+        case BoundariesWatched(watched):
+            kept = {one: state.writers.get(one, WriterSeen()) for one in sorted(watched)}
+            state = replace(state, writers=kept)
         case BoundaryRead():
             state = _boundary_read(state, event)
-        case EndsRead(read_at_ms, ends):
-            state = _ends_read(state, Ends(read_at_ms, ends), now)
+        case EndsRead(read_at_ms, ends, written):
+            ends_now = lane_time.ends_of(state.ends, read_at_ms, ends, written)
+            state = _ends_read(state, ends_now, now)
         case Tick():
             pass
     return state
@@ -243,14 +249,14 @@ def _failures(lane: Lane, event: LaneStopped, now: Now) -> tuple[int, int]:
 
 def _boundary_read(state: NodeState, event: BoundaryRead) -> NodeState:
     boundary = PendingBoundary(event.boundary_ms, event.positions)
-    name = (event.topic, event.writer)
-    known = heard(state.writers.get(name, WriterSeen()), event.epoch, boundary)
-    state = replace(state, writers={**state.writers, name: known})
+    known = state.writers.get(event.writer)
+    if known is None:  # of a topic that was deleted, or of somebody who writes none of our inputs
+        return state
+    known = heard(known, event.epoch, boundary)
+    state = replace(state, writers={**state.writers, event.writer: known})
     for lane in state.lanes.values():
         if lane.time is not None:
-            moved = lane_time.boundary_read(
-                lane.time, event.topic, event.writer, event.epoch, boundary
-            )
+            moved = lane_time.boundary_read(lane.time, event.writer, event.epoch, boundary)
             state = state.with_lane(replace(lane, time=moved))
     return state
 
@@ -329,13 +335,16 @@ def _concerns(event: Event, lane: Lane) -> bool:
     match event:
         case BatchFinished(fragment) | LaneStarted(fragment):
             return fragment == lane.fragment
-        case BoundaryRead(topic):
+        case BoundaryRead(writer):
             return lane.time is not None and any(
-                lane_input.topic == topic for lane_input in lane.time.profile.inputs
+                isinstance(lane_input, DerivedInput) and lane_time.writer_of(lane_input) == writer
+                for lane_input in lane.time.profile.inputs
             )
         case EndsRead() | Tick():
             return True
         case CatalogRead() | CatalogLost() | LaneRebuilding() | LaneStopped():
+            return False
+        case BoundariesWatched():
             return False
 
 

@@ -8,6 +8,7 @@ them out.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pipeline.boundaries.lane_time import Writer
 from pipeline.ids import (
     Epoch,
     Incarnation,
@@ -69,11 +70,20 @@ class CatalogLost:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundariesWatched:
+    """Whose boundaries are read from now on, from the beginning of their topics.
+
+    What is known of other writers, among them those of deleted topics, is not needed any more.
+    """
+
+    writers: frozenset[Writer]
+
+
+@dataclass(frozen=True, slots=True)
 class BoundaryRead:
     """A boundary record of a writer of a derived topic."""
 
-    topic: TopicName
-    writer: str
+    writer: Writer
     epoch: Epoch
     boundary_ms: Millis
     positions: Mapping[int, Offset]
@@ -81,14 +91,19 @@ class BoundaryRead:
 
 @dataclass(frozen=True, slots=True)
 class EndsRead:
-    """Where the input topics end now (read_committed), for the topics that answered.
+    """Where the input topics end now, for the topics that answered.
 
-    A topic that is not in `ends` could not be reached. `read_at_ms` is the steady time just
-    before they were asked: silence is measured up to then, however long the event waits in line.
+    Args:
+        read_at_ms: steady time just before they were asked: silence is measured up to then,
+            however long the event waits in line.
+        ends: last stable offsets; a topic that is missing could not be reached.
+        written: the next offsets to be written, of the same topics; they lie behind `ends` where a
+            transaction is open.
     """
 
     read_at_ms: SteadyMillis
     ends: Mapping[TopicName, Mapping[int, Offset]]
+    written: Mapping[TopicName, Mapping[int, Offset]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,7 @@ Event = (
     | LaneStarted
     | BatchFinished
     | LaneStopped
+    | BoundariesWatched
     | BoundaryRead
     | EndsRead
     | Tick

@@ -15,6 +15,7 @@ from brokers.embedded.control import process_born
 from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import KafkaServers, kafka_servers
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline import durations
@@ -54,6 +55,7 @@ from schemas.transport import registry_address
 
 SERVER_TIMEOUT_S = 10.0
 SERVER_POLL_S = 0.2
+READER_TIMEOUT_S = 5.0
 ABANDON_S = 5.0
 DISTRIBUTION = "medusa-streams"
 
@@ -149,7 +151,7 @@ def run_node(
         looks: dict[str, polls.Poll] = {
             "catalog": polls.CatalogPoll(servers.catalog, plans, record, clock, mailbox.tell),
             "ends": polls.EndsPoll(servers.admin, plans, clock, mailbox.tell),
-            "boundaries": polls.BoundaryPoll(brokers, plans, mailbox.tell),
+            "boundaries": _boundary_poll(servers, plans, clock, mailbox),
             "warm-up": polls.WarmUpPoll(warm_up, plans),
             "engine": polls.EnginePoll(watch_session(spark, settings.spark_master), ending),
         }
@@ -254,6 +256,13 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         registry.subjects()
         undo.push(attempt.pop_all())
     return Servers(brokers, catalog, admin, registry)
+
+
+def _boundary_poll(
+    servers: Servers, plans: Plans, clock: Clock, mailbox: Mailbox
+) -> polls.BoundaryPoll:
+    open_reader = partial(TopicReader, servers.brokers, READER_TIMEOUT_S)
+    return polls.BoundaryPoll(servers.admin, open_reader, plans, clock, mailbox.tell)
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from pipeline.boundaries.profile import DerivedInput, profile
 from pipeline.brain.events import Desired
 from pipeline.catalog.records import (
     DesiredState,
@@ -16,7 +17,7 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NetworkVersionRecord,
 )
-from pipeline.errors import BrokenInvariantError, DocumentError, RefusedError, RetryError
+from pipeline.errors import DocumentError, RefusedError, RetryError
 from pipeline.ids import (
     NetworkLife,
     NetworkName,
@@ -28,9 +29,9 @@ from pipeline.ids import (
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
-from pipeline.names import FragmentNames, boundaries_topic
+from pipeline.names import FragmentNames
 from pipeline.planner.digest import fragment_digest, same_format
-from pipeline.planner.plan import DerivedStream, Fragment, Plan
+from pipeline.planner.plan import Fragment, Plan
 
 Planner = Callable[[NetworkVersionRecord, ParticipantId], Plan]
 _DEPLOY_AGAIN = "`medusa plan` shows the difference; deploy the network again with this version."
@@ -181,21 +182,14 @@ class Plans:
         """The data topics that this node's planned fragments read."""
         return frozenset(stream.topic for f, _ in self._fragments() for stream in f.inputs)
 
-    def boundary_topics(self) -> frozenset[TopicName]:
-        """Where the boundaries of this node's derived inputs stand."""
+    def derived_inputs(self) -> frozenset[DerivedInput]:
+        """The derived streams that this node's fragments read."""
         return frozenset(
-            boundaries_topic(stream.topic)
-            for fragment, _ in self._fragments()
-            for stream in fragment.inputs
-            if isinstance(stream, DerivedStream)
+            lane_input
+            for fragment, one in self._fragments()
+            for lane_input in profile(fragment, one.topic_ids).inputs
+            if isinstance(lane_input, DerivedInput)
         )
-
-    def stream_topic(self, boundaries: TopicName) -> TopicName:
-        """The data topic that a boundaries topic belongs to."""
-        for topic in self.input_topics():
-            if boundaries_topic(topic) == boundaries:
-                return topic
-        raise BrokenInvariantError(f"{boundaries} belongs to no input of this node")
 
     def _fragments(self) -> list[tuple[Fragment, Assigned]]:
         """The fragments of this node that are planned: a lane's plan is made when it starts."""

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from brokers.kafka.admin import Isolation
-from brokers.kafka.reader import TopicReader
-from brokers.kafka.servers import Brokers
-from brokers.records import Ends
+from brokers.kafka.admin import Describing
+from brokers.kafka.reader import BEGINNING
+from brokers.records import Ends, KafkaRecord
+from pipeline.boundaries.lane_time import writer_of
+from pipeline.boundaries.profile import DerivedInput
 from pipeline.brain.events import (
+    BoundariesWatched,
     BoundaryRead,
     CatalogLost,
     CatalogRead,
@@ -24,10 +26,17 @@ from pipeline.brain.plans import Assigned, Plans
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
 from pipeline.clock import Clock, steady_ms
-from pipeline.errors import BrokenInvariantError, InputError, MedusaError, NewerFormatError
-from pipeline.ids import NetworkLife, NetworkVersion, NodeId, Offset, TopicName
+from pipeline.errors import (
+    BrokenInvariantError,
+    InputError,
+    MedusaError,
+    NewerFormatError,
+    UnavailableError,
+)
+from pipeline.ids import NetworkLife, NetworkVersion, NodeId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId as Id
+from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 
 CATALOG_PAUSE_S = 0.1
@@ -39,7 +48,7 @@ PRACTICE_AFTER_S = 1.0
 REHEARSAL_PAUSE_S = 10.0
 WARM_PAUSE_S = 3_600.0
 BOUNDARY_POLL_S = 0.5
-BROKER_TIMEOUT_S = 5.0
+DESCRIBE_PAUSE_S = 1.0
 
 _log = logging.getLogger(__name__)
 Tell = Callable[[Event], None]
@@ -69,10 +78,28 @@ class Warming(Protocol):
 class EndOffsets(Protocol):
     """As in `brokers/kafka/admin.py`."""
 
-    def end_offsets(
-        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
-    ) -> Ends:
-        """Where topics end."""
+    def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
+        """The last stable offsets of topics, and the next offsets to be written."""
+
+
+class Describer(Protocol):
+    """As in `brokers/kafka/admin.py`."""
+
+    def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
+        """Ask what is known of topics; does not wait."""
+
+
+class BoundaryReader(Protocol):
+    """As `TopicReader` in `brokers/kafka/reader.py`."""
+
+    def assign(self, starts: Ends) -> None:
+        """Read these partitions from these offsets, and no others."""
+
+    def poll(self, timeout_s: float) -> tuple[KafkaRecord, ...]:
+        """What has come; waits at most `timeout_s` for the first record."""
+
+    def close(self) -> None:
+        """Drop the connection."""
 
 
 class Ending:
@@ -268,44 +295,107 @@ class EndsPoll:
         if topics:
             asked_at_ms = steady_ms(self._clock)
             try:
-                ends = self._admin.end_offsets(topics)
+                stable, written = self._admin.both_ends(topics)
             except MedusaError as error:
                 _log.warning("Kafka cannot be reached: %s", error.message)
-                ends = {}
-            self._tell(EndsRead(asked_at_ms, ends))
+                stable, written = {}, {}
+            self._tell(EndsRead(asked_at_ms, stable, written))
         return ENDS_PAUSE_S
 
 
 class BoundaryPoll:
-    """Reads the boundaries of derived inputs, from their beginning: the topics are compacted."""
+    """Reads the boundaries of derived inputs, from their beginning: the topics are compacted.
 
-    def __init__(self, brokers: Brokers, plans: Plans, tell: Tell) -> None:
-        self._brokers = brokers
+    Their topics are described about once a second. When one was deleted or created again, when the
+    inputs of this node have changed, and after every error, all are read from the beginning again:
+    a boundary that is read twice changes nothing.
+
+    Args:
+        admin: describes topics.
+        open_reader: opens a reader of committed records.
+        plans: which inputs there are.
+        clock: for the pause between two descriptions.
+        tell: receives `BoundariesWatched` and `BoundaryRead`.
+    """
+
+    def __init__(
+        self,
+        admin: Describer,
+        open_reader: Callable[[], BoundaryReader],
+        plans: Plans,
+        clock: Clock,
+        tell: Tell,
+    ) -> None:
+        self._admin = admin
+        self._open_reader = open_reader
         self._plans = plans
+        self._clock = clock
         self._tell = tell
-        self._topics: frozenset[TopicName] = frozenset()
-        self._reader: TopicReader | None = None
+        self._inputs: frozenset[DerivedInput] = frozenset()
+        self._reader: BoundaryReader | None = None
+        self._ids: Mapping[TopicName, str] = {}
+        self._asked: Describing | None = None
+        self._answered_at_s = 0.0
 
     def look(self) -> float:
         """Tell the boundaries that came; waits for some, so that no pause is needed."""
-        topics = self._plans.boundary_topics()
-        if topics != self._topics:
-            self._topics = topics
-            if self._reader is not None:
-                self._reader.close()
-                self._reader = None
-            if topics:
-                self._reader = TopicReader(self._brokers, BROKER_TIMEOUT_S)
-                self._reader.assign({topic: {0: Offset(0)} for topic in topics})
-        if self._reader is None:
+        inputs = self._plans.derived_inputs()
+        if inputs != self._inputs:
+            self._close()
+            self._inputs = inputs
+            self._tell(BoundariesWatched(frozenset(writer_of(one) for one in inputs)))
+        if not inputs:
             return BOUNDARY_POLL_S
-        for record in self._reader.poll(BOUNDARY_POLL_S):
-            if record.value is None:
-                continue
-            place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+        try:
+            self._follow_topics()
+            records = self._reader.poll(BOUNDARY_POLL_S) if self._reader else ()
+        except MedusaError:
+            self._close()  # what was fetched together with the error is read again
+            raise
+        for record in records:
+            self._take(record)
+        return 0.0 if self._reader else BOUNDARY_POLL_S
+
+    def _follow_topics(self) -> None:
+        """Read the topics that there are; waits for Kafka's answer only as long as none is read."""
+        if self._asked is None:
+            if self._reader and self._clock.monotonic_s() - self._answered_at_s < DESCRIBE_PAUSE_S:
+                return
+            topics = sorted({boundaries_topic(one.topic) for one in self._inputs})
+            self._asked = self._admin.begin_describing(topics)
+        if self._reader and not self._asked.done():
+            return
+        asked, self._asked = self._asked, None
+        self._answered_at_s = self._clock.monotonic_s()
+        try:
+            found = asked.result()
+        except UnavailableError:
+            if self._reader:  # it notices, too, and goes on when Kafka is back
+                return
+            raise
+        ids = {topic: described.topic_id for topic, described in found.items()}
+        if ids == self._ids:
+            return
+        self._close()
+        if ids:
+            self._reader = self._open_reader()
+            self._reader.assign({topic: {0: BEGINNING} for topic in ids})
+        self._ids = ids
+
+    def _close(self) -> None:
+        reader, self._reader, self._ids, self._asked = self._reader, None, {}, None
+        if reader is not None:
+            reader.close()
+
+    def _take(self, record: KafkaRecord) -> None:
+        """Tell a boundary; what is none, since somebody else wrote it, is passed over."""
+        if record.value is None:
+            return
+        place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+        try:
             read = codec.decode_boundary(record.value, place)
-            topic = self._plans.stream_topic(record.topic)
-            self._tell(
-                BoundaryRead(topic, read.writer, read.epoch, read.boundary_ms, read.positions)
-            )
-        return 0.0
+        except BrokenInvariantError as error:
+            _log.warning("a record that is no boundary is passed over: %s", error)
+            return
+        writer = read.topic_id, read.writer
+        self._tell(BoundaryRead(writer, read.epoch, read.boundary_ms, read.positions))

@@ -106,7 +106,8 @@ class NodeState:
         lanes: every lane that is wanted here or still has to stop.
         catalog_known: whether the catalog was read since its session was last in doubt.
         ends: where topics ended when that was last asked.
-        writers: boundaries read so far, for lanes that start later.
+        writers: boundaries read so far, for lanes that start later; of exactly the writers whose
+            boundaries are watched.
     """
 
     node: NodeId

@@ -3,7 +3,14 @@
 from dataclasses import dataclass, replace
 
 from pipeline.boundaries.derived import covers
-from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends, LaneTime, finished_in
+from pipeline.boundaries.lane_time import (
+    ENDS_FRESH_MS,
+    Ends,
+    HeldOpen,
+    LaneTime,
+    finished_in,
+    held_open,
+)
 from pipeline.boundaries.profile import LaneInput
 from pipeline.brain.now import Now
 from pipeline.brain.state import EndsSeen, Lane, NodeState
@@ -13,6 +20,7 @@ from pipeline.ids import SteadyMillis, TopicName
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Phase
 from pipeline.lanes.markers import Totals
+from pipeline.planner.instants import instant
 
 ENDS_LOG_MAX = 64
 """Answers kept per input. At two a second they reach back half a minute exactly, and further ever
@@ -44,11 +52,15 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
         raise BrokenInvariantError("this node has no such lane to report", place=place)
     unreachable = _unreachable(lane.time, state.ends, now.steady_ms)
     shown = shown_state(lane, catalog_known=state.catalog_known, reachable=not unreachable)
-    by_topic = _lags(lane, now.steady_ms) if shown is LaneState.RUNNING else {}
-    totals = Totals() if lane.marker is None else lane.marker.totals
     error = lane.last_error
     if shown is LaneState.WAITING and unreachable:
         error = f"cannot be reached: topic {', '.join(unreachable)}"
+    if shown is LaneState.RUNNING and lane.time is not None:
+        held = held_open(lane.time, state.ends, now.steady_ms)
+        if held:
+            shown, error = LaneState.WAITING, _open_transactions(held, now)
+    by_topic = _lags(lane, now.steady_ms) if shown is LaneState.RUNNING else {}
+    totals = Totals() if lane.marker is None else lane.marker.totals
     rebuild = lane.rebuilding if shown is LaneState.REBUILDING else None
     return FragmentStatus(
         network=fragment.network,
@@ -72,6 +84,15 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
         rebuild_read=rebuild.read if rebuild else 0,
         inputs=tuple((topic, by_topic[topic].records) for topic in sorted(by_topic)),
     )
+
+
+def _open_transactions(held: tuple[HeldOpen, ...], now: Now) -> str:
+    places = (
+        f"topic {one.topic}, partition {one.partition}, offset {one.offset}, "
+        f"since {instant(now.wall_at(one.since_ms))}"
+        for one in held
+    )
+    return f"open transaction: {'; '.join(places)}"
 
 
 def shown_state(lane: Lane, *, catalog_known: bool, reachable: bool) -> LaneState:

@@ -122,6 +122,7 @@ def encode_boundary(record: BoundaryRecord) -> bytes:
     """A boundary as the value of its record; the record's key is the writer's name."""
     return _encode(
         {
+            "topic_id": record.topic_id,
             "writer": record.writer,
             "epoch": record.epoch,
             "boundary_ms": record.boundary_ms,
@@ -139,6 +140,7 @@ def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
     """
     fields = _decode(value, "boundary record", place)
     return BoundaryRecord(
+        topic_id=TopicId(fields.text("topic_id")),
         writer=fields.text("writer"),
         epoch=Epoch(fields.number("epoch")),
         boundary_ms=Millis(fields.number("boundary_ms")),
@@ -171,6 +173,8 @@ def decode_advance(value: bytes, place: str) -> AdvanceRecord:
 
 _FAR_MS = 2**63
 """What a query cannot read as a number."""
+_DIGITS_MAX = 20
+"""Longer than any partition or window number; Python refuses to parse thousands of digits."""
 
 
 def heeded_ms(value: bytes | None, incarnation: Incarnation) -> Millis | None:
@@ -257,7 +261,7 @@ def _judged(judged: Judged) -> dict[str, object]:
 def _decode(value: bytes, what: str, place: str) -> "_Fields":
     try:
         found = json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenInvariantError(f"the {what} is not JSON", place=place) from error
     fields = _Fields(_members(found, what, place), what, place)
     version = fields.number("format")
@@ -301,7 +305,7 @@ class _Fields:
     def numbered(self, kind: Callable[[int], Number]) -> dict[int, Number]:
         found: dict[int, Number] = {}
         for name in self.members:
-            if not name.isdecimal():
+            if not name.isdecimal() or len(name) > _DIGITS_MAX:
                 raise self._damaged(name, "a partition number")
             found[int(name)] = kind(self.number(name))
         return found

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.ids import Epoch, Incarnation, Millis, Offset
+from pipeline.ids import Epoch, Incarnation, Millis, Offset, TopicId
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,9 +11,11 @@ class BoundaryRecord:
     """A writer's promise about a derived topic, in `<topic>.boundaries`; its Kafka key is `writer`.
 
     After `positions` (every partition of the topic that the writer ever wrote to), no more records
-    of this writer with event time at or below `boundary_ms`.
+    of this writer with event time at or below `boundary_ms`. `topic_id` is Kafka's id of the
+    derived topic: a topic of the same name that is created later has another one.
     """
 
+    topic_id: TopicId
     writer: str
     epoch: Epoch
     boundary_ms: Millis

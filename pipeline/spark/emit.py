@@ -45,6 +45,7 @@ from pipeline.spark.lowered import (
     WindowCore,
 )
 from pipeline.spark.optimised import optimised
+from pipeline.spark.placing import BY_KEY
 from pipeline.spark.readers import Reader
 from pipeline.spark.sql import any_failed, quoted
 from schemas import wire
@@ -400,7 +401,7 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     else:
         key = F.col(hidden.KEY) if lowered.keeps_key else F.lit(None).cast("binary")
     place = lowered.keeps_key and encoding.key_json is None
-    partition = F.col(hidden.PARTITION) % encoding.partitions if place else F.lit(-1)
+    partition = F.col(hidden.PARTITION) if place else F.lit(BY_KEY)
     reason = F.col(hidden.REASON)
     at_ms = F.col(hidden.EVENT_MS) if lowered.counted else F.unix_millis(hidden.EVENT_TIME)
     if lowered.core is not None or lowered.counted:

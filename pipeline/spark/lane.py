@@ -30,6 +30,7 @@ from pipeline.ids import (
     Incarnation,
     SchemaHandle,
     StreamName,
+    TopicId,
 )
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
@@ -96,9 +97,10 @@ from pipeline.spark.readers import (
 from pipeline.spark.rebuild import Log, Rebuilding, tried
 from pipeline.spark.rebuild_batch import RebuildBatch
 from pipeline.spark.rejected import Rejected
-from pipeline.spark.sink import Sink, SinkContext, UnknownSchemasError
+from pipeline.spark.sink import Sink, UnknownSchemasError
+from pipeline.spark.sink_context import SinkContext
 from pipeline.spark.surroundings import Surveyor
-from pipeline.spark.topics import TopicWatch, topics_of
+from pipeline.spark.topics import watch_topics
 from pipeline.spark.warm_up import WarmUp
 from schemas.wire import prefix
 
@@ -147,7 +149,7 @@ class StableLane:
         self._runner = QueryRunner(self._stop)
         self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
         self._label = f"{self._id.network}.{self._id.fragment}"
-        self._topics = TopicWatch(host.surveyor.admin, topics_of(fragment), settings.topic_ids)
+        self._topics = watch_topics(host.surveyor.admin, fragment, settings.topic_ids)
         self._met: tuple[SchemaHandle, ...] = ()
         self._sources: tuple[MarkedSource, ...] = ()
         self._not_before: Positions = {}
@@ -204,7 +206,7 @@ class StableLane:
         folder, lowered = self._begin(start, wanted, sink, lowered)
         if not wanted.ran_before:
             self._settings.record_start()
-        how = profile(self._settings.fragment)
+        how = profile(self._settings.fragment, self._settings.topic_ids)
         epoch, first = self._settings.epoch, sink.marker
         self._host.tell(LaneStarted(self._id, epoch, first.incarnation, first, how))
         try:
@@ -356,8 +358,8 @@ class StableLane:
             profile=profile(fragment),
             writer=writer,
             admin=admin,
+            output_id=TopicId(self._settings.topic_ids[fragment.output.topic]),
             output_partitions=lowered.encoding.partitions,
-            output_id=self._settings.output_id,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
             schemas=self._host.surveyor,
@@ -432,6 +434,7 @@ class StableLane:
                 self._beside.check()
                 self._topics.look()
                 self._trimmer.look()
+                sink.publisher.publish_again()
 
             begin = sink.marker.end
             reader = self._reader(begin, self._at_once(begin))

@@ -10,7 +10,7 @@ from pyarrow import Table
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
-from brokers.records import Ends
+from brokers.records import Ends, TopicDescription
 from pipeline.clock import Deadline
 from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
 from pipeline.lanes.batch import BatchFacts
@@ -81,6 +81,10 @@ class Transactions(Protocol):
 class Records(Protocol):
     """Records outside of transactions; as in `brokers/kafka/producer.py`."""
 
+    @property
+    def undelivered(self) -> int:
+        """How many deliveries have failed."""
+
     def send(
         self,
         topic: TopicName,
@@ -108,8 +112,15 @@ class PartitionEnds(Protocol):
 class Topics(Protocol):
     """As in `topics.py`."""
 
+    @property
+    def answered(self) -> bool:
+        """Whether the topics were described at least once."""
+
     def ask(self) -> Callable[[], None]:
         """Ask whether the topics are the same; what comes back waits for the answer."""
+
+    def last(self, topic: TopicName) -> TopicDescription | None:
+        """A topic as it was last described; None if it was not, or did not exist."""
 
 
 class Followed(Protocol):

@@ -35,6 +35,7 @@ from pipeline.spark.inspect import most_frequent
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Keep, Lowered
 from pipeline.spark.lowered import Path as Way
+from pipeline.spark.placing import placed
 from pipeline.spark.query import first_line, lost_data
 from pipeline.spark.readers import RangeReader, read_options
 from pipeline.spark.session import open_session, session_settings
@@ -129,7 +130,10 @@ class Recomputer:
                     continue
                 key = None if row["key"] is None else bytes(row["key"])
                 result = bytes(row["id"]) if lowered.ids else None
-                yield key, bytes(row["value"]), row["timestamp_ms"], row["partition"], result
+                value = bytes(row["value"])
+                hashed = value if key is None else key
+                (partition,) = placed((row["partition"],), (hashed,), lowered.encoding.partitions)
+                yield key, value, row["timestamp_ms"], partition, result
 
     def _knowing_schemas(
         self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]

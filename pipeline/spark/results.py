@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from pyarrow import Table
 
 from pipeline.ids import Millis
+from pipeline.spark.placing import placed
 
 Record = tuple[bytes | None, bytes, int, int]
-"""Key, value, timestamp in ms, partition."""
+"""Key, value, timestamp in ms, output partition."""
 Identified = tuple[bytes | None, bytes, int, int, bytes]
 """The same, and the id."""
 Failed = tuple[str, bytes, Millis]
@@ -51,17 +52,21 @@ class Results:
         """In the order of their timestamps: a batch that closes many windows has them in none."""
         return Results(self.table.sort_by("timestamp_ms"))
 
-    def records(self) -> Iterator[Record]:
-        """What was computed, in the order of the batch."""
-        return cast("Iterator[Record]", self._fine(COLUMNS))
+    def records(self, partitions: int) -> Iterator[Record]:
+        """What was computed, in the order of the batch, for a topic of so many partitions."""
+        return cast("Iterator[Record]", self._fine(COLUMNS, partitions))
 
-    def identified(self) -> Iterator[Identified]:
+    def identified(self, partitions: int) -> Iterator[Identified]:
         """The same of results that have ids."""
-        return cast("Iterator[Identified]", self._fine((*COLUMNS, ID)))
+        return cast("Iterator[Identified]", self._fine((*COLUMNS, ID), partitions))
 
-    def _fine(self, columns: tuple[str, ...]) -> Iterator[tuple[object, ...]]:
+    def _fine(self, columns: tuple[str, ...], partitions: int) -> Iterator[tuple[object, ...]]:
         for chunk in self.computed().table.select(columns).to_batches(max_chunksize=ROWS_AT_ONCE):
-            yield from zip(*(column.to_pylist() for column in chunk.columns), strict=True)
+            fields = {name: chunk.column(name).to_pylist() for name in columns}
+            pairs = zip(fields["key"], fields["value"], strict=True)
+            hashed = [value if key is None else key for key, value in pairs]
+            fields["partition"] = placed(fields["partition"], hashed, partitions)
+            yield from zip(*fields.values(), strict=True)
 
     def failed(self) -> Iterator[Failed]:
         """What could not be computed: the reason, what it was computed from, and the time."""

@@ -10,22 +10,26 @@ that is ahead, and begins at the marker: positions are all that such a lane has.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from brokers.kafka.admin import Isolation
-from pipeline.boundaries.profile import Joined, LaneProfile, Sessions, Stateless, Windowed
+from pipeline.boundaries.profile import Joined, Sessions, Stateless, Windowed
 from pipeline.boundaries.promise import promise
-from pipeline.clock import Clock, Deadline
+from pipeline.clock import Deadline
 from pipeline.errors import (
     BrokenInvariantError,
     FencedError,
     MedusaError,
     RetryError,
-    UnavailableError,
 )
-from pipeline.ids import BatchId, BoxName, Epoch, Millis, NetworkVersion, Offset, SchemaHandle
+from pipeline.ids import (
+    BatchId,
+    Millis,
+    Offset,
+    SchemaHandle,
+)
 from pipeline.lanes import codec
 from pipeline.lanes.batch import (
     BatchFacts,
@@ -35,7 +39,7 @@ from pipeline.lanes.batch import (
     next_marker,
 )
 from pipeline.lanes.dead_letters import LATENESS, headers
-from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
+from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
@@ -47,21 +51,9 @@ from pipeline.lanes.needed_letters import (
     resume_letters,
 )
 from pipeline.lanes.positions import Positions, by_topic
-from pipeline.lanes.signals import BoundaryRecord
-from pipeline.names import boundaries_topic
-from pipeline.planner.plan import DerivedStream, Fragment
-from pipeline.spark.ports import (
-    BatchEngine,
-    BatchRows,
-    Followed,
-    Jobs,
-    PartitionEnds,
-    Records,
-    Schemas,
-    SecondLook,
-    Topics,
-    Transactions,
-)
+from pipeline.planner.plan import DerivedStream
+from pipeline.spark.ports import BatchEngine, BatchRows, Schemas, SecondLook
+from pipeline.spark.publisher import Publisher
 from pipeline.spark.rejected import (
     Rejected,
     check_decided_alike,
@@ -72,6 +64,7 @@ from pipeline.spark.rejected import (
 )
 from pipeline.spark.repeated import judged_otherwise
 from pipeline.spark.results import Failed, Results
+from pipeline.spark.sink_context import SinkContext
 from schemas import wire
 
 COMMIT_DEADLINE_S = 60.0
@@ -105,32 +98,6 @@ def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SinkContext:
-    """What does not change while a lane lives.
-
-    `functions`: path → the boxes on it that call functions of users.
-    """
-
-    fragment: Fragment
-    id: FragmentId
-    version: NetworkVersion
-    epoch: Epoch
-    profile: LaneProfile
-    writer: Transactions
-    admin: PartitionEnds
-    output_partitions: int
-    output_id: str
-    boundaries: Records
-    mirror: Followed
-    schemas: Schemas
-    topics: Topics
-    beside: Jobs
-    functions: Mapping[str, tuple[BoxName, ...]]
-    clock: Clock
-    tell: Callable[[LaneEvent], None]
-
-
-@dataclass(frozen=True, slots=True)
 class _Judged:
     """A computed batch of which everything is decided: it only has to be written."""
 
@@ -149,14 +116,16 @@ class _Needs:
 
 
 class Sink:
-    """Writes the batches of one lane. Not safe for two batches at once; Spark never does that."""
+    """Writes the batches of one lane. Not safe for two batches at once; Spark never does that.
+
+    `publisher` publishes what the lane promises.
+    """
 
     def __init__(self, context: SinkContext) -> None:
         self._context = context
         self._known: CommitMarker | None = None
         self._needs = _Needs(NeededLog({}), ())
-        self._output_ends: Mapping[int, Offset] = {}
-        self._published_ms: Millis | None = None
+        self.publisher = Publisher(context)
         self._given_up: BatchId | None = None
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
@@ -248,7 +217,7 @@ class Sink:
         self._known, self._needs = marker, needs
         self._mirror()
         self._finished(sent, started_s)
-        self._publish_boundary()
+        self.publisher.publish(self.marker)
 
     def _check_repeated(self, facts: BatchFacts, inspector: SecondLook) -> None:
         """Make sure that a repeated batch leaves the state that it left when it was written.
@@ -307,9 +276,9 @@ class Sink:
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
         self._known, self._needs = marker, _Needs(resume(marker), resume_letters(marker))
-        self._output_ends = marker.output_ends
+        self.publisher.output_ends = marker.output_ends
         self._mirror()
-        self._publish_boundary()
+        self.publisher.publish(self.marker)
 
     def _letters_before(self, judged: _Judged) -> Mapping[int, Offset]:
         """Where the dead letters end, if a rebuild may need those that the batch writes."""
@@ -342,7 +311,7 @@ class Sink:
             epoch=self._context.epoch,
             needed=needed,
             letters_from=letters_from(letters),
-            output_ends=self._output_ends,
+            output_ends=self.publisher.output_ends,
             boundary_ms=promised,
             now_ms=self._context.clock.now_ms(),
         )
@@ -412,17 +381,18 @@ class Sink:
     def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
         output, writer = self._context.fragment.output, self._context.writer
+        partitions = self.publisher.partitions_to_write()
         failed = 0
         for reason, value, timestamp_ms in results.failed():
             self._send_failed_result(reason, value, timestamp_ms)
             failed += 1
         if output.corrections:
-            return self._send_identified(results), failed
-        return writer.send_many(output.topic, results.records()), failed
+            return self._send_identified(results, partitions), failed
+        return writer.send_many(output.topic, results.records(partitions)), failed
 
-    def _send_identified(self, results: Results) -> int:
+    def _send_identified(self, results: Results, partitions: int) -> int:
         topic, sent = self._context.fragment.output.topic, 0
-        for key, value, timestamp_ms, partition, result in results.identified():
+        for key, value, timestamp_ms, partition, result in results.identified(partitions):
             self._context.writer.send(
                 topic,
                 key,
@@ -456,33 +426,6 @@ class Sink:
                 timestamp_ms=record.timestamp_ms,
                 headers=headers(names, context, record.headers),
             )
-
-    def _publish_boundary(self) -> None:
-        """Publish what the lane promises, with the positions up to which its output lies.
-
-        What cannot be published now is published with the next batch, or at the next start.
-        """
-        boundary_ms = self.marker.boundary_ms
-        if boundary_ms is None or boundary_ms == self._published_ms:
-            return
-        output, writer = self._context.fragment.output.topic, self._context.fragment.names.writer
-        try:
-            ends = self._context.admin.partition_ends(
-                output, self._context.output_partitions, Isolation.UNCOMMITTED
-            )
-            self._output_ends = ends
-            record = BoundaryRecord(writer, self._context.epoch, boundary_ms, ends)
-            self._context.boundaries.send(
-                boundaries_topic(output),
-                writer.encode(),
-                codec.encode_boundary(record),
-                timestamp_ms=self.marker.written_at_ms,
-                partition=0,
-            )
-        except (RetryError, UnavailableError) as error:
-            self._log.warning("the boundary waits for the next batch: %s", error)
-            return
-        self._published_ms = boundary_ms
 
     def _send_marker(self, marker: CommitMarker) -> None:
         self._context.writer.send(

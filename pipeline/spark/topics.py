@@ -1,7 +1,8 @@
 """Whether the topics of a lane are still those that it was deployed with.
 
 A topic that is deleted and made again has the same name and another id. Its offsets count other
-records, so what a lane knows of positions, and what it has read, means nothing there.
+records, so what a lane knows of positions, and what it has read, means nothing there. Not so a
+topic of boundaries: what was published there is published again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,7 @@ from brokers.kafka.errors import NoSuchTopicError
 from brokers.records import TopicDescription
 from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName
-from pipeline.names import tentative_topic
+from pipeline.names import boundaries_topic, tentative_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment
 
@@ -78,24 +79,40 @@ class TopicWatch:
 
     Args:
         admin: whom to ask.
-        topics: which.
+        topics: those that have to stay what they are.
         expected: the ids that they had when the network was deployed.
+        replaceable: topics that may be deleted and created again.
     """
 
     def __init__(
-        self, admin: Describer, topics: tuple[TopicName, ...], expected: Mapping[TopicName, str]
+        self,
+        admin: Describer,
+        topics: tuple[TopicName, ...],
+        expected: Mapping[TopicName, str],
+        replaceable: tuple[TopicName, ...] = (),
     ) -> None:
         self._admin = admin
         self._topics = topics
         self._expected = expected
+        self._replaceable = replaceable
         self._asked: Describing | None = None
+        self._found: Mapping[TopicName, TopicDescription] | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the topics were described at least once."""
+        return self._found is not None
+
+    def last(self, topic: TopicName) -> TopicDescription | None:
+        """A topic as it was last described; None if it was not, or did not exist. Thread-safe."""
+        return None if self._found is None else self._found.get(topic)
 
     def ask(self) -> Callable[[], None]:
         """Ask now. What comes back waits for the answer, and raises what `look` raises.
 
         What was read before the question was then read from the topics that are meant.
         """
-        asked = self._admin.begin_describing(self._topics)
+        asked = self._begin()
         return lambda: self._judge(asked.result())
 
     def look(self) -> None:
@@ -107,7 +124,7 @@ class TopicWatch:
         """
         if self._asked is not None and not self._asked.done():
             return
-        asked, self._asked = self._asked, self._admin.begin_describing(self._topics)
+        asked, self._asked = self._asked, self._begin()
         if asked is None:
             return
         try:
@@ -116,6 +133,18 @@ class TopicWatch:
             return
         self._judge(found)
 
+    def _begin(self) -> Describing:
+        return self._admin.begin_describing((*self._topics, *self._replaceable))
+
     def _judge(self, found: Mapping[TopicName, TopicDescription]) -> None:
+        self._found = found
         check_same(self._topics, self._expected, found)
         check_there(self._topics, found)
+
+
+def watch_topics(
+    admin: Describer, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+) -> TopicWatch:
+    """A watch of a lane's topics, with the ids that they had when it was deployed."""
+    replaceable = (boundaries_topic(fragment.output.topic),)
+    return TopicWatch(admin, topics_of(fragment), topic_ids, replaceable)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
-from brokers.records import KafkaRecord
+from brokers.records import KafkaRecord, TopicDescription
 from pipeline.clock import Deadline
 from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
 from pipeline.spark.results import Record
@@ -113,6 +113,7 @@ class Plain:
     """Writes records at once, as `Records` of a sink says, and tells where topics end."""
 
     broker: Broker
+    undelivered: int = 0
 
     def send(
         self,
@@ -144,6 +145,13 @@ class Plain:
 
 class Nothing:
     """What a sink needs of the world and a test has no use for."""
+
+    answered = False
+
+    def last(self, topic: TopicName) -> TopicDescription | None:
+        """No topic ever changes."""
+        del topic
+        return None
 
     def follow(self, positions: object) -> None:
         """No consumer group mirrors positions."""

@@ -10,7 +10,16 @@ from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.lane_time import Ends, LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, profile
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, Incarnation, Millis, NetworkVersion, Offset, SteadyMillis, TopicName
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkVersion,
+    Offset,
+    SteadyMillis,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes import codec
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
 from pipeline.lanes.markers import CommitMarker
@@ -23,7 +32,8 @@ from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.ports import BatchEngine, BatchRows, SecondLook
-from pipeline.spark.sink import Sink, SinkContext
+from pipeline.spark.sink import Sink
+from pipeline.spark.sink_context import SinkContext
 from pipeline.testing.broker import Broker, Nothing, Plain, Transaction
 
 INCARNATION: Final = Incarnation("test")
@@ -105,7 +115,8 @@ class Lane:
         self._ends: Ends | None = None
         self._sink = _sink(fragment, lowered, broker, self._heard)
         self._sink.start(_first(fragment, self._ends_of_read()))
-        self._time = lane_time.begin(profile(fragment), self._sink.marker, {}, SteadyMillis(0))
+        how = profile(fragment, _ids(fragment))
+        self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
         self._query = start(lowered, INCARNATION, self._sink.write)
 
     def hear(self, ends: Ends) -> None:
@@ -182,9 +193,8 @@ class Lane:
                 assert record.value is not None  # noqa: S101 - a sink wrote it
                 said = codec.decode_boundary(record.value, f"topic {topic}")
                 boundary = PendingBoundary(said.boundary_ms, said.positions)
-                self._time = lane_time.boundary_read(
-                    self._time, derived.topic, said.writer, said.epoch, boundary
-                )
+                writer = said.topic_id, said.writer
+                self._time = lane_time.boundary_read(self._time, writer, said.epoch, boundary)
             self._boundaries[topic] = self._broker.ends(topic)[0]
 
     def _heard(self, event: LaneEvent) -> None:
@@ -208,6 +218,12 @@ def as_if_heard(time: LaneTime, told_ms: Millis | None) -> LaneTime:
                 at = InputPartition(external.stream, external.topic, partition)
                 progress[at] = max(newest, progress.get(at, newest))
     return replace(time, progress=progress)
+
+
+def _ids(fragment: Fragment) -> dict[TopicName, TopicId]:
+    """Ids of topics that are never deleted: their names."""
+    topics = (fragment.output.topic, *(stream.topic for stream in fragment.inputs))
+    return {topic: TopicId(topic) for topic in topics}
 
 
 def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
@@ -236,8 +252,8 @@ def _sink(
             profile=profile(fragment),
             writer=Transaction(broker),
             admin=plain,
+            output_id=_ids(fragment)[fragment.output.topic],
             output_partitions=lowered.encoding.partitions,
-            output_id="",
             boundaries=plain,
             mirror=nothing,
             schemas=nothing,

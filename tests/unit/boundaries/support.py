@@ -12,6 +12,7 @@ from pipeline.ids import (
     Offset,
     SteadyMillis,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.markers import CommitMarker
@@ -28,8 +29,12 @@ CARS = ExternalInput(
     silence=Silence.IDLE,
 )
 STRICT_CARS = replace(CARS, silence=Silence.MISSING)
-SPEED = DerivedInput(StreamName("speed"), TopicName("tolls.speed"), 2, "local.tolls.speed")
-VOLUME = DerivedInput(StreamName("volume"), TopicName("tolls.volume"), 2, "local.tolls.volume")
+SPEED = DerivedInput(
+    StreamName("speed"), TopicName("tolls.speed"), 2, "local.tolls.speed", TopicId("speed-1")
+)
+VOLUME = DerivedInput(
+    StreamName("volume"), TopicName("tolls.volume"), 2, "local.tolls.volume", TopicId("volume-1")
+)
 WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 START_MS = SteadyMillis(70_000_000)
 """A steady time at which tests begin."""

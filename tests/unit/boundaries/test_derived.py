@@ -88,3 +88,18 @@ def test_what_counts_is_the_largest_covered_boundary_while_all_are_kept(
         seen = heard(seen, Epoch(1), sent[-1])
     covered = [p.boundary_ms for p in sent if p.positions[0] <= first and p.positions[1] <= second]
     assert settled(seen, finished(first, second)).covered_ms == max(covered, default=None)
+
+
+def test_the_same_boundary_for_more_partitions_is_kept() -> None:
+    """The topic has grown: the earlier one says nothing about the new partition."""
+    seen = heard(WriterSeen(), Epoch(1), promise(100, 5))
+    seen = heard(seen, Epoch(1), promise(100, 5, 3))
+    assert settled(seen, finished(5)).covered_ms == 100
+    assert settled(seen, finished(5, 0)).covered_ms is None
+    assert settled(seen, finished(5, 3)).covered_ms == 100
+
+
+def test_a_boundary_that_does_not_name_what_the_lane_reads_is_dropped() -> None:
+    """It can never count for this lane, whatever it reads."""
+    seen = settled(heard(WriterSeen(), Epoch(1), promise(100, 5)), finished(9, 9))
+    assert (seen.covered_ms, seen.pending) == (None, ())

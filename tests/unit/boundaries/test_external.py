@@ -1,5 +1,7 @@
 """The boundary of an external stream."""
 
+from dataclasses import replace
+
 from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
 from pipeline.boundaries.profile import ExternalInput
 from pipeline.ids import Millis, Offset, SteadyMillis
@@ -59,6 +61,12 @@ def test_a_partition_with_unfinished_records_is_not_idle() -> None:
     """However long ago its last record was finished, more of them are there to read."""
     behind, busy = seen(1_000, position=9), seen(90_000, quiet=IDLE_AT)
     assert boundary(behind, busy, at=IDLE_AT + 60_000) == StreamBoundary(Millis(-4_001))
+
+
+def test_a_partition_with_an_open_transaction_is_not_idle() -> None:
+    """What the transaction has written may be committed, and is older than what comes then."""
+    held, busy = replace(seen(1_000), open=True), seen(90_000, quiet=IDLE_AT)
+    assert boundary(held, busy, at=IDLE_AT + 60_000) == StreamBoundary(Millis(-4_001))
 
 
 def test_an_unreachable_topic_is_missing_and_never_idle() -> None:

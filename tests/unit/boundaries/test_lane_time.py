@@ -1,11 +1,13 @@
 """Event time of one lane, from what happens to what it is told."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
 from pipeline.boundaries.lane_time import (
     ENDS_FRESH_MS,
+    OPEN_LONG_MS,
     Ends,
     LaneTime,
     Writers,
@@ -13,10 +15,13 @@ from pipeline.boundaries.lane_time import (
     batch_finished,
     begin,
     boundary_read,
+    ends_of,
     ends_read,
+    held_open,
+    writer_of,
 )
 from pipeline.boundaries.profile import DerivedInput, Joined, LaneProfile
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
 from tests.unit.boundaries.support import (
@@ -49,14 +54,24 @@ class Observed:
         """Let time pass."""
         self.now = SteadyMillis(self.now + milliseconds)
 
-    def answer(self, **ends: tuple[int, ...]) -> None:
-        """Topics tell their ends; `cars` stands for the external one."""
+    def answer(
+        self, open_: Mapping[InputPartition, int] | None = None, **ends: tuple[int, ...]
+    ) -> None:
+        """Topics tell their ends; `cars` stands for the external one.
+
+        `open_`: how much open transactions have written behind these.
+        """
         names = {"cars": CARS.topic, "speed": SPEED.topic, "volume": VOLUME.topic}
         found = {
             names[name]: {p: Offset(o) for p, o in enumerate(offsets)}
             for name, offsets in ends.items()
         }
-        before, self.ends = self.ends, Ends(self.now, found)
+        more = {(at.topic, at.partition): count for at, count in (open_ or {}).items()}
+        written = {
+            topic: {p: Offset(o + more.get((topic, p), 0)) for p, o in offsets.items()}
+            for topic, offsets in found.items()
+        }
+        before, self.ends = self.ends, ends_of(self.ends, self.now, found, written)
         self.time = ends_read(self.time, before, self.ends)
 
     def finish(self, found: CommitMarker) -> None:
@@ -66,19 +81,24 @@ class Observed:
     def promise(self, stream: DerivedInput, at_ms: int, *offsets: int, epoch: int = 1) -> None:
         """A boundary of a derived input's writer is read."""
         boundary = PendingBoundary(Millis(at_ms), {p: Offset(o) for p, o in enumerate(offsets)})
-        self.time = boundary_read(self.time, stream.topic, stream.writer, Epoch(epoch), boundary)
+        self.time = boundary_read(self.time, writer_of(stream), Epoch(epoch), boundary)
 
     def told(self) -> int | None:
         """What the lane is told now."""
         self.time, value = advance(self.time, self.ends, self.now)
         return value
 
-    def watch(self, milliseconds: int, **ends: tuple[int, ...]) -> list[int]:
+    def watch(
+        self,
+        milliseconds: int,
+        open_: Mapping[InputPartition, int] | None = None,
+        **ends: tuple[int, ...],
+    ) -> list[int]:
         """Ask for the ends every half second; everything that the lane is told meanwhile."""
         told: list[int] = []
         for _ in range(0, milliseconds, 500):
             self.wait(500)
-            self.answer(**ends)
+            self.answer(open_, **ends)
             value = self.told()
             if value is not None:
                 told.append(value)
@@ -121,7 +141,7 @@ def test_a_boundary_of_another_writer_is_nothing_to_the_lane() -> None:
 def test_boundaries_read_before_the_lane_started_count() -> None:
     """The node keeps them for lanes that start later, so a quiet upstream needs not to speak."""
     writers = {
-        (SPEED.topic, SPEED.writer): heard(
+        writer_of(SPEED): heard(
             WriterSeen(), Epoch(1), PendingBoundary(Millis(70_000), {0: Offset(2)})
         )
     }
@@ -232,3 +252,56 @@ def test_a_hole_in_the_observation_begins_a_silence_anew() -> None:
     assert seen.told() is None
     assert seen.watch(9_500, cars=(5,)) == []
     assert seen.watch(1_000, cars=(5,))
+
+
+def test_a_boundary_of_a_topic_that_was_deleted_is_nothing_to_the_lane() -> None:
+    """Its positions mean other records, also where name and writer are the same."""
+    old = replace(SPEED, topic_id=TopicId("speed-0"))
+    promised = PendingBoundary(Millis(70_000), {0: Offset(0)})
+    writers = {writer_of(old): heard(WriterSeen(), Epoch(9), promised)}
+    seen = Observed(lane(SPEED), marker(positions(SPEED, 0)), writers)
+    seen.promise(old, 80_000, 0, epoch=9)
+    assert seen.told() is None
+    seen.promise(SPEED, 499, 0, epoch=1)
+    assert seen.told() == 499
+
+
+def test_a_boundary_that_leaves_out_a_new_partition_does_not_count() -> None:
+    """The lane waits until the writer names it, and goes on then at the same event time."""
+    seen = Observed(lane(SPEED), marker(positions(SPEED, 5, 5, 0)))
+    seen.promise(SPEED, 70_000, 5, 5)
+    assert seen.told() is None
+    seen.promise(SPEED, 70_000, 5, 5, 3)
+    assert seen.told() is None
+    seen.finish(marker(positions(SPEED, 5, 5, 3), batch=0))
+    assert seen.told() == 70_000
+
+
+def test_an_open_transaction_holds_event_time_back_like_unread_records() -> None:
+    """However long; its silence begins when the transaction has ended."""
+    start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 30_000})
+    seen = Observed(lane(CARS), start)
+    assert seen.told() == 24_999
+    assert seen.watch(60_000, {at(CARS, 1): 1}, cars=(5, 5)) == []
+    assert seen.watch(9_500, cars=(5, 5)) == []
+    assert seen.watch(1_000, cars=(5, 5))
+
+
+def test_a_transaction_that_is_open_for_long_is_named_where_it_is_all_that_holds_a_lane_back() -> (
+    None
+):
+    """Not one of many short ones, and not while the lane has not read up to it."""
+    seen = Observed(lane(CARS), marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000}))
+
+    def named() -> list[tuple[str, int, int]]:
+        held = held_open(seen.time, seen.ends, seen.now)
+        return [(one.topic, one.partition, one.offset) for one in held]
+
+    for end in range(5, 65):  # a transaction after the other
+        seen.finish(marker(positions(CARS, 5, end), batch=end))
+        seen.watch(500, {at(CARS, 1): 1}, cars=(5, end))
+        assert named() == []
+    seen.watch(OPEN_LONG_MS, {at(CARS, 1): 1}, cars=(5, 64))
+    assert named() == [(CARS.topic, 1, 64)]
+    seen.watch(OPEN_LONG_MS * 2, {at(CARS, 0): 1}, cars=(7, 64))
+    assert named() == []

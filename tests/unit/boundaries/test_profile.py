@@ -22,6 +22,7 @@ from pipeline.ids import (
     ParticipantId,
     StreamName,
     Subject,
+    TopicId,
     TopicName,
 )
 from pipeline.names import FragmentNames
@@ -101,11 +102,23 @@ def test_an_aggregate_over_sessions_has_a_shape_of_its_own() -> None:
 
 
 def test_a_derived_input_expects_the_fragment_that_writes_it() -> None:
-    """That fragment carries the stream's name, in the same network, of the same owner."""
-    found = profile(fragment(join(0, 60_000), derived("moving", 2), derived("speed", 3)))
+    """That fragment carries the stream's name, in the same network, of the same owner.
+
+    The topic is the one that was there at deploy; of one without an id no boundary counts.
+    """
+    ids = {TopicName("topic-of-moving"): "id-1"}
+    found = profile(fragment(join(0, 60_000), derived("moving", 2), derived("speed", 3)), ids)
     assert found.inputs == (
-        DerivedInput(StreamName("moving"), TopicName("topic-of-moving"), 2, "ann.tolls.moving"),
-        DerivedInput(StreamName("speed"), TopicName("topic-of-speed"), 3, "ann.tolls.speed"),
+        DerivedInput(
+            StreamName("moving"),
+            TopicName("topic-of-moving"),
+            2,
+            "ann.tolls.moving",
+            TopicId("id-1"),
+        ),
+        DerivedInput(
+            StreamName("speed"), TopicName("topic-of-speed"), 3, "ann.tolls.speed", TopicId("")
+        ),
     )
 
 

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, Stateless
 from pipeline.brain.decide import decide
 from pipeline.brain.events import (
+    BoundariesWatched,
+    BoundaryRead,
     CatalogRead,
     Desired,
     Effect,
@@ -29,6 +32,7 @@ from pipeline.ids import (
     Offset,
     SteadyMillis,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
@@ -48,8 +52,12 @@ CARS = ExternalInput(
     idle_after_ms=10_000,
     silence=Silence.IDLE,
 )
-LEFT = DerivedInput(StreamName("left"), TopicName("tolls.left"), 2, "local.tolls.left")
-RIGHT = DerivedInput(StreamName("right"), TopicName("tolls.right"), 2, "local.tolls.right")
+LEFT = DerivedInput(
+    StreamName("left"), TopicName("tolls.left"), 2, "local.tolls.left", TopicId("left-1")
+)
+RIGHT = DerivedInput(
+    StreamName("right"), TopicName("tolls.right"), 2, "local.tolls.right", TopicId("right-1")
+)
 START_MS = Millis(1_700_000_000_000)
 """A wall time at which tests begin, and the steady time by then."""
 BEGAN_MS = SteadyMillis(70_000_000)
@@ -167,9 +175,26 @@ class Agent:
         )
         return self.hear(BatchFinished(SPEED, Epoch(epoch), found, 1, 40))
 
-    def ends(self, ends: dict[InputPartition, int]) -> tuple[Effect, ...]:
-        """Topics tell their ends; one that is left out does not answer."""
+    def ends(
+        self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
+    ) -> tuple[Effect, ...]:
+        """Topics tell their ends; one that is left out does not answer.
+
+        `opened`: where an open transaction has written one record more.
+        """
         found: dict[TopicName, dict[int, Offset]] = {}
+        written: dict[TopicName, dict[int, Offset]] = {}
         for key, offset in ends.items():
             found.setdefault(key.topic, {})[key.partition] = Offset(offset)
-        return self.hear(EndsRead(self.steady_ms, found))
+            more = Offset(offset + (key == opened))
+            written.setdefault(key.topic, {})[key.partition] = more
+        return self.hear(EndsRead(self.steady_ms, found, written))
+
+    def watch_boundaries(self, *inputs: DerivedInput) -> None:
+        """Boundaries of these inputs are read from now on."""
+        self.hear(BoundariesWatched(frozenset(writer_of(one) for one in inputs)))
+
+    def promise(self, of: DerivedInput, at_ms: int, *offsets: int) -> tuple[Effect, ...]:
+        """A boundary of an input's writer is read, for partitions 0, 1, …."""
+        positions = {p: Offset(offset) for p, offset in enumerate(offsets)}
+        return self.hear(BoundaryRead(writer_of(of), Epoch(1), Millis(at_ms), positions))

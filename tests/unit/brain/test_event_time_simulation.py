@@ -3,8 +3,9 @@
 Two writers append records to the partitions of their topics and promise boundaries; a lane reads
 both in batches of its own cut; an agent hears of it all late, in pieces, and again after restarts.
 The lane judges lateness as Spark does: what an earlier batch closed with is what this one drops by.
-No record may ever be late, whatever the order of things, and once everything has been heard the
-lane must have come as far as the promises allow.
+Topics get more partitions, which writer and lane notice at different times. No record may ever be
+late, whatever the order of things, and once everything has been heard the lane must have come as
+far as the promises allow.
 """
 
 from collections import deque
@@ -14,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import (
     DerivedInput,
     Joined,
@@ -38,6 +40,7 @@ INPUTS = (LEFT, RIGHT)
 BASE_MS = 1_000_000
 LIFE = Incarnation("life-1")
 HOUR_MS = 3_600_000
+PARTITIONS_MAX = 4
 SHAPES: tuple[Shape, ...] = (
     Joined(span_ms=20),
     Sessions(SessionWindow(gap_ms=7, longest_ms=100)),
@@ -49,10 +52,14 @@ SHAPES: tuple[Shape, ...] = (
 
 @dataclass
 class Writer:
-    """A fragment upstream: its topic's records, and the boundaries that it published."""
+    """A fragment upstream: its topic's records, and the boundaries that it published.
+
+    `seen`: of how many of the topic's partitions it knows.
+    """
 
     stream: DerivedInput
-    times: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    times: list[list[int]] = field(default_factory=lambda: [[], []])
+    seen: int = 2
     promised: int = BASE_MS
     epoch: int = 1
     published: list[BoundaryRead] = field(default_factory=list)
@@ -60,12 +67,21 @@ class Writer:
     def transaction(self, records: list[tuple[int, int]], rise: int) -> None:
         """Append (partition, how far above the promise) and promise more."""
         for partition, above in records:
-            self.times[partition].append(self.promised + 1 + above)
+            self.times[partition % self.seen].append(self.promised + 1 + above)
         self.promised += rise
-        ends = {p: Offset(len(self.times[p])) for p in (0, 1)}
+        self.publish()
+
+    def notice(self) -> None:
+        """Learn of new partitions, and publish a boundary that names them."""
+        self.seen = len(self.times)
+        self.publish()
+
+    def publish(self) -> None:
+        """Publish what is promised."""
+        ends = {p: Offset(len(self.times[p])) for p in range(self.seen)}
         boundary = Millis(self.promised)
         self.published.append(
-            BoundaryRead(self.stream.topic, self.stream.writer, Epoch(self.epoch), boundary, ends)
+            BoundaryRead(writer_of(self.stream), Epoch(self.epoch), boundary, ends)
         )
 
 
@@ -85,9 +101,11 @@ class Query:
         late_ms = last.eviction_ms
         end = dict(last.end)
         for writer in writers:
-            for partition in (0, 1):
+            for partition, written in enumerate(writer.times):
                 key = at(writer.stream, partition)
-                times = writer.times[partition][end[key] : end[key] + limit]
+                if key not in end:  # the lane does not know of it
+                    continue
+                times = written[end[key] : end[key] + limit]
                 for time in times:
                     assert not self.late(time, late_ms), "a record of a derived stream is late"
                 end[key] = Offset(end[key] + len(times))
@@ -152,15 +170,15 @@ class EventTime(RuleBasedStateMachine):
             lane = self.agent.lane()
             assert lane.time is not None
             for writer in self.writers:
-                for partition in (0, 1):
-                    known = lane.time.positions[at(writer.stream, partition)]
-                    assert all(
-                        time > effect.advance_ms for time in writer.times[partition][known:]
-                    ), "an advance goes beyond records that are not finished"
+                for partition, written in enumerate(writer.times):
+                    known = lane.time.positions.get(at(writer.stream, partition), 0)
+                    assert all(time > effect.advance_ms for time in written[known:]), (
+                        "an advance goes beyond records that are not finished"
+                    )
 
     @rule(
         which=st.integers(0, 1),
-        records=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 60)), max_size=4),
+        records=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 60)), max_size=4),
         rise=st.one_of(st.integers(0, 30), st.integers(0, 5_000)),
     )
     def write(self, which: int, records: list[tuple[int, int]], rise: int) -> None:
@@ -173,6 +191,17 @@ class EventTime(RuleBasedStateMachine):
         writer = self.writers[which]
         writer.epoch += 1
         writer.transaction([], 0)
+
+    @rule(which=st.integers(0, 1))
+    def grow(self, which: int) -> None:
+        """A topic gets another partition; nobody has noticed it yet."""
+        if len(self.writers[which].times) < PARTITIONS_MAX:
+            self.writers[which].times.append([])
+
+    @rule(which=st.integers(0, 1))
+    def notice(self, which: int) -> None:
+        """A writer notices how many partitions there are."""
+        self.writers[which].notice()
 
     @rule(which=st.integers(0, 1), count=st.integers(1, 5))
     def hear_boundaries(self, which: int, count: int) -> None:
@@ -210,7 +239,8 @@ class EventTime(RuleBasedStateMachine):
     def restart_agent(self, compacted: int) -> None:
         """The agent dies and comes back; old boundaries may be compacted away meanwhile.
 
-        The lane continues from its last marker, with the advances that it has not read yet.
+        The lane continues from its last marker, with the advances that it has not read yet, and
+        reads new partitions from their beginning.
         """
         self.epoch += 1
         old = self.agent
@@ -219,7 +249,12 @@ class EventTime(RuleBasedStateMachine):
         self.finished.clear()
         for writer in self.writers:
             self.heard[writer.stream.topic] = max(0, len(writer.published) - 1 - compacted)
+        marker = self.query.marker
+        there = [at(w.stream, p) for w in self.writers for p in range(len(w.times))]
+        end = {key: marker.end.get(key, Offset(0)) for key in there}
+        self.query.marker = replace(marker, end=end)
         self.agent.want(wish())
+        self.agent.watch_boundaries(*INPUTS)
         profile = LaneProfile(INPUTS, self.shape)
         started = LaneStarted(SPEED, Epoch(self.epoch), LIFE, self.query.marker, profile)
         self.note(self.agent.hear(started))
@@ -238,6 +273,8 @@ class EventTime(RuleBasedStateMachine):
             return
         for writer in self.writers:
             writer.transaction([], 1)
+            writer.notice()
+        self.restart_agent(3)
         target = min(writer.promised for writer in self.writers)
         for _ in range(100):
             for which in (0, 1):

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from brokers.kafka.admin import Isolation
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import Ends
 from pipeline.brain.events import (
@@ -243,14 +242,12 @@ class Kafka:
 
     up: bool = True
 
-    def end_offsets(
-        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
-    ) -> Ends:
-        """Every topic ends at 7."""
-        assert isolation is Isolation.COMMITTED
+    def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
+        """Every topic ends at 7, and an open transaction has written two records behind that."""
         if not self.up:
             raise UnavailableError("Kafka does not answer")
-        return {topic: {0: Offset(7)} for topic in topics}
+        there = tuple(topics)
+        return {t: {0: Offset(7)} for t in there}, {t: {0: Offset(9)} for t in there}
 
 
 def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
@@ -271,8 +268,8 @@ def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
     poll.look()
     kafka.up = False
     poll.look()
-    ends = [event.ends for event in world.told if isinstance(event, EndsRead)]
-    assert ends == [{"sightings-topic": {0: 7}}, {}]
+    told = [(event.ends, event.written) for event in world.told if isinstance(event, EndsRead)]
+    assert told == [({"sightings-topic": {0: 7}}, {"sightings-topic": {0: 9}}), ({}, {})]
 
 
 def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:

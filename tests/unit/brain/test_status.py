@@ -2,12 +2,13 @@
 
 import pytest
 
-from pipeline.boundaries.lane_time import ENDS_FRESH_MS
+from pipeline.boundaries.lane_time import ENDS_FRESH_MS, OPEN_LONG_MS
 from pipeline.brain.status import ENDS_LOG_MAX, status
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Epoch
 from pipeline.lanes.events import LaneRebuilding
+from pipeline.planner.instants import instant
 from tests.unit.brain.support import CARS, LEFT, SPEED, START_MS, Agent, at, wish
 
 ONE, TWO = at(CARS, 0), at(CARS, 1)
@@ -173,3 +174,33 @@ def test_a_fragment_that_is_not_here_has_no_status(agent: Agent) -> None:
     agent.stopped(None)
     with pytest.raises(BrokenInvariantError, match="no such lane"):
         status(agent.state, SPEED, agent.now)
+
+
+def test_a_transaction_that_stays_open_is_named(agent: Agent) -> None:
+    """Where, and since when; when it has ended, the lane runs by itself."""
+    for _ in range(0, OPEN_LONG_MS, 500):
+        assert agent.report().state is LaneState.RUNNING
+        agent.ends({ONE: 0, TWO: 0}, opened=TWO)
+        agent.wait(500)
+    report = agent.report()
+    assert report.state is LaneState.WAITING
+    assert report.last_error == (
+        f"open transaction: topic {CARS.topic}, partition 1, offset 0, since {instant(START_MS)}"
+    )
+    assert report.lag_records is None
+    agent.ends({ONE: 0, TWO: 2})
+    report = agent.report()
+    assert (report.state, report.last_error, report.lag_records) == (LaneState.RUNNING, "", 2)
+
+
+def test_an_open_transaction_in_a_derived_input_is_named_too(agent: Agent) -> None:
+    """Boundaries name what it has written, so that they wait for its end as well."""
+    agent.stopped(None)
+    agent.tick(60_000)
+    agent.started(LEFT, epoch=2)
+    for _ in range(0, OPEN_LONG_MS, 500):
+        agent.ends({at(LEFT, 0): 0, at(LEFT, 1): 0}, opened=at(LEFT, 0))
+        agent.wait(500)
+    assert agent.report().last_error.startswith(
+        f"open transaction: topic {LEFT.topic}, partition 0"
+    )

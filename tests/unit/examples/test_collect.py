@@ -9,7 +9,7 @@ from brokers.records import Headers, KafkaRecord
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.collect import Collected, Watched
 from pipeline.examples.tolls import NOTIFICATIONS, TOLLS
-from pipeline.ids import Epoch, FragmentName, Millis, Offset, TopicName
+from pipeline.ids import Epoch, FragmentName, Millis, Offset, TopicId, TopicName
 from pipeline.lanes.codec import encode_boundary
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.reference.inputs import Place, Refusal
@@ -36,7 +36,7 @@ def record(topic: str, value: bytes, headers: Headers = ()) -> KafkaRecord:
 
 def promise(topic: str, writer: str, at_ms: int) -> KafkaRecord:
     """A boundary record for an output."""
-    boundary = BoundaryRecord(writer, Epoch(1), Millis(at_ms), {0: Offset(1)})
+    boundary = BoundaryRecord(TopicId("an id"), writer, Epoch(1), Millis(at_ms), {0: Offset(1)})
     return record(f"{topic}.boundaries", encode_boundary(boundary))
 
 

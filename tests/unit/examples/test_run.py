@@ -21,6 +21,7 @@ from pipeline.ids import (
     Offset,
     ParticipantId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.codec import encode_boundary
@@ -207,7 +208,7 @@ class Scene:
 
     def promise(self, seconds: float, topic: TopicName, at_ms: int) -> None:
         """Let an output's boundary reach an event time at a time."""
-        boundary = BoundaryRecord("w", Epoch(1), Millis(at_ms), {})
+        boundary = BoundaryRecord(TopicId("an id"), "w", Epoch(1), Millis(at_ms), {})
         self.at(seconds, TopicName(f"{topic}.boundaries"), encode_boundary(boundary))
 
 

@@ -16,6 +16,7 @@ from pipeline.ids import (
     Millis,
     Offset,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.codec import encode_boundary, encode_marker
@@ -124,7 +125,9 @@ def marker(offset: int, batch: int, at: int, totals: Totals, epoch: int = 1) -> 
 
 def boundary(offset: int, t: int, position: int) -> KafkaRecord:
     """A boundary of the output."""
-    record = BoundaryRecord("local.net.counts", Epoch(1), Millis(t), {0: Offset(position)})
+    record = BoundaryRecord(
+        TopicId("an id"), "local.net.counts", Epoch(1), Millis(t), {0: Offset(position)}
+    )
     return kafka(TOPICS.boundaries, offset, encode_boundary(record), t)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokers.records import KafkaRecord
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import BoundaryRecord
@@ -144,7 +144,9 @@ def boundary(offset: int, t: int, position: int, epoch: int = 1) -> Boundary:
     """A boundary of both partitions of the output."""
     positions = {0: Offset(position), 1: Offset(position)}
     place = Place(BOUNDARIES, 0, offset)
-    return place, BoundaryRecord("local.net.box", Epoch(epoch), Millis(t), positions)
+    return place, BoundaryRecord(
+        TopicId("an id"), "local.net.box", Epoch(epoch), Millis(t), positions
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12), st.integers(0, 30))

@@ -119,6 +119,7 @@ MARKERS = markers()
 BOUNDARIES = st.builds(
     BoundaryRecord,
     NAMES,
+    NAMES,
     COUNTS.map(Epoch),
     INSTANTS,
     st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=5),

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
+from brokers.records import TopicDescription
 from pipeline.boundaries.profile import profile
 from pipeline.brain.events import Event
 from pipeline.clock import Deadline, SystemClock
@@ -26,6 +27,7 @@ from pipeline.ids import (
     Offset,
     SchemaId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.batch import BatchFacts
@@ -39,7 +41,8 @@ from pipeline.spark.hidden import Reason
 from pipeline.spark.reasons import Why
 from pipeline.spark.rejected import Rejected
 from pipeline.spark.results import Record
-from pipeline.spark.sink import Sink, SinkContext
+from pipeline.spark.sink import Sink
+from pipeline.spark.sink_context import SinkContext
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
 AT = InputPartition(StreamName("sightings"), TopicName("sightings-topic"), 0)
@@ -53,6 +56,7 @@ class Log:
     done: list[tuple[str, str]] = field(default_factory=list)
     values: dict[str, list[bytes | None]] = field(default_factory=dict)
     headers: dict[str, list[dict[str, bytes | None]]] = field(default_factory=dict)
+    partitions: dict[str, list[int]] = field(default_factory=dict)
     fails: dict[str, Exception] = field(default_factory=dict)
 
     def _do(self, what: str, topic: str = "") -> None:
@@ -81,8 +85,10 @@ class Log:
         self._do("send", topic)
 
     def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
-        """Keep the values."""
-        values = [value for _, value, _, _ in records]
+        """Keep the values, and where they go."""
+        sent = list(records)
+        values = [value for _, value, _, _ in sent]
+        self.partitions.setdefault(topic, []).extend(partition for *_, partition in sent)
         self.values.setdefault(topic, []).extend(values)
         self._do("send", topic)
         return len(values)
@@ -104,6 +110,7 @@ class Plain:
 
     log: Log
     fails: bool = False
+    undelivered: int = 0
 
     def send(
         self,
@@ -168,10 +175,21 @@ class Schemas:
 
 @dataclass
 class Topics:
-    """Topics that are the same, or not."""
+    """Topics that are the same, or not; described as they are when it is asked."""
 
     log: Log
     wrong: Exception | None = None
+    described: dict[str, TopicDescription] = field(default_factory=dict)
+    answered: bool = False
+
+    def last(self, topic: TopicName) -> TopicDescription | None:
+        """What was described."""
+        return self.described.get(topic)
+
+    def describe(self, topic: str, topic_id: str, partitions: int = 1) -> None:
+        """What the next descriptions say of a topic."""
+        self.answered = True
+        self.described[topic] = TopicDescription(TopicName(topic), topic_id, partitions)
 
     def ask(self) -> Callable[[], None]:
         """Note when the answer was waited for."""
@@ -210,6 +228,7 @@ class Batch:
     rows: Sequence[tuple[bytes, int, str | None]] = ()
     wrong: list[Rejected] = field(default_factory=list)
     ids: Sequence[bytes] = ()
+    places: Sequence[int] = ()
     asked_late_ms: Millis | None = None
     asked: list[tuple[Positions, Positions]] = field(default_factory=list)
 
@@ -220,7 +239,7 @@ class Batch:
                 "key": pa.array([None for _ in self.rows], pa.binary()),
                 "value": pa.array([value for value, _, _ in self.rows], pa.binary()),
                 "timestamp_ms": pa.array([time for _, time, _ in self.rows], pa.int64()),
-                "partition": pa.array([0 for _ in self.rows], pa.int32()),
+                "partition": pa.array(self.places or [0 for _ in self.rows], pa.int32()),
                 "reason": pa.array([reason for _, _, reason in self.rows], pa.string()),
                 **({"id": pa.array(self.ids, pa.binary())} if self.ids else {}),
             }
@@ -271,8 +290,8 @@ def sink(
         profile=profile(planned),
         writer=log,
         admin=Admin(),
+        output_id=TopicId("out-1"),
         output_partitions=1,
-        output_id="output-id",
         boundaries=plain or Plain(log),
         mirror=mirror or Mirror(),
         schemas=others.get("schemas", Schemas()),

@@ -26,14 +26,14 @@ def results(
 def test_records_come_in_order_also_when_there_are_many() -> None:
     """They are made bit by bit; none is lost at the seams."""
     count = 2 * ROWS_AT_ONCE + 1
-    found = list(results(*((None, b"%d" % i, i, None) for i in range(count))).records())
-    assert found == [(None, b"%d" % i, i, -1) for i in range(count)]
+    found = list(results(*((None, b"%d" % i, i, None) for i in range(count))).records(1))
+    assert found == [(None, b"%d" % i, i, 0) for i in range(count)]
 
 
 def test_what_failed_is_kept_apart() -> None:
     """With its reason and what it was computed from."""
     mixed = results((b"k", b"fine", 1, None), (None, b"inputs", 2, "evaluation_failed:1"))
-    assert list(mixed.records()) == [(b"k", b"fine", 1, -1)]
+    assert list(mixed.records(1)) == [(b"k", b"fine", 1, 0)]
     assert list(mixed.failed()) == [("evaluation_failed:1", b"inputs", 2)]
     assert list(results((b"k", b"fine", 1, None)).failed()) == []
 
@@ -48,18 +48,27 @@ def test_what_is_no_result_can_be_left_out() -> None:
 def test_ids_come_with_the_records() -> None:
     """Of results that have them; what failed has none to tell."""
     mixed = results((b"k", b"x", 1, None), (None, b"y", 2, "evaluation_failed:1"), ids=(b"1", b"2"))
-    assert list(mixed.identified()) == [(b"k", b"x", 1, -1, b"1")]
+    assert list(mixed.identified(1)) == [(b"k", b"x", 1, 0, b"1")]
 
 
 def test_times() -> None:
     """The least is known without making records, and what is too early can be left out."""
     three = results((None, b"a", 5, None), (None, b"b", 3, None), (None, b"c", 4, None))
     assert three.earliest_ms == 3
-    assert [r[1] for r in three.after(Millis(3)).records()] == [b"a", b"c"]
+    assert [r[1] for r in three.after(Millis(3)).records(1)] == [b"a", b"c"]
     assert results().earliest_ms is None
 
 
 def test_results_can_be_put_in_the_order_of_their_times() -> None:
     """A batch that closes many windows of a group has them in no order of its own."""
     mixed = results((b"k", b"2", 2, None), (b"k", b"1", 1, None), (b"j", b"3", 3, None))
-    assert [record[1] for record in mixed.by_time().records()] == [b"1", b"2", b"3"]
+    assert [record[1] for record in mixed.by_time().records(1)] == [b"1", b"2", b"3"]
+
+
+def test_a_result_without_a_key_goes_where_its_value_says() -> None:
+    """Not all of them into one partition, and each always into the same."""
+    rows = results(*((None, b"%d" % i, i, None) for i in range(40)))
+    found = {value: partition for _, value, _, partition in rows.records(4)}
+    keyed = results(*((b"%d" % i, b"", i, None) for i in range(40)))
+    assert found == {key: partition for key, _, _, partition in keyed.records(4)}
+    assert set(found.values()) == {0, 1, 2, 3}

@@ -10,7 +10,7 @@ from pipeline.errors import RefusedError
 from pipeline.ids import TopicName
 from pipeline.spark.topics import TopicWatch
 
-IN, OUT = TopicName("in"), TopicName("out")
+IN, OUT, BESIDE = TopicName("in"), TopicName("out"), TopicName("out.boundaries")
 
 
 @dataclass
@@ -29,8 +29,8 @@ class Kafka:
 
 
 def watch(kafka: Kafka) -> TopicWatch:
-    """A lane of two topics that knows the first one's id."""
-    return TopicWatch(kafka, (IN, OUT), {IN: "1"})
+    """A lane of two topics that knows the first one's id; a third one may be created again."""
+    return TopicWatch(kafka, (IN, OUT), {IN: "1"}, replaceable=(BESIDE,))
 
 
 def test_a_topic_that_was_made_again_is_refused() -> None:
@@ -63,3 +63,19 @@ def test_a_look_never_waits() -> None:
     kafka.answers = True
     with pytest.raises(RefusedError):
         watched.look()
+
+
+def test_a_topic_that_may_be_created_again_is_only_described() -> None:
+    """Whether it is gone, or another one by now."""
+    kafka = Kafka({IN: "1", OUT: "7", BESIDE: "3"})
+    watched = watch(kafka)
+    assert (watched.answered, watched.last(BESIDE)) == (False, None)
+    watched.ask()()
+    assert watched.last(BESIDE) == TopicDescription(BESIDE, "3", 1)
+    del kafka.ids[BESIDE]
+    watched.ask()()
+    assert (watched.answered, watched.last(BESIDE)) == (True, None)
+    kafka.ids[BESIDE] = "4"
+    watched.look()
+    watched.look()
+    assert watched.last(BESIDE) == TopicDescription(BESIDE, "4", 1)

@@ -1,0 +1,47 @@
+"""What a sink is given: it does not change while a lane lives."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pipeline.boundaries.profile import LaneProfile
+from pipeline.clock import Clock
+from pipeline.ids import BoxName, Epoch, NetworkVersion, TopicId
+from pipeline.lanes.events import FragmentId, LaneEvent
+from pipeline.planner.plan import Fragment
+from pipeline.spark.ports import (
+    Followed,
+    Jobs,
+    PartitionEnds,
+    Records,
+    Schemas,
+    Topics,
+    Transactions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """One lane, and what its sink writes through.
+
+    `functions`: path → the boxes on it that call functions of users. `output_id` is Kafka's id of
+    the output topic at deploy, `output_partitions` the number of its partitions at the start of the
+    lane; it may rise meanwhile.
+    """
+
+    fragment: Fragment
+    id: FragmentId
+    version: NetworkVersion
+    epoch: Epoch
+    profile: LaneProfile
+    writer: Transactions
+    admin: PartitionEnds
+    output_id: TopicId
+    output_partitions: int
+    boundaries: Records
+    mirror: Followed
+    schemas: Schemas
+    topics: Topics
+    beside: Jobs
+    functions: Mapping[str, tuple[BoxName, ...]]
+    clock: Clock
+    tell: Callable[[LaneEvent], None]
