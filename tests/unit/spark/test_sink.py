@@ -455,14 +455,14 @@ def test_the_marker_says_where_the_output_ended_at_least() -> None:
     log = Log()
     written = sink(log, [])
     first = written.marker
-    assert (first.output, first.output_ends) == ("output-id", {})
+    assert (first.output, first.output_ends) == ("out-1", {})
     write(written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None)]))
     assert written.marker.output_ends == {}
     write(written, Batch(facts(1, 6), [(b"b", NOW + 1, None)]))
-    assert (written.marker.output, written.marker.output_ends) == ("output-id", {0: 42})
+    assert (written.marker.output, written.marker.output_ends) == ("out-1", {0: 42})
     last = written.marker
     again = sink(Log(), [])
     again.start(last)
     assert again.marker == last
     again.start(replace(last, output="another"))
-    assert (again.marker.output, again.marker.output_ends) == ("output-id", {})
+    assert (again.marker.output, again.marker.output_ends) == ("out-1", {})
