@@ -5,6 +5,8 @@ from typing import NewType
 ParticipantId = NewType("ParticipantId", str)
 NodeId = NewType("NodeId", str)
 NetworkName = NewType("NetworkName", str)
+NetworkLife = NewType("NetworkLife", str)
+"""Identity of a network from its first deploy until it is destroyed."""
 StreamName = NewType("StreamName", str)
 """The name of a logical arrow: an external stream's name, or the name of the box that writes it."""
 BoxName = NewType("BoxName", str)

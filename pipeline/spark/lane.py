@@ -1,7 +1,8 @@
 """A stable lane: one fragment's query, from claim to stop.
 
 Order of a start: the epoch is claimed before; initialise transactions (which fences the last
-owner), read the marker, stop if its epoch is newer, decide what to start from, commit a copy of the
+owner), read the marker, link the last checkpoint into the folder of the own epoch, stop if the
+marker's epoch is newer, decide by the marker and that copy what to start from, commit a copy of the
 marker under the own epoch, build the state if there is none to go on from, start the query.
 """
 
@@ -27,6 +28,7 @@ from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import (
     Epoch,
     Incarnation,
+    NetworkLife,
     NetworkVersion,
     SchemaHandle,
     StreamName,
@@ -71,7 +73,7 @@ from pipeline.planner.state import OnChange
 from pipeline.spark.ahead import Ahead
 from pipeline.spark.arrow_rows import ArrowRows
 from pipeline.spark.beside import Beside
-from pipeline.spark.checkpoints import Checkpoints, read_facts
+from pipeline.spark.checkpoints import Checkpoints
 from pipeline.spark.emit import emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
@@ -112,7 +114,8 @@ class LaneSettings:
     """Which lane: a fragment as one version of its network has it, under one ownership.
 
     `topic_ids`: the ids that its topics had when it was deployed; `choice`: what becomes of a
-    state that does not fit; `begins`: where it begins to read what it has never read.
+    state that does not fit; `begins`: where it begins to read what it has never read; `life`:
+    identity of the network from its first deploy on.
     """
 
     fragment: Fragment
@@ -121,6 +124,7 @@ class LaneSettings:
     topic_ids: Mapping[TopicName, str]
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
+    life: NetworkLife = NetworkLife("")  # noqa: RUF009 - a text
 
 
 def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
@@ -168,7 +172,9 @@ class StableLane:
         self._id = FragmentId(fragment.names.network, fragment.names.fragment)
         self._stop = threading.Event()
         self._runner = QueryRunner(self._stop)
-        self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
+        self._checkpoints = Checkpoints(
+            host.checkpoints, fragment.names, settings.life, host.spark.version
+        )
         self._label = f"{self._id.network}.{self._id.fragment}"
         self._topics = TopicWatch(host.surveyor.admin, topics_of(fragment), settings.topic_ids)
         self._met: tuple[SchemaHandle, ...] = ()
@@ -280,15 +286,14 @@ class StableLane:
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
+        """Facts of the own copy of the checkpoint, made in the folder of the own epoch.
+
+        The last owner is fenced, but may still write into its folder: only the copy stays as it is.
+        """
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
-            folder, without = checkpoints.any(epoch), "nothing has run yet"
-        else:
-            folder = checkpoints.of(marker.incarnation, epoch)
-            without = "there is no checkpoint of its last life here that can be read"
-        if folder is None:
-            return Unusable(without)
-        return read_facts(folder, lowered, self._host.spark.version)
+            return checkpoints.any(epoch)
+        return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
     def _begin(
         self, start: Start, wanted: Wanted, sink: Sink, lowered: Lowered
@@ -314,10 +319,7 @@ class StableLane:
                 else:  # the partitions of a batch that is planned already are what they are
                     lowered = restricted(lowered, marker.end)
                 sink.start(adopted(marker, wanted))
-                source = self._checkpoints.of(marker.incarnation, epoch)
-                if source is None:
-                    raise RetryError("the checkpoint is gone", place=wanted.place)
-                folder = self._checkpoints.link(epoch, source)
+                folder = self._checkpoints.folder(epoch)
             case Rebuild():
                 marker = self._where_it_stands(start.marker, lowered, wanted)
                 begin = marker.end if wanted.on_change is OnChange.EMPTY else start.begin
