@@ -1,11 +1,13 @@
 """Attempts at batches that wrote their state and were never committed, on Spark itself.
 
-Before each batch there is an attempt that reads fewer records. When its state is in files, with a
-snapshot of it, it fails. The batch is then planned anew in a copy of the checkpoint, as it is after
-a crash of the node, and reads more. So each version of the state is in files twice, and the right
-one has to be loaded for the next batch, which runs in a further copy.
+Each batch is attempted first, and the attempt fails when its state is in files, with a snapshot of
+it. The query then goes on in a copy of the checkpoint, as after a crash of the node: by turns it
+executes the batch that is planned there, or the plan is withdrawn and the batch reads more records.
+So each version of the state is in files twice, and the right one has to be loaded for the next
+batch, which goes on in a further copy.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from brokers.records import KafkaRecord
 from pipeline.errors import RetryError
-from pipeline.ids import Incarnation
+from pipeline.ids import Incarnation, Offset
 from pipeline.lanes.positions import Positions
 from pipeline.spark.facts import Engine
 from pipeline.spark.from_memory import FAST, MemoryQueries, MemoryQuery, Write
@@ -85,6 +87,7 @@ class Attempts:
         self._root = folder
         self._pending: list[tuple[Sequence[KafkaRecord], Positions]] = []
         self._abandons = False
+        self._ready = threading.Event()
         self.abandoned = 0
         self._query = self._started([], [])
 
@@ -97,22 +100,23 @@ class Attempts:
         self._pending.append((records, ends))
 
     def drain(self) -> None:
-        """Attempt a batch with half of the records, and then with all of them."""
+        """Attempt a batch with half of the records; execute it with these or with all of them."""
         if not self._pending:
             self._query.drain()
             return
         records = [record for some, _ in self._pending for record in some]
         ends = self._pending[-1][1]
         self._pending.clear()
-        half = len(records) // 2
-        self._abandons = True
-        self._query.add(records[:half], ends)
-        with pytest.raises(RetryError, match="abandoned"):
+        some, more = records[: len(records) // 2], records[len(records) // 2 :]
+        self._query.add(some, _ends_before(more, ends))
+        self._attempt()
+        if self.abandoned % 2:
+            self._go_on_in_a_copy(withdrawn=False)
             self._query.drain()
-        self._abandons = False
-        self._query._query.stop()
-        self._query.add(records[half:], ends)
-        self._go_on_in_a_copy()
+            self._query.add(more, ends)
+        else:
+            self._query.add(more, ends)
+            self._go_on_in_a_copy(withdrawn=True)
         self._query.drain()
 
     def close(self) -> None:
@@ -120,23 +124,33 @@ class Attempts:
         self._query.close()
 
     def _started(self, records: list[KafkaRecord], ends: list[Positions]) -> MemoryQuery:
+        self._ready.clear()
         query = MemoryQuery(self._spark, self._source, self._folder, self._batch, lambda _: None)
         query._records.extend(records)
         query._ends.extend(ends)
+        self._ready.set()
         return query
 
-    def _go_on_in_a_copy(self) -> None:
-        """The batch is withdrawn, so that it is planned anew with what came meanwhile."""
+    def _attempt(self) -> None:
+        self._abandons = True
+        with pytest.raises(RetryError, match="abandoned"):
+            self._query.drain()
+        self._abandons = False
+        self._query._query.stop()
+
+    def _go_on_in_a_copy(self, *, withdrawn: bool) -> None:
         before = self._folder
         self.abandoned += 1
         assert link_checkpoint(before, self._folder, frozenset(), LocalDisk())
         planned = max((self._folder / "offsets").iterdir(), key=lambda path: int(path.name))
         assert len(planned.read_text().splitlines()) == 2 + len(self._lowered.leaves)
         assert not (self._folder / "commits" / planned.name).exists()
-        planned.unlink()
+        if withdrawn:
+            planned.unlink()
         self._query = self._started(self._query._records, self._query._ends)
 
     def _batch(self, rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
+        assert self._ready.wait(WRITTEN_WITHIN_S)
         if not self._abandons:
             self._write(rows, batch, engine, inspector)
             return
@@ -154,6 +168,14 @@ class Attempts:
         while not condition():
             assert time.monotonic() < ends_at, "the state was not written"
             time.sleep(0.02)
+
+
+def _ends_before(records: Sequence[KafkaRecord], ends: Positions) -> Positions:
+    """The positions before some records, the last of all that were handed over."""
+    first: dict[tuple[str, int], Offset] = {}
+    for record in records:
+        first.setdefault((record.topic, record.partition), Offset(record.offset))
+    return {at: first.get((at.topic, at.partition), end) for at, end in ends.items()}
 
 
 @pytest.fixture(scope="module")
