@@ -5,6 +5,8 @@ from typing import Final, NewType
 ParticipantId = NewType("ParticipantId", str)
 NodeId = NewType("NodeId", str)
 NetworkName = NewType("NetworkName", str)
+NetworkLife = NewType("NetworkLife", str)
+"""Identity of a network from its first deploy until it is destroyed."""
 StreamName = NewType("StreamName", str)
 """The name of a logical arrow: an external stream's name, or the name of the box that writes it."""
 BoxName = NewType("BoxName", str)
@@ -31,9 +33,6 @@ NO_EPOCH: Final = Epoch(0)
 Incarnation = NewType("Incarnation", str)
 """One life of a lane; ends when the lane starts from anything but its own untouched checkpoint."""
 BatchId = NewType("BatchId", int)
-NetworkLife = NewType("NetworkLife", str)
-"""Identity of a deployed network: made at random by its first deploy, ended by `destroy`. A network
-that is deployed again under the same name has another one, and begins again at version 1."""
 NetworkVersion = NewType("NetworkVersion", int)
 """Counts up from 1, within a network's life, with every deploy that changed something."""
 Offset = NewType("Offset", int)

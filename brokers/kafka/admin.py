@@ -26,6 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ResourceType,
 )
 
+from brokers.kafka.answers import earliest, latest
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import (
     NOT_LET_IN,
@@ -188,7 +189,7 @@ class KafkaAdmin:
         Topics that do not exist, and those of which a partition has no leader now, are not in the
         answer.
         """
-        return self._offsets(topics, _latest(), isolation, "reading end offsets")
+        return self._offsets(topics, latest(), isolation, "reading end offsets")
 
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
         """The last stable offsets of topics, and the next offsets to be written.
@@ -197,7 +198,7 @@ class KafkaAdmin:
         """
         deadline = self._deadline("reading end offsets")
         described = self._describe_raw(tuple(topics), deadline)
-        asked = _of_usable(described, _latest())
+        asked = _of_usable(described, latest())
         if not asked:
             return {}, {}
         answers = [self._begin_list(asked, isolation, deadline) for isolation in Isolation]
@@ -214,7 +215,7 @@ class KafkaAdmin:
             NotNowError: a partition has no leader now, or does not exist.
         """
         deadline = self._deadline("reading end offsets")
-        asked = {TopicPartition(topic, partition): _latest() for partition in range(partitions)}
+        asked = {TopicPartition(topic, partition): latest() for partition in range(partitions)}
         found = self._list(asked, isolation, deadline).get(topic)
         if found is None:
             raise NotNowError(
@@ -244,7 +245,7 @@ class KafkaAdmin:
 
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
         """The oldest offset of each partition; missing topics as in `end_offsets`."""
-        return self._offsets(topics, _earliest(), Isolation.UNCOMMITTED, "reading start offsets")
+        return self._offsets(topics, earliest(), Isolation.UNCOMMITTED, "reading start offsets")
 
     def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
         """Per partition the first record at or after a time, by Kafka timestamp.
@@ -358,7 +359,7 @@ class KafkaAdmin:
 
     def _all_usable(self, topics: tuple[TopicName, ...], deadline: Deadline) -> bool:
         """Whether every leader answers: metadata name a leader before it knows of its office."""
-        return self._ends(topics, _latest(), Isolation.COMMITTED, deadline).keys() >= set(topics)
+        return self._ends(topics, latest(), Isolation.COMMITTED, deadline).keys() >= set(topics)
 
     def _describe(
         self, topics: tuple[TopicName, ...], deadline: Deadline
@@ -465,22 +466,6 @@ class KafkaAdmin:
             ) from error
 
 
-def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:
-    """The answer about offsets of topics all of which are needed.
-
-    Raises:
-        NotNowError: a topic is not in it: it does not exist, or a partition has no leader now.
-    """
-    missing = sorted(set(topics) - found.keys())
-    if missing:
-        raise NotNowError(
-            "a partition of it has no leader now, or it does not exist",
-            place=f"topic {missing[0]}",
-            hint="is a broker away?",
-        )
-    return found
-
-
 def _facts(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:
     return {
         name: TopicDescription(name, str(found.topic_id), len(found.partitions))
@@ -505,13 +490,3 @@ def _usable(topic: Any) -> bool:
     return all(
         part.leader is not None and part.leader.id != _NO_LEADER for part in topic.partitions
     )
-
-
-def _latest() -> OffsetSpec:
-    spec: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    return spec
-
-
-def _earliest() -> OffsetSpec:
-    spec: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-    return spec

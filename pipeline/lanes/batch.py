@@ -83,16 +83,28 @@ class RepeatedOtherwiseError(RetryError):
 def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
     """Whether the batch was written already, so that it must be executed but not written again.
 
+    After the marker of batch n of an incarnation comes batch n again, for its state, or batch
+    n + 1. The start has compared marker and checkpoint, so any other batch means that the query
+    runs in files that the start has not seen: the lane stops, since the cause is unknown.
+
     Raises:
-        BrokenInvariantError: it has the number of the written one, but other ends.
+        BrokenInvariantError: it is another batch, or has the number of the written one and other
+            ends.
     """
-    if marker.batch != facts.batch:
+    if facts.batch == marker.batch + 1:
         return False
-    for at, end in facts.end.items():
-        if marker.end.get(at) != end:
+    if facts.batch != marker.batch:
+        raise BrokenInvariantError(
+            f"batch {facts.batch} was executed after the commit marker of batch {marker.batch}",
+            place=f"incarnation {marker.incarnation}",
+            hint="nothing of it was written; look for another process that writes into the "
+            "checkpoint folder, then `medusa pause` and `medusa resume` the fragment",
+        )
+    for at in sorted({*facts.end, *marker.end}):
+        if marker.end.get(at) != facts.end.get(at):
             raise BrokenInvariantError(
                 f"batch {facts.batch} was written up to offset {marker.end.get(at)} and is planned "
-                f"up to {end}",
+                f"up to {facts.end.get(at)}",
                 place=f"input {at.input}, topic {at.topic}, partition {at.partition}",
             )
     return True

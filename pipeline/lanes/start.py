@@ -40,7 +40,7 @@ class PlannedBatch:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """What a checkpoint folder says.
+    """What a checkpoint folder holds, a copy of the lane's own that nobody else changes.
 
     Args:
         incarnation: the life of the lane that it belongs to.
@@ -162,7 +162,8 @@ def decide_start(
 
     Args:
         marker: the fragment's last commit marker; None if there is none.
-        checkpoint: what the newest checkpoint of the marker's incarnation says.
+        checkpoint: the own copy of the newest checkpoint of the marker's incarnation; without a
+            marker, of any incarnation.
         wanted: the lane.
 
     Raises:
@@ -382,7 +383,7 @@ def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, most:
     if isinstance(checkpoint, Unusable):
         return checkpoint.why
     committed = NO_BATCH if checkpoint.committed is None else checkpoint.committed
-    planned = committed if checkpoint.planned is None else checkpoint.planned.batch
+    planned = NO_BATCH if checkpoint.planned is None else checkpoint.planned.batch
     stands = f"batch {committed} is committed and {planned} planned"
     problem: str | None = None
     if checkpoint.incarnation != marker.incarnation:

@@ -1,63 +1,108 @@
 """Checkpoint folders: one per epoch, so that a zombie can spoil only its own.
 
-A start under a new epoch links the files of the last epoch's folder into a new one. Spark never
-changes a checkpoint file once it is complete, so a link is as good as a copy and takes no space;
-what a zombie still writes or deletes in its own folder does not touch the links.
+A start under a new epoch links the files of the last epoch's folder into its own, and decides by
+what is in its own: what the last owner still writes or deletes in the other does not change it.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
-from pipeline.ids import BatchId, Epoch, Incarnation
+from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
 from pipeline.lanes.positions import Positions
 from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
 from pipeline.names import FragmentNames
 from pipeline.spark.facts import positions
+from pipeline.spark.linking import Disk, LocalDisk, link_checkpoint, newest
 from pipeline.spark.lowered import Lowered
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 2
 """Of a folder, and of what our queries keep in it: counts up when the same plan would make another
 state, or number its sources otherwise. A folder of another format is not read."""
+TRIES: Final = 5
+"""How often a folder is linked whose owner changes it meanwhile."""
 _IDENTITY = "medusa.json"
 _SET_ASIDE = "medusa.damaged.json"
 _KEPT_EPOCHS = 2
+_NONE_READABLE = Unusable("there is no checkpoint of its last life here that can be read")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which lane a folder belongs to, and the Spark version that wrote it."""
+
+    life: NetworkLife
+    incarnation: Incarnation
+    spark: str
 
 
 class Checkpoints:
     """The checkpoint folders of one fragment below a node's checkpoint root.
 
-    `spark` is the version of the engine that writes them.
+    Args:
+        root: the node's checkpoint root.
+        names: of the fragment.
+        life: of its network; folders of another life are not used.
+        spark: the version of the engine that reads and writes them.
+        disk: what links files.
     """
 
-    def __init__(self, root: Path, names: FragmentNames, spark: str) -> None:
+    def __init__(
+        self,
+        root: Path,
+        names: FragmentNames,
+        life: NetworkLife,
+        spark: str,
+        disk: Disk | None = None,
+    ) -> None:
         self._root = root
         self._names = names
+        self._life = life
         self._spark = spark
+        self._disk: Disk = disk or LocalDisk()
 
     def folder(self, epoch: Epoch) -> Path:
         """Where the lane of an epoch keeps its checkpoint."""
         return self._root / self._names.checkpoint(epoch)
 
-    def any(self, before: Epoch) -> Path | None:
-        """The newest complete folder of an earlier epoch."""
-        return next(iter(self._complete(before)), None)
+    def any(self, before: Epoch) -> CheckpointFacts | Unusable:
+        """Whether there is a folder of an earlier epoch; only its identity is read."""
+        for _, identity in self._complete(before):
+            return CheckpointFacts(identity.incarnation, committed=None, planned=None)
+        return Unusable("nothing has run yet")
 
-    def of(self, incarnation: Incarnation, before: Epoch) -> Path | None:
-        """The newest complete folder of an earlier epoch that belongs to an incarnation."""
-        return next((f for f in self._complete(before) if _incarnation(f) == incarnation), None)
+    def adopt(
+        self, epoch: Epoch, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Link an incarnation's newest folder of an earlier epoch into the folder of an epoch.
 
-    def link(self, epoch: Epoch, source: Path) -> Path:
-        """Make the folder of an epoch that goes on where an earlier epoch's folder stands."""
-        with _writing(self.folder(epoch)):
-            folder = self._emptied(epoch)
-            _link_tree(source, folder)
-        return folder
+        Args:
+            epoch: the ownership under which a lane starts.
+            incarnation: the life of the lane to go on with.
+            lowered: the fragment.
+
+        Returns:
+            What the copy holds, or why there is nothing to go on from.
+
+        Raises:
+            EnvironmentProblem: the folder of the epoch cannot be written.
+        """
+        for _ in range(TRIES):
+            found = self._of(incarnation, epoch)
+            if found is None:
+                return _NONE_READABLE
+            source, identity = found
+            with _writing(self.folder(epoch)):
+                copy = self._emptied(epoch)
+                whole = link_checkpoint(source, copy, frozenset({_IDENTITY}), self._disk)
+            if whole and _identity(source) == identity:
+                return _read_facts(copy, identity, lowered, self._spark)
+        return Unusable(f"the checkpoint {source.name} has changed each time while it was linked")
 
     def empty(self, epoch: Epoch) -> Path:
         """Make the empty folder of an epoch."""
@@ -65,112 +110,96 @@ class Checkpoints:
             return self._emptied(epoch)
 
     def complete(self, epoch: Epoch, incarnation: Incarnation) -> None:
-        """Say to which incarnation the folder of an epoch belongs: from now on it counts."""
+        """Write the identity of an epoch's folder, with which it counts; remove old folders."""
         folder = self.folder(epoch)
         with _writing(folder):
-            identity = {
-                "format": FORMAT_VERSION,
-                "incarnation": incarnation,
-                "spark": self._spark,
-            }
-            (folder / _IDENTITY).write_text(json.dumps(identity), encoding="utf-8")
-            for old in self._complete(epoch)[_KEPT_EPOCHS - 1 :]:
-                shutil.rmtree(old, ignore_errors=True)
+            identity = Identity(self._life, incarnation, self._spark)
+            text = json.dumps({"format": FORMAT_VERSION, **asdict(identity)})
+            (folder / _IDENTITY).write_text(text, encoding="utf-8")
+            self._tidy(epoch)
 
     def set_aside(self, epoch: Epoch) -> None:
         """Let a folder that turned out to be damaged count no more; it stays for inspection.
 
         Earlier folders of the same incarnation share its files, so they go with it.
         """
-        damaged = _incarnation(self.folder(epoch))
-        for folder in self._complete(Epoch(epoch + 1)):
-            if _incarnation(folder) == damaged:
+        folders = self._complete(Epoch(epoch + 1))
+        damaged = {one.incarnation for folder, one in folders if folder == self.folder(epoch)}
+        for folder, identity in folders:
+            if identity.incarnation in damaged:
                 with _writing(folder):
                     (folder / _IDENTITY).rename(folder / _SET_ASIDE)
+
+    def _tidy(self, epoch: Epoch) -> None:
+        """Remove folders of earlier epochs but the newest; what was set aside stays."""
+        own = self.folder(epoch)
+        kept = {folder for folder, _ in self._complete(epoch)[: _KEPT_EPOCHS - 1]}
+        for folder in own.parent.glob("epoch-*"):
+            aside = (folder / _SET_ASIDE).exists()
+            if folder.name < own.name and folder not in kept and not aside:
+                _remove(folder)
 
     def _emptied(self, epoch: Epoch) -> Path:
         folder = self.folder(epoch)
         if folder.exists():
-            shutil.rmtree(folder)
+            _remove(folder)
         folder.mkdir(parents=True)
         return folder
 
-    def _complete(self, before: Epoch) -> list[Path]:
-        """Earlier folders with an identity, newest first; it is written last of all."""
+    def _of(self, incarnation: Incarnation, before: Epoch) -> tuple[Path, Identity] | None:
+        return next((f for f in self._complete(before) if f[1].incarnation == incarnation), None)
+
+    def _complete(self, before: Epoch) -> list[tuple[Path, Identity]]:
+        """Earlier folders of this life that have an identity, newest first."""
         limit = self.folder(before)
-        found = (path.parent for path in limit.parent.glob(f"epoch-*/{_IDENTITY}"))
-        return sorted((path for path in found if path.name < limit.name), reverse=True)
+        names = (path.parent for path in limit.parent.glob(f"epoch-*/{_IDENTITY}"))
+        folders = sorted((path for path in names if path.name < limit.name), reverse=True)
+        found = ((folder, _identity(folder)) for folder in folders)
+        return [(folder, one) for folder, one in found if one and one.life == self._life]
 
 
-def read_facts(folder: Path, lowered: Lowered, spark: str) -> CheckpointFacts | Unusable:
-    """What a complete checkpoint folder holds, or why it says nothing.
-
-    Args:
-        folder: the folder.
-        lowered: the fragment.
-        spark: the version of the engine that would go on with it.
-    """
-    identity = _identity(folder)
-    if identity is None:
-        return Unusable(f"the checkpoint {folder.name} does not say whose it is")
+def _read_facts(
+    folder: Path, identity: Identity, lowered: Lowered, spark: str
+) -> CheckpointFacts | Unusable:
+    """What the copy of a folder holds, or why it says nothing."""
     try:
-        committed = _last_number(folder / "commits")
-        number = _last_number(folder / "offsets")
+        committed, number = _last_number(folder / "commits"), _last_number(folder / "offsets")
         planned = None
         if number is not None:
             planned = PlannedBatch(BatchId(number), _planned(folder, number, lowered))
     except (OSError, ValueError, BrokenInvariantError) as error:
         return Unusable(f"the checkpoint {folder.name} cannot be read: {error}")
+    foreign = f"Spark {identity.spark} wrote the checkpoint, this is Spark {spark}"
     return CheckpointFacts(
         incarnation=identity.incarnation,
-        foreign=""
-        if identity.spark == spark
-        else f"{_written_by(identity)} wrote the checkpoint, this is Spark {spark}",
         committed=None if committed is None else BatchId(committed),
         planned=planned,
+        foreign="" if identity.spark == spark else foreign,
     )
 
 
 def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
-    """The end positions of a planned batch: a version, Spark's metadata, a line for each path.
+    """The end positions of a planned batch: a version, Spark's metadata, a line for each leaf.
 
     Raises:
-        ValueError: the file is not whole.
+        ValueError, BrokenInvariantError: the file is not whole.
     """
     text = (folder / "offsets" / str(batch)).read_text(encoding="utf-8")
-    _, *lines = text.splitlines() or [""]
-    if len(lines) != 1 + len(lowered.paths):
-        raise ValueError(f"offsets/{batch} is not whole")
-    json.loads(lines[0])
-    return positions([json.loads(line) for line in lines[1:]], lowered)
+    _version, metadata, *leaves = text.splitlines()
+    json.loads(metadata)
+    return positions([json.loads(leaf) for leaf in leaves], lowered)
 
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    """Whose a folder is, and which Spark wrote it; None: a version of ours that did not say so."""
-
-    incarnation: Incarnation
-    spark: str | None
-
-
-def _identity(folder: Path) -> _Identity | None:
+def _identity(folder: Path) -> Identity | None:
     """None if it cannot be read, or is in another format."""
     try:
         found = json.loads((folder / _IDENTITY).read_text(encoding="utf-8"))
         if found["format"] != FORMAT_VERSION:
             return None
-        return _Identity(Incarnation(str(found["incarnation"])), found.get("spark"))
+        life, incarnation = NetworkLife(found["life"]), Incarnation(found["incarnation"])
+        return Identity(life, incarnation, str(found["spark"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _written_by(identity: _Identity) -> str:
-    return f"Spark {identity.spark}" if identity.spark else "an unknown Spark"
-
-
-def _incarnation(folder: Path) -> Incarnation | None:
-    identity = _identity(folder)
-    return None if identity is None else identity.incarnation
 
 
 @contextmanager
@@ -188,24 +217,12 @@ def _writing(folder: Path) -> Iterator[None]:
 def _last_number(folder: Path) -> int | None:
     if not folder.is_dir():
         return None
-    numbers = [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
-    return max(numbers, default=None)
+    number = newest(tuple(path.name for path in folder.iterdir()))
+    return None if number < 0 else number
 
 
-def _link_tree(source: Path, target: Path) -> None:
-    for path in _complete_files(source):
-        to = target / path.relative_to(source)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(path, to)
-        except FileNotFoundError:
-            continue  # cleaned up by its owner while we looked; a needed file would stop the start
-        except OSError:
-            shutil.copy2(path, to)  # another file system
-
-
-def _complete_files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        unfinished = path.name.startswith(".") or path.name.endswith(".tmp")
-        if path.is_file() and not unfinished and path.name != _IDENTITY:
-            yield path
+def _remove(folder: Path) -> None:
+    """Remove a folder, its identity first: half a folder must not be linked."""
+    with suppress(OSError):
+        (folder / _IDENTITY).unlink()
+    shutil.rmtree(folder, ignore_errors=True)

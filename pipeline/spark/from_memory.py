@@ -30,7 +30,7 @@ from pipeline.spark.inspect import Inspector
 from pipeline.spark.lowered import Lowered, Source
 from pipeline.spark.query import from_spark
 from pipeline.spark.readers import Ranges
-from pipeline.spark.session import open_session, session_settings
+from pipeline.spark.session import STATE_FORMAT, open_session, session_settings
 
 _RECORDS: Final = (
     "array<struct<topic: string, partition: int, offset: bigint, timestamp: bigint, key: string, "
@@ -40,7 +40,7 @@ _HEADERS: Final = (
     "transform(r.headers, h -> named_struct('key', h.key, 'value', unbase64(h.value)))"
 )
 
-_FAST: Final = {
+FAST: Final = {
     "spark.sql.shuffle.partitions": "1",
     # Compiling code for each plan costs seconds and pays off after a hundred thousand rows.
     "spark.sql.codegen.wholeStage": "false",
@@ -49,7 +49,9 @@ _FAST: Final = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
     ),
+    STATE_FORMAT: "1",
 }
+"""Settings of a session for memory queries."""
 DRAIN_WITHIN_S: Final = 300.0
 _JAVA: Final = "-XX:TieredStopAtLevel=1"
 """Java compiles once and quickly: a test is over before more of it would help."""
@@ -68,7 +70,7 @@ def open_memory_session(settings: Settings, scratch: Path, java: Java) -> SparkS
     options = f"{wanted.java_options} {_JAVA}"
     spark = open_session(replace(wanted, master="local[2]", java_options=options))
     spark.sparkContext.setLogLevel("OFF")  # what fails is told by what it raises
-    for name, value in _FAST.items():
+    for name, value in FAST.items():
         spark.conf.set(name, value)
     return spark
 

@@ -1,20 +1,20 @@
 """A stable lane: one fragment's query, from claim to stop.
 
 Order of a start: the epoch is claimed before; initialise transactions (which fences the last
-owner), read the marker, stop if its epoch is newer, decide what to start from, commit a copy of the
+owner), read the marker, link the last checkpoint into the folder of the own epoch, stop if the
+marker's epoch is newer, decide by the marker and that copy what to start from, commit a copy of the
 marker under the own epoch, build the state if there is none to go on from, start the query.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from brokers.kafka.admin import complete
 from brokers.kafka.mirror import GroupMirror
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import LogReader
@@ -29,23 +29,14 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     SchemaHandle,
-    StreamName,
     TopicId,
 )
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
 from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
 from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import MarkedSource, Positions
-from pipeline.lanes.sources import (
-    Begin,
-    begins_of,
-    begun,
-    carry,
-    first_positions,
-    first_sources,
-    planned_sources,
-)
+from pipeline.lanes.positions import Positions
+from pipeline.lanes.sources import first_positions
 from pipeline.lanes.start import (
     BeginAt,
     CheckpointFacts,
@@ -69,7 +60,8 @@ from pipeline.planner.state import OnChange
 from pipeline.spark.ahead import Ahead
 from pipeline.spark.arrow_rows import ArrowRows
 from pipeline.spark.beside import Beside
-from pipeline.spark.checkpoints import Checkpoints, read_facts
+from pipeline.spark.carried import CarriedMarker, carried
+from pipeline.spark.checkpoints import Checkpoints
 from pipeline.spark.emit import emit
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
@@ -147,12 +139,13 @@ class StableLane:
         self._id = FragmentId(fragment.names.network, fragment.names.fragment)
         self._stop = threading.Event()
         self._runner = QueryRunner(self._stop)
-        self._checkpoints = Checkpoints(host.checkpoints, fragment.names, host.spark.version)
+        self._checkpoints = Checkpoints(
+            host.checkpoints, fragment.names, settings.life, host.spark.version
+        )
         self._label = f"{self._id.network}.{self._id.fragment}"
         self._topics = watch_topics(host.surveyor.admin, fragment, settings.topic_ids)
         self._met: tuple[SchemaHandle, ...] = ()
-        self._sources: tuple[MarkedSource, ...] = ()
-        self._not_before: Positions = {}
+        self._from = CarriedMarker(None, ())
         self._looked: tuple[Positions, int] | None = None
         self._beside = Beside(f"write {self._label}")
         retention = Retention(
@@ -195,9 +188,10 @@ class StableLane:
         writer.start(deadline)
         names, admin = self._settings.fragment.names, self._host.surveyor.admin
         last = settled_marker(self._host.brokers, admin, names)
-        marker, reads_the_same = self._carried(last)
+        self._from = carried(last, self._settings, admin)
+        marker = self._from.marker
         lowered = self._lowered()
-        wanted = self._wanted(marker, same=reads_the_same)
+        wanted = self._wanted(self._from)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
         if marker is not None and wanted.on_change is None:
             fragment = self._settings.fragment
@@ -217,47 +211,16 @@ class StableLane:
 
     # --- where it starts ------------------------------------------------------------------------
 
-    def _carried(self, marker: CommitMarker | None) -> tuple[CommitMarker | None, bool]:
-        """The marker in the names of this plan, and whether that reads what its lane has read."""
-        fragment, settings = self._settings.fragment, self._settings
-        planned = planned_sources(fragment, settings.topic_ids)
-        if marker is None:
-            self._sources = first_sources(planned)
-            return None, True
-        carried = carry(marker, planned)
-        begins = begins_of(carried, settings.begins, f"fragment {self._label}")
-        begins = self._held(begins, carried.marker)
-        rebuilds = self._on_change(marker) is OnChange.REBUILD
-        marker = begun(carried.marker, begins, rebuilds=rebuilds)
-        self._sources = marker.sources
-        self._not_before = {at: o for at, o in marker.needed.items() if at.input in begins}
-        return marker, carried.same
-
-    def _held(
-        self, begins: Mapping[StreamName, Begin], marker: CommitMarker
-    ) -> Mapping[StreamName, Begin]:
-        """Without what was removed from the topics since it was decided where to begin."""
-        topics = {s.name: s.topics[0][0] for s in marker.sources if s.name in begins}
-        asked = sorted(topics.values())
-        starts = complete(self._host.surveyor.admin.start_offsets(asked), asked)
-        return {name: begin.not_before(starts[topics[name]]) for name, begin in begins.items()}
-
-    def _on_change(self, marker: CommitMarker | None) -> OnChange | None:
-        """What was chosen for the state, as long as the choice counts."""
-        choice = self._settings.choice
-        fits = choice and marker and choice.incarnation == marker.incarnation
-        return choice.on_change if choice and fits else None
-
-    def _wanted(self, marker: CommitMarker | None, *, same: bool) -> Wanted:
-        fragment = self._settings.fragment
+    def _wanted(self, found: CarriedMarker) -> Wanted:
+        fragment, marker = self._settings.fragment, found.marker
         return Wanted(
             epoch=self._settings.epoch,
             state=state_digest(fragment),
             stateful=fragment.stateful_box is not None,
-            on_change=self._on_change(marker),
-            place=f"fragment {self._label}",
-            sources=self._sources,
-            same_sources=same,
+            on_change=self._settings.on_change(marker),
+            place=self._settings.place,
+            sources=found.sources,
+            same_sources=found.same,
             most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
             letters=self._letters(),
             plan=fragment_digest(fragment),
@@ -272,15 +235,14 @@ class StableLane:
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
+        """Facts of the own copy of the checkpoint, made in the folder of the own epoch.
+
+        The last owner is fenced, but may still write into its folder: only the copy stays as it is.
+        """
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
-            folder, without = checkpoints.any(epoch), "nothing has run yet"
-        else:
-            folder = checkpoints.of(marker.incarnation, epoch)
-            without = "there is no checkpoint of its last life here that can be read"
-        if folder is None:
-            return Unusable(without)
-        return read_facts(folder, lowered, self._host.spark.version)
+            return checkpoints.any(epoch)
+        return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
     def _begin(
         self, start: Start, wanted: Wanted, sink: Sink, lowered: Lowered
@@ -291,7 +253,7 @@ class StableLane:
             case FirstStart():
                 positions = first_positions(
                     self._host.surveyor.start_positions(lowered),
-                    self._sources,
+                    self._from.sources,
                     self._settings.begins,
                 )
                 sink.start(first_marker(wanted, incarnation, positions, now_ms))
@@ -306,15 +268,12 @@ class StableLane:
                 else:  # the partitions of a batch that is planned already are what they are
                     lowered = restricted(lowered, marker.end)
                 sink.start(adopted(marker, wanted))
-                source = self._checkpoints.of(marker.incarnation, epoch)
-                if source is None:
-                    raise RetryError("the checkpoint is gone", place=wanted.place)
-                folder = self._checkpoints.link(epoch, source)
+                folder = self._checkpoints.folder(epoch)
             case Rebuild():
                 marker = self._where_it_stands(start.marker, lowered, wanted)
                 empty = wanted.on_change is OnChange.EMPTY
                 begin = marker.end if empty else begin_of_all(start.begin, marker.end)
-                start = replace(start, marker=marker, begin=begin, not_before=self._not_before)
+                start = replace(start, marker=marker, begin=begin, not_before=self._from.not_before)
                 sink.start(adopted(start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
                 done, lowered, refused = self._rebuild(start, folder, incarnation, lowered)
@@ -344,7 +303,7 @@ class StableLane:
     def _lowered(self) -> Lowered:
         fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
         surveyor = self._host.surveyor
-        return lower(fragment, surveyor.survey(fragment, topic_ids, self._met, self._sources))
+        return lower(fragment, surveyor.survey(fragment, topic_ids, self._met, self._from.sources))
 
     def _sink_context(
         self, writer: TransactionalWriter, boundaries: PlainProducer, lowered: Lowered

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.ids import Epoch, NetworkLife, NetworkVersion, StreamName, TopicName
+from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
 from pipeline.planner.plan import Fragment
+from pipeline.planner.state import OnChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,17 @@ class LaneSettings:
     record_start: Callable[[], None]
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Names the fragment, for errors."""
+        return f"fragment {self.fragment.names.network}.{self.fragment.name}"
+
+    def on_change(self, marker: CommitMarker | None) -> OnChange | None:
+        """What was chosen for the state, as long as the choice counts."""
+        if self.choice is None or marker is None or self.choice.incarnation != marker.incarnation:
+            return None
+        return self.choice.on_change
 
     @property
     def output_id(self) -> str:

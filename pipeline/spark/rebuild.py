@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from brokers.kafka.admin import Isolation, KafkaAdmin, complete
+from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.answers import complete
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
 from brokers.records import Ends

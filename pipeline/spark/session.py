@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
@@ -39,9 +39,11 @@ from pipeline.spark.cluster import (
     own_address,
     reason,
 )
+from pipeline.spark.linking import BATCHES_RETAINED
 
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
+STATE_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 AVRO_BYTES_MAX = 16_777_216
 AVRO_ITEMS_MAX = 4_194_304
@@ -55,6 +57,17 @@ _AVRO_LIMITS = " ".join(
 )
 """Avro makes room for as much as a value says that it holds, before it looks whether it does: the
 few bytes of one bad value would end the node for want of memory."""
+STATE_SETTINGS: Final = {
+    "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Each attempt at a batch names its files uniquely, and the commit log names those that count:
+    # the state of an attempt that was abandoned is never loaded.
+    STATE_FORMAT: "2",
+    # A start has to apply every batch since the last snapshot: by default those of a minute.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
+    "spark.sql.streaming.minBatchesToRetain": str(BATCHES_RETAINED),
+}
+"""How the state of queries is kept."""
 _LEVEL = "WARN"
 _NOISY = (
     "org.apache.spark.sql.avro.AvroSerializer",
@@ -166,13 +179,7 @@ def _config(settings: SessionSettings) -> Mapping[str, str]:
         "spark.sql.streaming.checkpointFileManagerClass": (
             f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
-        "spark.sql.streaming.stateStore.providerClass": (
-            f"{_STREAMING}.state.RocksDBStateStoreProvider"
-        ),
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # A start has to apply every batch since the last snapshot: by default those of a minute.
-        "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
-        "spark.sql.streaming.minBatchesToRetain": "20",
+        **STATE_SETTINGS,
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-from brokers.kafka.admin import KafkaAdmin, complete
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.answers import complete
 from brokers.records import Ends
 from pipeline.errors import SchemaError
 from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName

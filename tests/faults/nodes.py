@@ -84,6 +84,11 @@ class Node:
                     return pid
         return None
 
+    def stop(self) -> None:
+        """Ask it to end, by SIGTERM, and wait until it has; one that was never started has."""
+        if self._child is not None:
+            self._child.stop()
+
     def kill(self) -> None:
         """End it with kill -9, Java included, and wait until it is gone. Twice does nothing."""
         if self._child is None:
@@ -130,10 +135,15 @@ class Node:
     def last_words(self) -> str:
         """The end of what it wrote."""
         text = ""
-        for path in (self._out, self.data / "logs" / f"node-{self.name}.log"):
+        for path in (self._out, self.log):
             with suppress(FileNotFoundError):
                 text += path.read_text(encoding="utf-8", errors="replace")[-LAST_WORDS:]
         return text
+
+    @property
+    def log(self) -> Path:
+        """What it logs, in all of its lives."""
+        return self.data / "logs" / f"node-{self.name}.log"
 
     @property
     def _ready(self) -> Path:

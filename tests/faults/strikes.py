@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from pipeline.catalog.records import LaneState
+from pipeline.deploy.pause import pause, resume
+from pipeline.ids import NetworkName
 from tests.faults.nodes import Node
 from tests.faults.outages import broker_away, derived_topic_grows, zookeeper_cut_for_one
 from tests.faults.servers import Server
@@ -22,6 +25,7 @@ HANGS_MAX_S = 15.0
 CUT_S = 60.0
 FULL_MAX_S = 15.0
 BATCH_WITHIN_S = 20.0
+PAUSED_WITHIN_S = 60.0
 QUIET_MAX_S = 2.0
 HOUR_MS = 3_600_000
 JUMPS_MS = (2 * HOUR_MS, -5 * HOUR_MS, 3 * HOUR_MS)
@@ -39,6 +43,21 @@ class Fault:
 
 
 # --- the node -----------------------------------------------------------------------------------
+
+
+def pause_lanes(world: World, _: Random) -> None:
+    """All lanes stop between two batches, as by `medusa pause`, and start again."""
+    for running in world.networks:
+        pause(NetworkName(running.network), None, world.catalog)
+    world.wait(lambda: _all_stopped(world), "all lanes are stopped", PAUSED_WITHIN_S)
+    for running in world.networks:
+        resume(NetworkName(running.network), None, world.catalog)
+
+
+def stop_node(world: World, _: Random) -> None:
+    """It is asked to end, as by `systemctl restart`, and started again."""
+    world.node.stop()
+    world.restart()
 
 
 def kill_node(world: World, _: Random) -> None:
@@ -276,6 +295,8 @@ def checkpoint_file_missing(world: World, random: Random) -> None:
 FAULTS: Mapping[str, Fault] = {
     strike.__name__: Fault(strike.__name__, (strike.__doc__ or "").strip(), strike)
     for strike in (
+        pause_lanes,
+        stop_node,
         kill_node,
         kill_node_in_batch,
         kill_node_after_marker,
@@ -309,6 +330,14 @@ FAULTS: Mapping[str, Fault] = {
         checkpoint_file_missing,
     )
 }
+
+
+def _all_stopped(world: World) -> bool:
+    return all(
+        status.state is LaneState.STOPPED
+        for running in world.networks
+        for status in world.catalog.statuses(NetworkName(running.network))
+    )
 
 
 def _kill(world: World, random: Random, *servers: Server) -> None:

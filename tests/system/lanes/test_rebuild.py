@@ -107,7 +107,7 @@ DAMAGES: dict[str, Damage] = {
     "schema of the state cut off": cut_off("state/0/0/_metadata/*"),
     "identity cut off": cut_off("medusa.json"),
     "of another Spark": written_by(spark="3.5.1"),
-    "of a newer Medusa": written_by(format=2),
+    "of a newer Medusa": written_by(format=3),
 }
 
 

@@ -10,7 +10,7 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repeat, next_marker
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start import Rebuild, Wanted, begun_anew, first_marker, rebuilt
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
 OTHER = InputPartition(StreamName("cars"), TopicName("car-sightings"), 1)
@@ -71,13 +71,30 @@ def test_totals_add_up() -> None:
     assert marker.totals == Totals(records_in=7, records_out=4, dead_letters=2, late_dropped=1)
 
 
-def test_only_the_batch_of_the_marker_is_a_repeat() -> None:
-    """Any other must be written."""
-    facts = _facts(0, 5)
-    marker = _after(FIRST, facts)
-    assert is_repeat(marker, facts)
-    assert not is_repeat(marker, _facts(1, 5))
-    assert not is_repeat(FIRST, facts)
+def test_after_a_marker_comes_its_batch_again_or_the_next_one() -> None:
+    """The batch of the marker was written, the next one is to be; no other may be published."""
+    marker = FIRST
+    for batch in range(3):
+        facts = _facts(batch, 5 * batch)
+        assert not is_repeat(marker, facts)
+        marker = _after(marker, facts)
+        assert is_repeat(marker, facts)
+    for batch in (0, 1, 4, 5):
+        with pytest.raises(BrokenInvariantError, match=f"batch {batch} was executed after") as it:
+            is_repeat(marker, _facts(batch, 10))
+        assert it.value.hint
+
+
+def test_a_new_life_begins_with_the_batch_after_its_first_marker() -> None:
+    """Batch 0 of an empty checkpoint; 1 where batch 0 has built the state."""
+    last = _after(FIRST, replace(_facts(0, 5), batch=BatchId(7)))
+    begun = begun_anew(last, WANTED, Incarnation("two"))
+    assert not is_repeat(begun, _facts(0, 9))
+    after = rebuilt(Rebuild(last, None, None, "why"), last.end, WANTED, Incarnation("two"))
+    assert not is_repeat(after, _facts(1, 9))
+    for marker, batch in ((begun, 1), (after, 2)):
+        with pytest.raises(BrokenInvariantError):
+            is_repeat(marker, _facts(batch, 9))
 
 
 def test_a_marker_records_what_was_judged() -> None:
@@ -155,3 +172,5 @@ def test_a_written_batch_that_would_read_something_else_is_a_broken_invariant() 
     marker = _after(FIRST, _facts(0, 5))
     with pytest.raises(BrokenInvariantError, match="up to offset 5 and is planned up to 6"):
         is_repeat(marker, _facts(0, 6))
+    with pytest.raises(BrokenInvariantError, match="up to offset 5 and is planned up to None"):
+        is_repeat(marker, replace(_facts(0, 5), end={}))
