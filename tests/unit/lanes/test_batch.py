@@ -87,7 +87,7 @@ def test_after_a_marker_comes_its_batch_again_or_the_next_one() -> None:
 
 def test_a_new_life_begins_with_the_batch_after_its_first_marker() -> None:
     """Batch 0 of an empty checkpoint; 1 where batch 0 has built the state."""
-    last = _after(FIRST, replace(_facts(0, 5), batch=BatchId(7)))
+    last = _after(FIRST, _facts(0, 5))
     begun = begun_anew(last, WANTED, Incarnation("two"))
     assert not is_repeat(begun, _facts(0, 9))
     after = rebuilt(Rebuild(last, None, None, "why"), last.end, WANTED, Incarnation("two"))

@@ -195,7 +195,7 @@ def test_a_lane_that_has_run_needs_its_marker() -> None:
     assert isinstance(start(None, GONE, STATELESS), FirstStart)
     with pytest.raises(RefusedError, match="the catalog says that the fragment has run"):
         start(None, GONE, ran)
-    assert isinstance(start(marker(3), checkpoint(3), ran), Continue)
+    assert isinstance(start(marker(3), checkpoint(3, 3), ran), Continue)
 
 
 def test_a_choice_goes_on_without_results_that_kafka_lost() -> None:

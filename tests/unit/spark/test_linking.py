@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, is_repeat
-from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.markers import CommitMarker, Judged
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import (
     BeginAt,
@@ -217,7 +217,10 @@ def facts(disk: MemoryDisk) -> CheckpointFacts:
 def last_marker(batch: int) -> CommitMarker:
     """The last commit marker of the owner."""
     first = first_marker(WANTED, ONE, ends(-1), Millis(0))
-    return replace(first, batch=BatchId(batch), end=ends(batch), boundary_ms=Millis(0))
+    judged = None if batch < 0 else Judged(1, 0, late=False, refused=0, failed=0)
+    return replace(
+        first, batch=BatchId(batch), end=ends(batch), boundary_ms=Millis(0), judged=judged
+    )
 
 
 OWNERS = st.tuples(st.booleans(), st.integers(0, 45), st.integers(0, 11))
