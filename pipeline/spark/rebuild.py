@@ -87,11 +87,15 @@ class Rebuilding:
         end = self.start.marker.end
         return sum(max(0, end[at] - offset) for at, offset in self.begin.items())
 
-    def check(self, facts: BatchFacts) -> None:
-        """Look at the executed batch: is the state what it has to be?
+    def check(self, facts: BatchFacts, place: str) -> None:
+        """Compare the executed batch with the last commit marker.
+
+        Args:
+            facts: of the batch.
+            place: names the fragment, for the error.
 
         Raises:
-            BrokenInvariantError: it is not; nothing was published.
+            BrokenInvariantError: they differ; nothing was published.
         """
         wrong = []
         if dict(facts.end) != dict(self.start.marker.end):
@@ -101,7 +105,12 @@ class Rebuilding:
         if facts.late:
             wrong.append("rows counted as late")
         if wrong:
-            raise BrokenInvariantError(f"the rebuilt state is not right: {'; '.join(wrong)}")
+            raise BrokenInvariantError(
+                f"the rebuilt state is not right: {'; '.join(wrong)}",
+                place=place,
+                hint="nothing was published, and the last commit marker stands; keep the topics, "
+                f"and report this. {_CHOICES}",
+            )
 
     def check_accepted(
         self,

@@ -43,7 +43,7 @@ class RebuildBatch:
             unknown = inspector.unknown_schemas(todo.begin, end, todo.left_out)
             if found := look_up(unknown, self.schemas, chosen=todo.start.chosen):
                 raise UnknownSchemasError(found)
-        todo.check(facts)
+        todo.check(facts, self.place)
         functions = inspector.lowered.functions
         if not todo.start.chosen:
 

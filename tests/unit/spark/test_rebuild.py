@@ -61,7 +61,7 @@ REBUILDING = Rebuilding(Rebuild(MARKER, None, None, "it is gone"), {AT: Offset(0
 
 def test_a_rebuild_that_ended_where_it_had_to_is_right() -> None:
     """Nothing is said about it."""
-    REBUILDING.check(DONE)
+    REBUILDING.check(DONE, "here")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,9 @@ def test_a_rebuild_that_ended_where_it_had_to_is_right() -> None:
 )
 def test_a_state_that_is_not_what_it_has_to_be_is_not_used(facts: BatchFacts, said: str) -> None:
     """It is a mistake of ours."""
-    with pytest.raises(BrokenInvariantError, match=said):
-        REBUILDING.check(facts)
+    with pytest.raises(BrokenInvariantError, match=said) as caught:
+        REBUILDING.check(facts, "here")
+    assert (caught.value.place, "report this" in caught.value.hint) == ("here", True)
 
 
 def gone(offset: int, port: str = "", reason: Reason = Reason.SCHEMA_NOT_FOUND) -> Rejected:
