@@ -46,6 +46,9 @@ class SecondLook(Protocol):
 class Schemas(Protocol):
     """As in `surroundings.py`."""
 
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """Those of some schemas that the registry has; nothing is kept of the others."""
+
     def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
         """Those of some schemas that the registry has; of the others it is kept that it has not."""
 

@@ -11,7 +11,7 @@ be again. Only a rebuild that somebody chose judges anew, and what it refuses be
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.answers import complete
@@ -31,6 +31,7 @@ from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.lanes.start import Rebuild, passed_over
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lowered import Lowered, TopicRole
+from pipeline.spark.ports import Schemas
 from pipeline.spark.rejected import Rejected, of_functions
 
 _log = logging.getLogger(__name__)
@@ -55,16 +56,6 @@ class UnlikeError(RetryError):
     """A function of a user refuses records in a rebuild that it had not refused before."""
 
     code = "function-unlike"
-
-
-class Existing(Protocol):
-    """As in `surroundings.py`."""
-
-    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """Those of some schemas that the registry has; nothing is kept of the others."""
-
-    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """The same; of the others it is kept that it has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +283,7 @@ def tried(rebuild: Callable[[], Lowered], empty_folder: Callable[[], object]) ->
 
 
 def look_up(
-    unknown: tuple[SchemaHandle, ...], schemas: Existing, *, chosen: bool
+    unknown: tuple[SchemaHandle, ...], schemas: Schemas, *, chosen: bool
 ) -> tuple[SchemaHandle, ...]:
     """Those of the schemas that a rebuild was not planned with that the registry has.
 

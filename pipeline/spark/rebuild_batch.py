@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
-from pipeline.spark.rebuild import NAMED_MAX, Existing, Rebuilding, look_up
+from pipeline.spark.ports import Schemas
+from pipeline.spark.rebuild import NAMED_MAX, Rebuilding, look_up
 from pipeline.spark.rejected import Rejected, check_decided_alike
 from pipeline.spark.sink import UnknownSchemasError
 
@@ -23,7 +24,7 @@ class RebuildBatch:
     """
 
     todo: Rebuilding
-    schemas: Existing
+    schemas: Schemas
     place: str
     refused: list[Rejected] = field(default_factory=list)
 

@@ -50,7 +50,7 @@ from pipeline.lanes.needed_letters import (
     letters_from,
     resume_letters,
 )
-from pipeline.lanes.positions import Positions, by_topic
+from pipeline.lanes.positions import by_topic
 from pipeline.planner.plan import DerivedStream
 from pipeline.spark.ports import BatchEngine, BatchRows, Schemas, SecondLook
 from pipeline.spark.publisher import Publisher
@@ -171,7 +171,7 @@ class Sink:
             self._finished(0, started_s)
             return
         if facts.unknown:
-            self._check_schemas(self.marker.end, facts, inspector)
+            self._check_schemas(facts, inspector)
         results = Results(table)
         if isinstance(self._context.profile.shape, Stateless):
             results = results.computed()
@@ -234,7 +234,9 @@ class Sink:
         if not why:
             return
         if facts.unknown:  # what was looked up when it was written may not be planned with yet
-            self._check_schemas(self.marker.start, facts, inspector)
+            unknown = inspector.unknown_schemas(self.marker.start, facts.end)
+            if found := self._context.schemas.existing(unknown):
+                raise UnknownSchemasError(found)
         raise RepeatedOtherwiseError(
             f"batch {facts.batch} was written, and is judged otherwise when it is executed again "
             f"for its state: {why}",
@@ -243,7 +245,7 @@ class Sink:
             "letters name",
         )
 
-    def _check_schemas(self, begin: Positions, facts: BatchFacts, inspector: SecondLook) -> None:
+    def _check_schemas(self, facts: BatchFacts, inspector: SecondLook) -> None:
         """Look up what the batch was not planned with; raises as `check_schemas` does.
 
         When a producer has changed its schema, the ids that the engine tells are there, and a
@@ -253,7 +255,7 @@ class Sink:
         if self._given_up != facts.batch:
             self._given_up = facts.batch
             check_schemas(facts.unknown, self._context.schemas)
-        check_schemas(inspector.unknown_schemas(begin, facts.end), self._context.schemas)
+        check_schemas(inspector.unknown_schemas(self.marker.end, facts.end), self._context.schemas)
 
     def start(self, marker: CommitMarker, rejected: Sequence[Rejected] = ()) -> None:
         """Commit the marker that a lane starts from, under its own epoch.

@@ -167,10 +167,16 @@ class Schemas:
     """A registry that has some ids."""
 
     there: tuple[SchemaId, ...] = (SchemaId(9),)
+    missing: list[SchemaId] = field(default_factory=list)
 
-    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+    def existing(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
         """Those that are there."""
         return tuple(schema_id for schema_id in ids if schema_id in self.there)
+
+    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+        """The same; the others are recorded."""
+        self.missing += [schema_id for schema_id in ids if schema_id not in self.there]
+        return self.existing(ids)
 
 
 @dataclass
