@@ -97,9 +97,10 @@ class Fragment:
         assert value is not None
         return decode_marker(value, "")
 
-    def say(self, marker: CommitMarker) -> None:
-        """Let the last marker be this one."""
-        self.medusa.send(self.names.markers, encode_marker(marker), key=b"marker", partition=0)
+    def say(self, marker: CommitMarker | None) -> None:
+        """Let the last marker be this one, or let there be none."""
+        value = encode_marker(marker) if marker else None
+        self.medusa.send(self.names.markers, value, key=b"marker", partition=0)
         self.medusa.producer.flush(10)
 
     def refusal(self) -> str:
@@ -145,7 +146,7 @@ def test_an_empty_marker_topic_is_no_first_start(medusa: Installation) -> None:
     fragment = Fragment(medusa, "markers_gone")
     with fragment.paused():
         fragment.lose_checkpoint()
-        fragment.remove(fragment.names.markers)
+        fragment.say(None)
     assert "the catalog says that the fragment has run" in fragment.refusal()
 
 
