@@ -47,6 +47,16 @@ class Seen:
     node_up: bool
 
     @property
+    def news(self) -> str:
+        """The word for its state; what it waits for, if it waits."""
+        error = _error(self.state, self.status) if self.status else ""
+        return (
+            f"{self.state}: {error}"
+            if error and self.state == LaneState.WAITING.value
+            else self.state
+        )
+
+    @property
     def state(self) -> str:
         """The word for its state."""
         reported = self.status.state if self.status else LaneState.PENDING

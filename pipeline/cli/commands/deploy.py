@@ -182,9 +182,9 @@ def _await_running(
     while True:
         seen = look(connections, done.network, old)
         for one in seen:
-            if told.get(one.name) != one.state:
-                told[one.name] = one.state
-                session.printer.note(f"  {one.name}: {one.state}")
+            if told.get(one.name) != one.news:
+                told[one.name] = one.news
+                session.printer.note(f"  {one.name}: {one.news}")
         broken = failed(seen)
         if broken:
             error = broken[0].status.last_error if broken[0].status else ""

@@ -197,6 +197,16 @@ def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
     assert "medusa logs cars.moving" in called.err
 
 
+def test_deploy_tells_what_a_fragment_waits_for(medusa: Caller) -> None:
+    """It may come: the deploy goes on waiting, and whoever sees it can do something."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.WAITING, "Kafka does not allow this to us")
+    called = medusa("deploy", "--timeout", "0.3", opener=connect)
+    assert called.code == 75
+    assert "cars.moving: waiting: Kafka does not allow this to us" in called.err
+
+
 def test_replacing_a_fragment_asks_first(medusa: Caller) -> None:
     """Where nobody can be asked --yes is needed; without it nothing changes."""
     world = World.new()
