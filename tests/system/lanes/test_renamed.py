@@ -129,9 +129,7 @@ def test_what_was_settled_is_skipped_from_the_beginning_on(medusa: Installation)
     outer = inner.replace("outputs: {", f"outputs: {{kept: {{topic: {name}-kept}}, ")
     with pytest.raises(DeployError, match="never read"):
         medusa.deploy(outer, SCHEMAS)
-    chosen = Choices(
-        inputs={StreamName("kept"): InputFrom.BEGINNING, StreamName("readings"): InputFrom.END}
-    )
+    chosen = Choices(inputs={StreamName("kept"): InputFrom.BEGINNING})
     medusa.deploy(outer, SCHEMAS, chosen)
     send(medusa, topic, range(100_000, 100_030))
     await_values(medusa, f"{name}-kept", Counter([*range(100), *range(100_000, 100_030)]))
