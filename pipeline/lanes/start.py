@@ -172,12 +172,7 @@ def decide_start(
     """
     if marker is None:
         return _first(checkpoint, wanted)
-    if marker.epoch > wanted.epoch:
-        raise FencedError(
-            f"epoch {marker.epoch} wrote the last commit marker, this lane has epoch "
-            f"{wanted.epoch}",
-            place=wanted.place,
-        )
+    check_owner(marker, wanted.epoch, wanted.place)
     if marker.batch == NO_BATCH and marker.boundary_ms is None:
         return BeginAt(marker, "nothing has run yet")
     if not wanted.stateful:
@@ -190,6 +185,21 @@ def decide_start(
         return _continued(marker, checkpoint)
     _check_letters(marker, wanted, problem)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
+
+
+def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
+    """Make sure that no later owner has written the last commit marker.
+
+    It may be of another plan, so this comes before anything is compared with the own one.
+
+    Raises:
+        FencedError: the marker's epoch is newer.
+    """
+    if marker.epoch > epoch:
+        raise FencedError(
+            f"epoch {marker.epoch} wrote the last commit marker, this lane has epoch {epoch}",
+            place=place,
+        )
 
 
 def first_marker(

@@ -49,6 +49,7 @@ from pipeline.lanes.start import (
     adopted,
     begin_of_all,
     begun_anew,
+    check_owner,
     decide_start,
     first_marker,
     reassigned,
@@ -188,6 +189,8 @@ class StableLane:
         writer.start(deadline)
         names, admin = self._settings.fragment.names, self._host.surveyor.admin
         last = settled_marker(self._host.brokers, admin, names)
+        if last is not None:
+            check_owner(last, self._settings.epoch, self._settings.place)
         self._from = carried(last, self._settings, admin)
         marker = self._from.marker
         lowered = self._lowered()

@@ -29,6 +29,7 @@ from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import MedusaError
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
 from pipeline.lanes.codec import decode_marker
+from pipeline.lanes.continuity import violations
 from pipeline.lanes.markers import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.state import NO_CHOICES, Choices
@@ -248,11 +249,22 @@ def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Itera
     catalog.ensure_format()
     try:
         admin = KafkaAdmin(stack.kafka_bootstrap_servers, TIMEOUT_S)
-        yield Installation(stack, folder, catalog, admin, registry, producer, wait_for)
+        found = Installation(stack, folder, catalog, admin, registry, producer, wait_for)
+        yield found
+        check_marker_topics(found)
     finally:
         producer.close()
         registry.close()
         store.close()
+
+
+def check_marker_topics(medusa: Installation) -> None:
+    """Compare the commit markers of all fragments that tests have left behind."""
+    for topic in medusa.admin.topic_names():
+        if topic.endswith(".markers"):
+            values = [record.value for record in medusa.records(topic)]
+            markers = [decode_marker(value, topic) for value in values if value is not None]
+            assert violations(markers, complete=False) == (), topic
 
 
 def seen_last(medusa: Installation, lines: int = 40) -> str:

@@ -15,7 +15,7 @@ from pipeline.lanes.signals import AdvanceRecord
 from pipeline.planner.planner import plan
 from pipeline.spark.counted import COLUMNS, Told, counted
 from pipeline.spark.emitting.sifted import UNREAD_BYTES
-from pipeline.spark.hidden import NO_RESULT, UNFIT, Reason
+from pipeline.spark.hidden import NO_RESULT, SKIPPED, UNFIT, Reason
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, TopicRole
 from schemas import wire
@@ -107,6 +107,12 @@ def test_a_record_counts_whether_it_gives_a_result_or_not() -> None:
     )
     assert (told.records, told.bad, told.advance_ms) == (4, 1, 40)
     assert told.largest == {at(DATA, 0): 7, at(DATA, 1): 9, at(OTHERS, 1): 3}
+
+
+def test_a_record_of_a_time_that_was_settled_is_counted_apart() -> None:
+    """It was read and is good, and gives no result."""
+    told = count((Row(DATA, 0, 5, SKIPPED), Row(DATA, 0, 7), Row(None, 0, 5, SKIPPED)))
+    assert (told.records, told.bad, told.skipped) == (2, 0, 1)
 
 
 def test_what_could_not_be_judged_moves_no_time() -> None:
