@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipeline.boundaries.lane_time import Writer
+from pipeline.catalog.records import Begun
 from pipeline.ids import (
     Epoch,
     Incarnation,
@@ -43,6 +44,7 @@ class Desired:
         running: whether it is to run.
         choice: what the user chose for its state; None: nothing.
         topic_ids: the ids of its topics at its last deploy.
+        begins: where it begins to read what it has never read, as deploys have decided.
     """
 
     fragment: FragmentId
@@ -52,6 +54,7 @@ class Desired:
     running: bool
     choice: StateChoice | None = None
     topic_ids: tuple[tuple[TopicName, str], ...] = ()
+    begins: tuple[Begun, ...] = ()
 
 
 # --- events -------------------------------------------------------------------------------------

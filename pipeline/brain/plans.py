@@ -94,6 +94,7 @@ class Assigned:
             running=self.running,
             choice=self.choice,
             topic_ids=record.topic_ids,
+            begins=record.begins,
         )
 
     @property

@@ -184,6 +184,11 @@ class NetworkVersionRecord:
     code: tuple[tuple[BoxName, str], ...] = ()
 
 
+Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool]
+"""A stream, the id of its topic, per partition the first offset to read and the end when that was
+decided, and whether what was settled by then is skipped."""
+
+
 @dataclass(frozen=True, slots=True)
 class FragmentRecord:
     """What a fragment should be.
@@ -195,9 +200,8 @@ class FragmentRecord:
             another topic.
         choice: what the user chose for its state, and for which life of its lane: once that is
             over, the choice is done. None: to go on with the state, exactly.
-        begins: where it begins to read streams that it has never read: the stream, the id of its
-            topic, per partition the first offset and the end when that was decided, and whether
-            what was settled by then is skipped. Once a stream is read, this is done.
+        begins: where it begins to read topics that it has never read, as deploys have decided.
+            Once a topic is read, this is done.
     """
 
     network: NetworkName
@@ -207,7 +211,7 @@ class FragmentRecord:
     digest: str
     topic_ids: tuple[tuple[TopicName, str], ...]
     choice: tuple[OnChange, Incarnation] | None = None
-    begins: tuple[tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool], ...] = ()
+    begins: tuple[Begun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

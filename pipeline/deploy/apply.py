@@ -12,7 +12,7 @@ nothing more and is told to try again.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from brokers.records import NewTopicSpec
+from brokers.records import NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.clock import Clock
@@ -30,6 +30,8 @@ from pipeline.planner.diff import changes
 from pipeline.planner.digest import plan_digest
 from pipeline.planner.plan import NewTopic, Plan
 from pipeline.planner.state import NO_CHOICES, Choices
+
+_AGAIN = "run it again: what it would do is another thing by now."
 
 Tell = Callable[[str], None]
 """Hears of every step, in a few words."""
@@ -129,10 +131,11 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
 
     Raises:
         DeployError: something stands against it; nothing was changed.
-        RetryError: somebody else changed the network meanwhile.
+        RetryError: somebody else changed the network, or a topic that was compared, meanwhile.
         UnavailableError: a server does not answer. Running it again goes on from there.
     """
     comparison.check()
+    _check_topics(comparison, servers)
     found, network = comparison.changes, comparison.plan.network
     for schema in found.register:
         tell(f"registering schema {schema.subject}")
@@ -225,23 +228,41 @@ def _made(
 def _topic_ids(
     plan: Plan, topics: Topics, compared: Mapping[TopicName, str]
 ) -> dict[TopicName, str]:
-    """The ids of the plan's topics; those that were compared must be the same still."""
+    """The ids of the plan's topics, all of which exist by now."""
     described = topics.describe([topic.name for topic in plan.topics])
     missing = [topic.name for topic in plan.topics if topic.name not in described]
     if missing:
         raise RetryError(
             f"topic {missing[0]} is gone again", hint="is somebody else removing topics? try again."
         )
-    found = {name: facts.topic_id for name, facts in described.items()}
-    other = next((name for name in found if compared.get(name, found[name]) != found[name]), None)
-    if other is not None:
+    _check_ids(described, compared)
+    return {name: facts.topic_id for name, facts in described.items()}
+
+
+def _check_topics(comparison: Comparison, servers: Servers) -> None:
+    """Make sure that the topics that were compared are there still, before anything is changed."""
+    described = servers.topics.describe(comparison.topic_ids)
+    gone = next((name for name in comparison.topic_ids if name not in described), None)
+    if gone is not None:
         raise RetryError(
-            "the topic was deleted and made again since it was compared with the network; nothing "
-            "was deployed",
-            place=f"topic {other}",
-            hint="run it again: what it would do is another thing by now.",
+            "the topic was deleted since it was compared with the network; nothing was changed",
+            place=f"topic {gone}",
+            hint=_AGAIN,
         )
-    return found
+    _check_ids(described, comparison.topic_ids)
+
+
+def _check_ids(
+    described: Mapping[TopicName, TopicDescription], compared: Mapping[TopicName, str]
+) -> None:
+    for name, facts in described.items():
+        if compared.get(name, facts.topic_id) != facts.topic_id:
+            raise RetryError(
+                "the topic was deleted and made again since it was compared with the network; "
+                "nothing was deployed",
+                place=f"topic {name}",
+                hint=_AGAIN,
+            )
 
 
 def _recorded(

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pipeline.catalog.records import DesiredState, FragmentRecord
+from pipeline.catalog.records import Begun, DesiredState, FragmentRecord
 from pipeline.ids import (
     FragmentName,
     Incarnation,
     NetworkVersion,
-    Offset,
     StreamName,
     TopicName,
 )
@@ -17,9 +16,6 @@ from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import Begins
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
 from pipeline.planner.state import OnChange
-
-Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool]
-"""As in `FragmentRecord.begins`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +65,13 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
 
 
 def _begins(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> tuple[Begun, ...]:
-    """What was chosen now, and before for streams that still read the same topic."""
+    """What was chosen now, and before for topics that it still reads, under any name."""
     found: dict[StreamName, Begun] = {}
-    topics = {stream.name: facts.topic_ids[stream.topic] for stream in fragment.inputs}
-    for one in old.begins if old is not None else ():
-        stream, topic_id, *_ = one
-        if topics.get(stream) == topic_id:
-            found[stream] = one
+    streams = {facts.topic_ids[stream.topic]: stream.name for stream in fragment.inputs}
+    for _, topic_id, ranges, skips in old.begins if old is not None else ():
+        stream = streams.get(topic_id)
+        if stream is not None:
+            found[stream] = (stream, topic_id, ranges, skips)
     for begins in facts.begins.get(fragment.name, ()):
         topic_id = facts.topic_ids[begins.topic]
         found[begins.stream] = (begins.stream, topic_id, begins.ranges, begins.skips)

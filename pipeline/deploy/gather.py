@@ -84,12 +84,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
             inputs=changed_inputs(
                 plan,
                 records,
-                {
-                    fragment.name: markers[fragment.name]
-                    for fragment in plan.fragments
-                    if fragment.name in markers
-                    and inputs.is_changed(fragment, records.get(fragment.name))
-                },
+                markers,
                 inputs,
                 filled & known,
             ),

@@ -45,13 +45,10 @@ class Inputs:
         return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
 
     def begun(self, fragment: Fragment, record: FragmentRecord | None) -> set[str]:
-        """The streams of which a deploy has decided where they begin, in the topics of today."""
-        ids, topics = self._ids(fragment), {s.name: s.topic for s in fragment.inputs}
-        return {
-            stream
-            for stream, topic_id, *_ in (record.begins if record else ())
-            if stream in topics and ids[topics[stream]] == topic_id
-        }
+        """The streams over topics of which a deploy has decided where they begin."""
+        ids = self._ids(fragment)
+        decided = {topic_id for _, topic_id, *_ in (record.begins if record else ())}
+        return {stream.name for stream in fragment.inputs if ids[stream.topic] in decided}
 
     def held(self, stream: FragmentInput) -> Ranges:
         """All that a stream's topic holds; nothing if it is still to be created."""
@@ -109,7 +106,7 @@ def changed_inputs(
     Args:
         plan: what is wanted.
         records: what is deployed.
-        markers: of the changed fragments that have run.
+        markers: of the fragments that have run.
         inputs: what is known of topics.
         written: topics of this network that hold results.
     """
@@ -133,6 +130,8 @@ def _of(
         if stream.name in carried.unread and stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)
             yield ChangedInput(stream.name, stream.topic, True, inputs.held(stream), derived)
+    if not inputs.is_changed(fragment, record):
+        return  # what it leaves was said when that was deployed
     before = {left.source.id for left in marker.left}
     for left in carried.marker.left:
         if left.source.id not in before:

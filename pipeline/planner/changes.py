@@ -76,7 +76,7 @@ class Current:
         topics: those of the plan's topics, and of the deployed fragments', that exist.
         others: all topics that exist, where one of the plan's inputs does not; else empty.
         states: what the changed or named fragments with a state have, where anything was read.
-        inputs: what the changed fragments begin to read, or leave, of those whose marker was read.
+        inputs: what fragments begin to read, or leave, of those whose marker was read.
         oldest: for topics that a state which does not fit is computed from, the time of the oldest
             record.
     """

@@ -80,12 +80,18 @@ class Scene:
 
     def read(self, document: str, ends: Mapping[str, int], records_in: int = 5) -> None:
         """Let the lane of the deployed version commit a marker; `ends` by topic, partition 0."""
+        self.read_as(self.record, document, ends, records_in)
+
+    def read_as(
+        self, record: FragmentRecord, document: str, ends: Mapping[str, int], records_in: int = 5
+    ) -> None:
+        """Let a lane commit a marker that was started for this record."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
-        planned = planned_sources(fragment, dict(self.record.topic_ids))
+        planned = planned_sources(fragment, dict(record.topic_ids))
         last = self.world.log.values.get(fragment.names.markers)
         sources = first_sources(planned)
         if last is not None:
-            sources = carry(self.marker(document), planned).marker.sources
+            sources = carry(decode_marker(last, ""), planned).marker.sources
         topics = {stream.topic: stream.name for stream in fragment.inputs}
         positions = {
             InputPartition(topics[TopicName(topic)], TopicName(topic), 0): Offset(end)
@@ -99,7 +105,7 @@ class Scene:
             first_marker(wanted, LIFE, positions, NOW),
             batch=BatchId(4),
             totals=Totals(records_in=records_in),
-            left=self.marker(document).left if last is not None else (),
+            left=carry(decode_marker(last, ""), planned).marker.left if last is not None else (),
         )
         self.world.kafka.fill(fragment.names.markers)
         self.world.log.values[fragment.names.markers] = encode_marker(marker)
@@ -202,6 +208,8 @@ def test_a_choice_is_announced_and_kept_as_offsets(
     # What was decided stays so when something else is deployed before the lane has started.
     scene.deploy(TWO.replace("speed > 0", "speed > 1"))
     assert scene.record.begins == (("more", topic_id, *kept),)
+    scene.deploy(TWO.replace("  more:", "  others:").replace(" more]", " others]"))
+    assert scene.record.begins == (("others", topic_id, *kept),)
 
 
 def test_an_input_that_comes_back_goes_on_where_it_was(scene: Scene) -> None:
@@ -293,6 +301,20 @@ def test_a_lane_that_has_read_nothing_needs_no_choice(scene: Scene) -> None:
     scene.compare(TWO).check()
 
 
+def test_what_was_read_since_the_deploy_can_be_decided_then(scene: Scene) -> None:
+    """Nothing was read when it was deployed; then the lane of before read on, and stopped."""
+    scene.read(FILTER, {"car-sightings": 0}, records_in=0)
+    scene.world.kafka.add("more-sightings", partitions=1, records=3)
+    old = scene.record
+    scene.deploy(TWO)
+    scene.read_as(old, FILTER, {"car-sightings": 5})
+    with pytest.raises(DeployError, match="more-sightings, which this fragment has never read"):
+        scene.deploy(TWO)
+    done = scene.deploy(TWO, more=InputFrom.END)
+    assert done.changed
+    assert scene.record.begins[0][2] == ((0, 3, 3),)
+
+
 @pytest.mark.parametrize(
     ("document", "inputs", "message"),
     [
@@ -329,4 +351,8 @@ def test_a_topic_that_is_made_again_between_plan_and_deploy_changes_nothing(scen
     with pytest.raises(RetryError, match="made again since it was compared") as caught:
         deploy(found, scene.world.servers, lambda _: None)
     assert caught.value.place == "topic more-sightings"
+    assert scene.record == before
+    del scene.world.kafka.topics[TopicName("more-sightings")]
+    with pytest.raises(RetryError, match="deleted since it was compared"):
+        deploy(found, scene.world.servers, lambda _: None)
     assert scene.record == before
