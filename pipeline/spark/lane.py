@@ -295,9 +295,10 @@ class StableLane:
         if wanted.on_change is not OnChange.EMPTY:
             return marker
         held = self._log_of_inputs().held(marker, lowered)
-        skipped = sum(held.end[at] - offset for at, offset in marker.end.items())
-        if skipped:
-            self._log.warning("%d offsets that were never read are passed over", skipped)
+        for at, offset in sorted(marker.end.items()):
+            if held.end[at] != offset:
+                place = f"topic {at.topic}, partition {at.partition}"
+                self._log.warning("%s: read on at %d instead of %d", place, held.end[at], offset)
         return held
 
     def _reassigned(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
