@@ -22,6 +22,7 @@ _QUEUE_RECORDS = 2_000_000
 _QUEUE_KBYTES = 512_000
 _POLL_S = 0.05
 _FLUSH_S = 0.5
+_LOOK_S = 10.0
 _TRANSACTION_MS = 60_000
 _FIRST_TRY_S = 0.15
 
@@ -109,6 +110,11 @@ class TransactionalWriter:
                 except BufferError:
                     self._enqueue(topic, key, value, timestamp_ms, partition, ())
         return count
+
+    def look_at(self, topic: TopicName) -> None:
+        """Learn how many partitions a topic has by now; the driver does so by itself, later."""
+        with translated(f"asking for the partitions of {topic}"):
+            self._producer.list_topics(topic, _LOOK_S)
 
     @contextmanager
     def _writing(self, topic: TopicName) -> Iterator[None]:

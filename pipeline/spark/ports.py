@@ -56,6 +56,9 @@ class Schemas(Protocol):
 class Transactions(Protocol):
     """As in `brokers/kafka/transactions.py`."""
 
+    def look_at(self, topic: TopicName) -> None:
+        """Learn how many partitions a topic has by now."""
+
     def begin(self) -> None:
         """Open a transaction."""
 

@@ -74,9 +74,16 @@ class Publisher:
             self._publishing.release()
 
     def partitions_to_write(self) -> int:
-        """How many partitions of the output a batch is written to: never fewer than before."""
-        self._written_to = self._partitions()
-        return self._written_to
+        """How many partitions of the output a batch is written to: never fewer than before.
+
+        Raises:
+            UnavailableError: it has grown, and Kafka does not answer.
+        """
+        partitions = self._partitions()
+        if partitions > self._written_to:
+            self._context.writer.look_at(self._topic)
+        self._written_to = partitions
+        return partitions
 
     def _publish(self, marker: CommitMarker) -> None:
         """Publish if something has changed.

@@ -84,6 +84,10 @@ class Log:
         self.values.setdefault(topic, []).append(value)
         self._do("send", topic)
 
+    def look_at(self, topic: TopicName) -> None:
+        """Note it."""
+        self._do("look at", topic)
+
     def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
         """Keep the values, and where they go."""
         sent = list(records)
