@@ -82,6 +82,8 @@ def test_results_go_into_as_many_partitions_as_boundaries_name(world: World) -> 
     world.topics.describe(OUT, "out-1", 3)
     write(world.sink, Batch(facts(1, 6), ROWS, places=(0, 1, 5)))
     assert world.log.partitions[OUT] == [0, 1, 2]
+    looked, sent = (world.log.done.index((what, OUT)) for what in ("look at", "send"))
+    assert looked < sent, "the driver learns late of partitions by itself"
     world.topics.describe(OUT, "out-1", 2)
     write(world.sink, Batch(facts(2, 7, advance_ms=Millis(NOW + 9)), ROWS, places=(0, 1, 5)))
     assert world.published[-1].positions.keys() == {0, 1, 2}
