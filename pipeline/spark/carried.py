@@ -26,6 +26,7 @@ class CarriedMarker:
 
     Args:
         marker: the last one; None: the fragment has never run.
+        written: the same as it was written, in the names of its own plan.
         sources: what the lane reads, with the ids that it has had or gets now.
         same: whether that is what the marker's lane has read, in the same order.
         not_before: where sources begin that were never read: nothing before that counts.
@@ -35,6 +36,7 @@ class CarriedMarker:
     sources: tuple[MarkedSource, ...]
     same: bool = True
     not_before: Positions = field(default_factory=dict)
+    written: CommitMarker | None = None
 
 
 def carried(
@@ -55,7 +57,7 @@ def carried(
     rebuilds = settings.on_change(marker) is OnChange.REBUILD
     now = begun(found.marker, begins, rebuilds=rebuilds)
     not_before = {at: offset for at, offset in now.needed.items() if at.input in begins}
-    return CarriedMarker(now, now.sources, found.same, not_before)
+    return CarriedMarker(now, now.sources, found.same, not_before, marker)
 
 
 def _held(

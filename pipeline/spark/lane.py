@@ -277,7 +277,8 @@ class StableLane:
                 empty = wanted.on_change is OnChange.EMPTY
                 begin = marker.end if empty else begin_of_all(start.begin, marker.end)
                 start = replace(start, marker=marker, begin=begin, not_before=self._from.not_before)
-                sink.start(adopted(start.marker, wanted))
+                # As it was written: what is decided here counts once the state is built.
+                sink.start(adopted(self._from.written or start.marker, wanted))
                 folder = self._checkpoints.empty(epoch)
                 done, lowered, refused = self._rebuild(start, folder, incarnation, lowered)
                 sink.start(rebuilt(done.start, done.begin, wanted, incarnation), refused)

@@ -50,7 +50,7 @@ from pipeline.lanes.needed_letters import (
     letters_from,
     resume_letters,
 )
-from pipeline.lanes.positions import by_topic
+from pipeline.lanes.positions import MarkedSource, by_topic
 from pipeline.planner.plan import DerivedStream
 from pipeline.spark.ports import BatchEngine, BatchRows, Schemas, SecondLook
 from pipeline.spark.publisher import Publisher
@@ -178,7 +178,7 @@ class Sink:
         late_ms = self._late_limit(facts, results)
         rejected = self._rejected(facts, late_ms, inspector)
         sendable = self._sendable(results, late_ms)
-        refused = self._refused(self.marker.refused, rejected, sendable.failed())
+        refused = self._refused(self.marker, rejected, sendable.failed())
         commit = partial(self._commit, _Judged(facts, sendable, rejected, refused), started_s)
         if isinstance(self._context.profile.shape, Stateless):
             self._context.beside.start(commit)
@@ -197,7 +197,7 @@ class Sink:
         writer.begin()
         try:
             sent, failed = self._send_results(judged.results)
-            self._send_rejected(judged.rejected)
+            self._send_rejected(judged.rejected, self.marker.sources)
             written = Written(
                 records=sent,
                 dead_letters=len(judged.rejected) + failed,
@@ -271,10 +271,10 @@ class Sink:
         if rejected:
             totals = marker.totals
             totals = replace(totals, dead_letters=totals.dead_letters + len(rejected))
-            refused = self._refused(marker.refused, rejected, [])
+            refused = self._refused(marker, rejected, [])
             marker = replace(marker, totals=totals, refused=refused)
         self._context.writer.begin()
-        self._send_rejected(rejected)
+        self._send_rejected(rejected, marker.sources)
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
         self._known, self._needs = marker, _Needs(resume(marker), resume_letters(marker))
@@ -367,18 +367,17 @@ class Sink:
 
     def _refused(
         self,
-        before: Mapping[str, Refused],
+        before: CommitMarker,
         rejected: Sequence[Rejected],
         failed: Iterable[Failed],
     ) -> Mapping[str, Refused]:
-        """Count what has a limit, before anything is written."""
+        """Count what has a limit, on top of a marker's counts, before anything is written."""
         fragment, version = self._context.fragment, self._context.version
         if not fragment.limits:
             return {}
-        sources = self.marker.sources
-        letters = [record.context(fragment.names, version, sources) for record in rejected]
+        letters = [record.context(fragment.names, version, before.sources) for record in rejected]
         letters += [failed_result(why, at, version) for why, _, at in failed]
-        return count(fragment.limits, before, letters, self._place)
+        return count(fragment.limits, before.refused, letters, self._place)
 
     def _send_results(self, results: Results) -> tuple[int, int]:
         """Send results, and what could not be computed to the dead letters; returns both counts."""
@@ -417,10 +416,10 @@ class Sink:
             headers=headers(names, context, ()),
         )
 
-    def _send_rejected(self, rejected: Sequence[Rejected]) -> None:
+    def _send_rejected(self, rejected: Sequence[Rejected], sources: Sequence[MarkedSource]) -> None:
         names = self._context.fragment.names
         for record in rejected:
-            context = record.context(names, self._context.version, self.marker.sources)
+            context = record.context(names, self._context.version, sources)
             self._context.writer.send(
                 names.dead_letters,
                 record.key,

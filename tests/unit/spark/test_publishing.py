@@ -80,6 +80,7 @@ def test_an_output_that_has_grown_gets_a_boundary_that_names_all_of_it(world: Wo
 def test_results_go_into_as_many_partitions_as_boundaries_name(world: World) -> None:
     """The number never falls, also where an older description comes late."""
     world.topics.describe(OUT, "out-1", 3)
+    world.log.done.clear()
     write(world.sink, Batch(facts(1, 6), ROWS, places=(0, 1, 5)))
     assert world.log.partitions[OUT] == [0, 1, 2]
     looked, sent = (world.log.done.index((what, OUT)) for what in ("look at", "send"))
