@@ -254,6 +254,8 @@ def test_a_topic_that_grows_while_the_state_is_lost(medusa: Installation) -> Non
     lane.finish(last_ms)
     assert results(medusa, name) == expected_of([*parts[0], *parts[1], *new])
     assert medusa.records(f"{name}.counts.dlq") == []
+    log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
+    assert f"[{name}.counts] stopped" not in log
 
 
 def test_rows_that_wait_for_a_partner_are_rebuilt_from_the_log(medusa: Installation) -> None:
