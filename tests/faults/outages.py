@@ -1,23 +1,32 @@
-"""Faults of servers that last: longer than every timeout, or for one node alone."""
+"""Faults of servers that last, or strike one node alone; faults of topics."""
 
+import shutil
 import time
 from random import Random
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from pipeline.ids import NetworkName, TopicName
+from brokers.kafka.admin import Isolation
+from brokers.kafka.reader import read_last
+from pipeline.ids import NetworkName, Offset, TopicName
+from pipeline.lanes.codec import decode_marker
+from pipeline.lanes.needed_letters import kept_from
 from pipeline.network.model import ExternalStream
+from pipeline.planner.plan import Fragment
+from tests.faults.history import place_of
 from tests.faults.nodes import Node
+from tests.faults.observe import read_all
 from tests.faults.relay import Line, Relay
 from tests.faults.servers import Server
-from tests.faults.world import World
+from tests.faults.world import RunFailedError, Running, World
 
 AWAY_S = 75.0
 """Longer than what a transaction, its commit and a record's delivery are given: 60 s each."""
 TAKEN_OVER_WITHIN_S = 90.0
 BACK_WITHIN_S = 60.0
 GROWN_WITHIN_S = 30.0
+OBSERVED_WITHIN_S = 30.0
 
 
 def broker_away(world: World, _: Random) -> None:
@@ -77,6 +86,37 @@ def derived_topic_grows(world: World, random: Random) -> None:
         f"topic {topic} has grown",
         GROWN_WITHIN_S,
     )
+
+
+def dead_letters_expired(world: World, _: Random) -> None:
+    """Dead letters that no rebuild needs are removed, and then all checkpoints are lost."""
+    for running in world.networks:
+        for fragment in running.plan.fragments:
+            _expire(world, running, fragment)
+    world.node.kill()
+    shutil.rmtree(world.node.checkpoints)
+    world.restart()
+
+
+def _expire(world: World, running: Running, fragment: Fragment) -> None:
+    """Remove what was observed and no rebuild needs, as if all of it were old."""
+    topic, markers = fragment.names.dead_letters, fragment.names.markers
+    bootstrap = world.stack.kafka_bootstrap_servers
+    there = read_all(world.admin, bootstrap, (topic,), Isolation.COMMITTED)
+    places = {place_of(record) for record in there}
+    world.wait(
+        lambda: places <= {place_of(seen.record) for seen in running.observer.seen(topic)},
+        f"{topic} is observed",
+        OBSERVED_WITHIN_S,
+    )
+    ends = {place.partition: Offset(place.offset + 1) for place in sorted(places)}
+    if not world.admin.await_decided(markers):
+        raise RunFailedError(f"{markers}: a transaction stays open")
+    (last,) = read_last(bootstrap, markers, 0, 1, OBSERVED_WITHIN_S)
+    marker = decode_marker(last.value or b"", f"topic {markers}")
+    described = world.admin.describe((topic,))[topic]
+    world.admin.delete_records(topic, kept_from(marker, described.topic_id, ends))
+    world.trimmed.add(topic)
 
 
 def _owns_all(world: World, node: Node) -> bool:

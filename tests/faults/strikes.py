@@ -12,7 +12,12 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import NetworkName
 from tests.faults.nodes import Node
-from tests.faults.outages import broker_away, derived_topic_grows, zookeeper_cut_for_one
+from tests.faults.outages import (
+    broker_away,
+    dead_letters_expired,
+    derived_topic_grows,
+    zookeeper_cut_for_one,
+)
 from tests.faults.servers import Server
 from tests.faults.world import World
 
@@ -320,6 +325,7 @@ FAULTS: Mapping[str, Fault] = {
         broker_away,
         zookeeper_cut_for_one,
         derived_topic_grows,
+        dead_letters_expired,
         registry_down,
         registry_down_in_start,
         checkpoint_deleted,

@@ -120,6 +120,8 @@ class World:
     node: Node
     networks: list[Running] = field(default_factory=list)
     others: list[Node] = field(default_factory=list)
+    trimmed: set[TopicName] = field(default_factory=set)
+    """Topics of which records were removed once the observers had read them."""
     restarts: int = 0
     """How often the node ended without being killed and was started again."""
     _numbers: int = 0
@@ -344,7 +346,9 @@ class World:
             observed=tuple(
                 seen.record for f in fragments for t in f.all for seen in running.observer.seen(t)
             ),
-            compacted=frozenset(t for f in fragments for t in (f.boundaries, f.markers)),
+            compacted=frozenset(
+                {t for f in fragments for t in (f.boundaries, f.markers)} | self.trimmed
+            ),
         )
         return History(sent, fragments, reads)
 
