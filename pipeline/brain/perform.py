@@ -174,6 +174,7 @@ class Performer:
                 boundary_ms=before.boundary_ms,
                 dead_letters=before.dead_letters,
                 late_dropped=before.late_dropped,
+                skipped=before.skipped,
             )
         if published.epoch == NO_EPOCH:
             owner = catalog.owner(published.network, published.fragment)

@@ -76,6 +76,7 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
         boundary_ms=None if lane.marker is None else lane.marker.boundary_ms,
         dead_letters=totals.dead_letters,
         late_dropped=totals.late_dropped,
+        skipped=totals.skipped,
         restarts=lane.restarts,
         batch_ms=lane.batch_ms,
         last_error=error,

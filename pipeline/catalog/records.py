@@ -247,6 +247,7 @@ class FragmentStatus:
         boundary_ms: the boundary last published for the output.
         dead_letters: written since the lane's first start.
         late_dropped: rows that Spark dropped as late since the lane's first start.
+        skipped: records of a time that was settled before their source was first read.
         rebuild_since_ms: when the rebuild of the state began that is under way; None: none is.
         rebuild_offsets: how many offsets it has to read.
         rebuild_read: how many records it has read.
@@ -266,6 +267,7 @@ class FragmentStatus:
     boundary_ms: Millis | None = None
     dead_letters: int = 0
     late_dropped: int = 0
+    skipped: int = 0
     restarts: int = 0
     batch_ms: int = 0
     last_error: str = ""

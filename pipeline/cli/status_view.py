@@ -147,6 +147,7 @@ def as_data(one: Seen) -> dict[str, Any]:
         "boundary": rfc3339(boundary) if boundary is not None else None,
         "dead_letters": status.dead_letters,
         "late_dropped": status.late_dropped,
+        "skipped": status.skipped,
         "restarts": status.restarts,
         "batch_ms": status.batch_ms,
         "last_error": status.last_error,
