@@ -27,6 +27,8 @@ COUNTS = FragmentName("counts")
 PAIR = ("pair_one", "pair_two")
 SCHEMAS = {"reading.avsc": READING}
 WITHIN_S = 120.0
+REHEARSED_WITHIN_S = 400.0
+"""Practice comes first, which takes minutes on a machine that does much else."""
 WRITTEN = 40
 """An epoch that the catalog never gave."""
 
@@ -102,7 +104,7 @@ def test_of_two_idle_nodes_one_claims_and_the_other_rehearses(medusa: Installati
         send(medusa, name)
         return f"{name}.{COUNTS} was rehearsed" in log_of(medusa, other).read_text()
 
-    medusa.wait_for(rehearsed, f"{other} rehearses", within_s=2 * WITHIN_S)
+    medusa.wait_for(rehearsed, f"{other} rehearses", within_s=REHEARSED_WITHIN_S)
     assert owner_of(medusa, name) == owner
     assert set(epochs(medusa, name)) == {1}
 
