@@ -112,13 +112,13 @@ def test_boundaries_of_a_destroyed_network_are_nothing_to_the_next_one(
     medusa: Installation,
 ) -> None:
     """The node lives on: it has read boundaries of a topic of the same name, far ahead in time."""
-    chain = Chain(medusa, "again")
+    chain = Chain(medusa, "fed_again")
     chain.send((1, 1_001, 1_012))
     chain.await_peaks(100)
-    network = NetworkName("again")
+    network = NetworkName("fed_again")
     deadline = Deadline.after(SystemClock(), WITHIN_S, "destroying")
     destroy(doomed(network, medusa.servers), medusa.servers, deadline, lambda _: None)
-    medusa.admin.delete_topics((TopicName("again-in"),))
+    medusa.admin.delete_topics((TopicName("fed_again-in"),))
     shutil.rmtree(medusa.folder / "checkpoints" / network)  # of a lane whose markers are gone
     chain.begin()
     chain.send(range(15))  # more than the old topic held: its last boundary would count by now

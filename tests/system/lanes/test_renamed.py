@@ -131,6 +131,11 @@ def test_what_was_settled_is_skipped_from_the_beginning_on(medusa: Installation)
         medusa.deploy(outer, SCHEMAS)
     chosen = Choices(inputs={StreamName("kept"): InputFrom.BEGINNING})
     medusa.deploy(outer, SCHEMAS, chosen)
+
+    def are_skipped() -> bool:
+        return medusa.marker(name, "passed").totals.skipped == 100
+
+    medusa.wait_for(are_skipped, "all that was settled is skipped", within_s=WITHIN_S)
     send(medusa, topic, range(100_000, 100_030))
     await_values(medusa, f"{name}-kept", Counter([*range(100), *range(100_000, 100_030)]))
     due = Counter(value * 2 for value in (*range(100), *range(100_000, 100_030)))
