@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ResourceType,
 )
 
-from brokers.kafka.answers import earliest, latest
+from brokers.kafka.answers import earliest, latest, offset_in
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import (
     NOT_LET_IN,
@@ -441,7 +441,11 @@ class KafkaAdmin:
             except (NoSuchTopicError, RetryError):
                 failed.add(name)
                 continue
-            found.setdefault(name, {})[place.partition] = Offset(int(answer.offset))
+            offset = offset_in(answer.offset)
+            if offset is None:
+                failed.add(name)
+                continue
+            found.setdefault(name, {})[place.partition] = offset
         return {name: ends for name, ends in found.items() if name not in failed}
 
     def _deadline(self, what: str) -> Deadline:

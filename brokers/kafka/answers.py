@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
+from confluent_kafka import OFFSET_INVALID
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported unmarked
 
 from brokers.kafka.errors import NotNowError
 from brokers.records import Ends
-from pipeline.ids import TopicName
+from pipeline.ids import Offset, TopicName
 
 
 def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:
@@ -23,6 +24,14 @@ def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:
             hint="is a broker away?",
         )
     return found
+
+
+def offset_in(answer: int) -> Offset | None:
+    """The offset that a broker answered; None if it answered without an error, but with no offset.
+
+    While it starts, it may. Taken as an end, that would lie before every record.
+    """
+    return None if answer == OFFSET_INVALID else Offset(answer)
 
 
 def latest() -> OffsetSpec:
