@@ -48,6 +48,8 @@ BASE = int(time.time()) // 10 * 10_000 - 10_000_000
 """Event time of the first reading: the beginning of a window."""
 LAST_MS = BASE + 5_000_000
 OTHER = {**READING, "doc": "Of another producer."}
+ELSEWHERE = {**READING, "doc": "Of a producer with a subject of its own."}
+"""In that subject alone, so that it is gone with it."""
 Window = tuple[str, int]
 
 
@@ -99,7 +101,7 @@ class Lane:
         `subject`: of the schema of another producer; `behind_ms`: how far the producer's clock is
         behind event time.
         """
-        schema = OTHER if subject else READING
+        schema = ELSEWHERE if subject else READING
         for value in values:
             at = BASE + value * 250
             reading = {"sensor": "ab"[value % 2], "value": value, "at": at}
@@ -243,7 +245,7 @@ def test_a_record_whose_schema_is_gone_is_named_and_never_lost_silently(
         before = lane.counts.copy()
         lane.send(range(10, 13), subject=subject)
         lane.end()
-        schema_id = medusa.registry.register(subject, json.dumps(OTHER))
+        schema_id = medusa.registry.register(subject, json.dumps(ELSEWHERE))
         for permanent in (False, True):
             medusa.registry.admin.delete_subject(subject, permanent=permanent)
         lane.start(elsewhere=True)
