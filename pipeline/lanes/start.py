@@ -87,12 +87,12 @@ class BeginAt:
 class Continue:
     """Go on with the checkpoint as it is.
 
-    `executed_only`: the batch that has to run for its state but whose output the marker has
-    already; None if there is no such batch.
+    `planned`: the batch that runs first, since the checkpoint has its ends but not its commit; None
+    if the next batch is planned anew. If it is the marker's, it runs for its state only.
     """
 
     marker: CommitMarker
-    executed_only: BatchId | None
+    planned: BatchId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,9 +352,10 @@ def _without_state(
 
 def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Continue:
     """The checkpoint stands at the marker's batch, or at the one before it."""
-    committed = checkpoint.committed if isinstance(checkpoint, CheckpointFacts) else None
-    repeated = marker.batch != (NO_BATCH if committed is None else committed)
-    return Continue(marker, executed_only=marker.batch if repeated else None)
+    if isinstance(checkpoint, Unusable) or checkpoint.planned is None:
+        return Continue(marker, planned=None)
+    planned = checkpoint.planned.batch
+    return Continue(marker, planned=None if planned == checkpoint.committed else planned)
 
 
 def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
@@ -409,9 +410,18 @@ def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, most:
         problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {stands}"
     elif committed < marker.batch:
         problem = _behind(marker, checkpoint.planned, stands)
-    elif checkpoint.planned is not None and too_many(marker.end, checkpoint.planned.end, most):
-        problem = f"batch {planned} is planned with more than the {most} records that fit"
+    elif checkpoint.planned is not None and planned > committed:
+        problem = _unfit(marker, checkpoint.planned, most)
     return problem
+
+
+def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:
+    """A batch that is planned reads what the marker has positions of, and not too much of it."""
+    if planned.end.keys() != marker.end.keys():
+        return f"batch {planned.batch} is planned with other partitions than the marker has"
+    if too_many(marker.end, planned.end, most):
+        return f"batch {planned.batch} is planned with more than the {most} records that fit"
+    return None
 
 
 def _behind(marker: CommitMarker, planned: PlannedBatch | None, stands: str) -> str | None:

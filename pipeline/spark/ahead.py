@@ -8,10 +8,17 @@ from brokers.kafka.errors import OffsetGoneError
 from brokers.kafka.reader import FETCH_WAIT_RANGE_MS, TopicReader
 from brokers.kafka.servers import Brokers
 from brokers.records import Ends, KafkaRecord
+from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import TopicName
-from pipeline.lanes.batch_size import places, records_at_once
+from pipeline.lanes.batch_size import (
+    JOINED_PER_BATCH,
+    RECORDS_PER_BATCH,
+    places,
+    records_at_once,
+)
 from pipeline.lanes.positions import Positions, by_topic
+from pipeline.planner.plan import Fragment
 
 READ_TIMEOUT_S = 10.0
 PLACE_WITHIN_S = 0.5
@@ -72,6 +79,24 @@ class Ahead:
         except OffsetGoneError:  # the query will meet it as well, and say what is gone
             return
         yield from (sum(sizes) / len(sizes) for sizes in found.values())
+
+
+class BatchLimit:
+    """How many records a batch of a fragment may read; what was looked at is remembered."""
+
+    def __init__(self, ahead: Ahead, fragment: Fragment) -> None:
+        self._ahead = ahead
+        self._advances = fragment.names.advances
+        joins = isinstance(profile(fragment).shape, Joined)
+        self._most = JOINED_PER_BATCH if joins else RECORDS_PER_BATCH
+        self._looked: tuple[Positions, int] | None = None
+
+    def at(self, start: Positions) -> int:
+        """The limit from some positions on; raises as `Ahead.records_at_once` does."""
+        if self._looked is None or self._looked[0] != start:
+            most = self._ahead.records_at_once(start, self._advances)
+            self._looked = start, min(most, self._most)
+        return self._looked[1]
 
 
 def _bytes(record: KafkaRecord) -> int:

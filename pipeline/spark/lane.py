@@ -20,20 +20,27 @@ from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import LogReader
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
-from pipeline.boundaries.profile import Joined, profile
+from pipeline.boundaries.profile import profile
 from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import (
     NO_EPOCH,
+    BatchId,
     Epoch,
     Incarnation,
     SchemaHandle,
     TopicId,
 )
 from pipeline.lanes.batch import RepeatedOtherwiseError
-from pipeline.lanes.batch_size import JOINED_PER_BATCH, RECORDS_PER_BATCH
-from pipeline.lanes.events import FragmentId, LaneEvent, LaneRebuilding, LaneStarted
+from pipeline.lanes.batch_size import RECORDS_PER_BATCH
+from pipeline.lanes.events import (
+    BatchFinished,
+    FragmentId,
+    LaneEvent,
+    LaneRebuilding,
+    LaneStarted,
+)
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
 from pipeline.lanes.sources import first_positions
@@ -58,7 +65,7 @@ from pipeline.lanes.start import (
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.state import OnChange
-from pipeline.spark.ahead import Ahead
+from pipeline.spark.ahead import Ahead, BatchLimit
 from pipeline.spark.arrow_rows import ArrowRows
 from pipeline.spark.beside import Beside
 from pipeline.spark.carried import CarriedMarker, carried
@@ -147,8 +154,10 @@ class StableLane:
         self._topics = watch_topics(host.surveyor.admin, fragment, settings.topic_ids)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
-        self._looked: tuple[Positions, int] | None = None
+        ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
+        self._limit = BatchLimit(ahead, fragment)
         self._beside = Beside(f"write {self._label}")
+        self._started = False
         retention = Retention(
             fragment.names,
             host.surveyor.admin,
@@ -203,14 +212,25 @@ class StableLane:
         folder, lowered = self._begin(start, wanted, sink, lowered)
         if not wanted.ran_before:
             self._settings.record_start()
-        how = profile(self._settings.fragment, self._settings.topic_ids)
-        epoch, first = self._settings.epoch, sink.marker
-        self._host.tell(LaneStarted(self._id, epoch, first.incarnation, first, how))
         try:
+            if isinstance(start, Continue) and start.planned is not None:
+                lowered = self._take_in_growth(start.planned, wanted, lowered, folder, sink)
+            self._tell_start(sink.marker)
             self._query(lowered, folder, sink)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
-            self._checkpoints.set_aside(epoch)
+            self._checkpoints.set_aside(self._settings.epoch)
             raise
+
+    def _tell_start(self, first: CommitMarker) -> None:
+        how = profile(self._settings.fragment, self._settings.topic_ids)
+        epoch = self._settings.epoch
+        self._host.tell(LaneStarted(self._id, epoch, first.incarnation, first, how))
+        self._started = True
+
+    def _tell_batch(self, finished: BatchFinished) -> None:
+        """Report a batch, but for one that comes before the lane has started."""
+        if self._started:
+            self._host.tell(finished)
 
     # --- where it starts ------------------------------------------------------------------------
 
@@ -224,7 +244,7 @@ class StableLane:
             place=self._settings.place,
             sources=found.sources,
             same_sources=found.same,
-            most=self._at_once(marker.end) if marker else RECORDS_PER_BATCH,
+            most=self._limit.at(marker.end) if marker else RECORDS_PER_BATCH,
             letters=self._letters(),
             plan=fragment_digest(fragment),
             ran_before=self._settings.ran_before,
@@ -265,11 +285,9 @@ class StableLane:
                 marker = self._where_it_stands(marker, lowered, wanted)
                 sink.start(begun_anew(marker, wanted, incarnation))
                 folder = self._checkpoints.empty(epoch)
-            case Continue(marker, executed_only):
-                if executed_only is None:
-                    marker = self._reassigned(marker, lowered)
-                else:  # the partitions of a batch that is planned already are what they are
-                    lowered = restricted(lowered, marker.end)
+            case Continue(marker, planned):
+                # A batch that is planned already reads the partitions that the marker has.
+                marker = marker if planned else self._reassigned(marker, lowered)
                 sink.start(adopted(marker, wanted))
                 folder = self._checkpoints.folder(epoch)
             case Rebuild():
@@ -331,7 +349,7 @@ class StableLane:
             beside=self._beside,
             functions=lowered.functions,
             clock=self._clock,
-            tell=self._host.tell,
+            tell=self._tell_batch,
         )
 
     # --- queries --------------------------------------------------------------------------------
@@ -374,10 +392,29 @@ class StableLane:
 
         return self._knowing_schemas(lowered, end, run)
 
-    def _query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
-        """Run until it fails or is stopped, which raises as well."""
+    def _take_in_growth(
+        self, planned: BatchId, wanted: Wanted, lowered: Lowered, folder: Path, sink: Sink
+    ) -> Lowered:
+        """Execute a planned batch alone if topics have grown since; then read all partitions.
+
+        The batch has no ends of the new partitions, so no query that reads them can go on with it.
+        """
+        marker = sink.marker
+        if self._reassigned(marker, lowered) == marker:
+            return lowered
+        self._log.info("an input has more partitions; batch %d is executed without them", planned)
+        self._query(restricted(lowered, marker.end), folder, sink, once=True)
+        self._beside.wait(SETTLE_DEADLINE_S)
+        if sink.marker.batch != planned:
+            raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
+        lowered = self._lowered()
+        sink.start(adopted(self._reassigned(sink.marker, lowered), wanted))
+        return lowered
+
+    def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:
+        """Run one planned batch, or until it fails or is stopped, which raises as well."""
         try:
-            self._run_query(lowered, folder, sink)
+            self._run_query(lowered, folder, sink, once=once)
         except LostDataError as error:
             self._topics.ask()()
             log, name = self._log_of_inputs(), self._settings.fragment.name
@@ -386,7 +423,7 @@ class StableLane:
                 log.overtaken(sink.marker, lowered, name) or RetryError(what, hint=error.hint)
             ) from error
 
-    def _run_query(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
+    def _run_query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool) -> None:
 
         def run(lowered: Lowered) -> None:
             inspector = Inspector(lowered, self._again())
@@ -401,11 +438,12 @@ class StableLane:
                 sink.publisher.publish_again()
 
             begin = sink.marker.end
-            reader = self._reader(begin, self._at_once(begin))
+            reader = self._reader(begin, self._limit.at(begin))
             incarnation, settled_ms = sink.marker.incarnation, sink.marker.boundary_ms
             rows = emit(lowered, reader, incarnation, settled_ms=settled_ms)
             name = f"{self._label}.{self._settings.epoch}"
-            self._runner.run(Query(name, rows, lowered, folder, write, incarnation, watch=watch))
+            query = Query(name, rows, lowered, folder, write, incarnation, once=once, watch=watch)
+            self._runner.run(query)
 
         try:
             self._knowing_schemas(lowered, sink.marker.end, run)
@@ -440,17 +478,6 @@ class StableLane:
 
     def _log_of_inputs(self) -> Log:
         return Log(self._host.brokers, self._host.surveyor.admin, self._clock)
-
-    def _at_once(self, start: Positions) -> int:
-        """How many records a batch may read from here on; what was looked at is remembered."""
-        if self._looked is None or self._looked[0] != start:
-            ahead = Ahead(self._host.brokers, self._host.surveyor.admin, self._clock)
-            most = ahead.records_at_once(start, self._settings.fragment.names.advances)
-            if isinstance(profile(self._settings.fragment).shape, Joined):
-                most = min(most, JOINED_PER_BATCH)
-            self._log.debug("at most %d records a batch", most)
-            self._looked = start, most
-        return self._looked[1]
 
     def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
         label = self._label

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.clock import Clock
 from pipeline.ids import BoxName, Epoch, NetworkVersion, TopicId
-from pipeline.lanes.events import FragmentId, LaneEvent
+from pipeline.lanes.events import BatchFinished, FragmentId
 from pipeline.planner.plan import Fragment
 from pipeline.spark.ports import (
     Followed,
@@ -44,4 +44,4 @@ class SinkContext:
     beside: Jobs
     functions: Mapping[str, tuple[BoxName, ...]]
     clock: Clock
-    tell: Callable[[LaneEvent], None]
+    tell: Callable[[BatchFinished], None]

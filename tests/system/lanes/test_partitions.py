@@ -1,6 +1,8 @@
 """An input that gets another partition while its lane runs."""
 
 import time
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -32,42 +34,100 @@ boxes:
 outputs: {counts: {topic: growing-out}}
 """
 WITHIN_S = 90.0
-TOPIC = TopicName("growing-in")
 
 
-def test_a_new_partition_is_read_from_its_first_record(medusa: Installation) -> None:
-    """Also what was written to it before the lane noticed; nothing before it is repeated."""
-    medusa.deploy(DOCUMENT, {"reading.avsc": READING})
-    medusa.await_state("growing", "counts", LaneState.RUNNING)
-    start = int(time.time()) * 1000
+def document(network: str) -> str:
+    """A network that counts the readings of a topic with one partition."""
+    return DOCUMENT.replace("growing", network)
 
-    def send(producer: PlainProducer, sensor: str, at: int, partition: int) -> None:
-        value = medusa.encoded(
-            "growing-in-value", READING, {"sensor": sensor, "value": 1, "at": at}
-        )
-        producer.send(TOPIC, None, value, partition=partition)
+
+class Growing:
+    """The input topic of a network, before and after it has grown."""
+
+    def __init__(self, medusa: Installation, network: str) -> None:
+        self._medusa = medusa
+        self._network = network
+        self.topic = TopicName(f"{network}-in")
+        self.start_ms = int(time.time()) * 1000
+        medusa.deploy(document(network), {"reading.avsc": READING})
+        medusa.await_state(network, "counts", LaneState.RUNNING)
+
+    def send(self, producer: PlainProducer, sensor: str, after_ms: int, partition: int) -> None:
+        """Send one reading and wait until it is there."""
+        value = {"sensor": sensor, "value": 1, "at": self.start_ms + after_ms}
+        encoded = self._medusa.encoded(f"{self.topic}-value", READING, value)
+        producer.send(self.topic, None, encoded, partition=partition)
         producer.flush(10)
 
-    def sensors() -> list[str]:
-        return [row["sensor"] for row in medusa.decoded("growing-out")]
+    def counted(self) -> Counter[str]:
+        """How many readings of each sensor the results have counted."""
+        found: Counter[str] = Counter()
+        for row in self._medusa.decoded(f"{self._network}-out"):
+            found[row["sensor"]] += row["n"]
+        return found
 
-    send(medusa.producer, "old", start, 0)
-    medusa.wait_for(lambda: sensors() == ["old"], "the first window", within_s=WITHIN_S)
-    admin = AdminClient({"bootstrap.servers": medusa.stack.kafka_bootstrap_servers})
-    (grown,) = admin.create_partitions([NewPartitions("growing-in", 2)]).values()
-    grown.result(20)
-    medusa.wait_for(
-        lambda: medusa.admin.describe((TOPIC,))[TOPIC].partitions == 2,
-        "the topic has grown",
-        within_s=WITHIN_S,
-    )
-    # A producer that was there before learns of a new partition only after minutes.
-    newer = PlainProducer(medusa.stack.kafka_bootstrap_servers, TIMEOUT_S)
-    try:
-        for partition in (0, 1):
-            send(newer, f"new{partition}", start + 60_000, partition)
-    finally:
-        newer.close()
-    medusa.wait_for(lambda: len(sensors()) >= 3, "both partitions", within_s=WITHIN_S)
-    assert sorted(sensors()) == ["new0", "new1", "old"]
+    def reads(self, partition: int) -> bool:
+        """Whether a record of a partition is in a committed batch."""
+        ends = self._medusa.marker(self._network, "counts").end
+        return any(
+            at.topic == self.topic and at.partition == partition and offset > 0
+            for at, offset in ends.items()
+        )
+
+    def grow(self) -> None:
+        """Add a second partition."""
+        admin = AdminClient({"bootstrap.servers": self._medusa.stack.kafka_bootstrap_servers})
+        (grown,) = admin.create_partitions([NewPartitions(self.topic, 2)]).values()
+        grown.result(20)
+        self._medusa.wait_for(
+            lambda: self._medusa.admin.describe((self.topic,))[self.topic].partitions == 2,
+            "the topic has grown",
+            within_s=WITHIN_S,
+        )
+
+
+@pytest.fixture
+def newer(medusa: Installation) -> Iterator[PlainProducer]:
+    """A producer that knows all partitions: one that was there before learns of them late."""
+    producer = PlainProducer(medusa.stack.kafka_bootstrap_servers, TIMEOUT_S)
+    yield producer
+    producer.close()
+
+
+def test_a_new_partition_is_read_from_its_first_record(
+    medusa: Installation, newer: PlainProducer
+) -> None:
+    """Also what was written to it before the lane noticed; nothing before it is repeated."""
+    growing = Growing(medusa, "growing")
+    growing.send(medusa.producer, "old", 0, 0)
+    medusa.wait_for(lambda: growing.counted() == {"old": 1}, "the first window", within_s=WITHIN_S)
+    growing.grow()
+    for partition in (0, 1):
+        growing.send(newer, f"new{partition}", 60_000, partition)
+    medusa.wait_for(lambda: len(growing.counted()) >= 3, "both partitions", within_s=WITHIN_S)
+    assert growing.counted() == {"old": 1, "new0": 1, "new1": 1}
     assert medusa.records("growing.counts.dlq") == []
+
+
+def test_a_partition_that_comes_while_batch_follows_on_batch_is_read(
+    medusa: Installation, newer: PlainProducer
+) -> None:
+    """When the lane stops to take it in, the next batch is planned already, without it.
+
+    All records are of one window, so none of them can be late.
+    """
+    growing = Growing(medusa, "growing_busy")
+    growing.send(medusa.producer, "old", 0, 0)
+    medusa.wait_for(lambda: "old" in growing.counted(), "the first window", within_s=WITHIN_S)
+    growing.grow()
+    growing.send(newer, "new", 60_000, 1)
+    ends_at, sent = time.monotonic() + WITHIN_S, 0
+    while not growing.reads(1):
+        assert time.monotonic() < ends_at, "no record of the new partition was read"
+        for _ in range(10):
+            growing.send(medusa.producer, "busy", 60_000 + sent % 900, 0)
+            sent += 1
+        growing.send(newer, "next", 60_000 + sent % 900, 1)
+    expected = {"old": 1, "new": 1, "busy": sent, "next": sent // 10}
+    medusa.wait_for(lambda: growing.counted() == expected, "all windows", within_s=WITHIN_S)
+    assert medusa.records("growing_busy.counts.dlq") == []

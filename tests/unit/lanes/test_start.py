@@ -106,17 +106,17 @@ def test_a_first_marker_without_any_batch_begins_at_its_positions(
 
 def test_marker_and_checkpoint_of_the_same_batch_continue() -> None:
     """Whether the next batch is planned already or not."""
-    for planned in (7, 8):
-        assert start(marker(7), checkpoint(7, planned)) == Continue(marker(7), executed_only=None)
+    for planned, first in ((7, None), (8, BatchId(8))):
+        assert start(marker(7), checkpoint(7, planned)) == Continue(marker(7), planned=first)
 
 
 def test_a_batch_that_was_written_but_not_committed_is_executed_only() -> None:
     """The crash came between the transaction and Spark's own commit."""
     for wanted in (STATEFUL, STATELESS):
         found = start(marker(7), checkpoint(6, 7), wanted)
-        assert found == Continue(marker(7), executed_only=BatchId(7))
+        assert found == Continue(marker(7), planned=BatchId(7))
         found = start(marker(0), checkpoint(-1, 0), wanted)
-        assert found == Continue(marker(0), executed_only=BatchId(0))
+        assert found == Continue(marker(0), planned=BatchId(0))
 
 
 BROKEN = [
@@ -281,7 +281,7 @@ def test_a_rebuilt_lane_can_be_rebuilt_again_from_its_own_marker() -> None:
     two = Incarnation("two")
     after = rebuilt(first, ends(6), STATEFUL, two)
     assert (after.batch, after.end, after.incarnation) == (REBUILT, ends(7), two)
-    assert start(after, checkpoint(0, 0, "two")) == Continue(after, executed_only=None)
+    assert start(after, checkpoint(0, 0, "two")) == Continue(after, planned=None)
     again = start(after, GONE)
     assert isinstance(again, Rebuild)
     assert (again.begin, again.eviction_ms) == (first.begin, first.eviction_ms)
@@ -292,7 +292,18 @@ def test_what_begins_anew_keeps_its_promise_and_its_place() -> None:
     after = begun_anew(marker(7), STATELESS, Incarnation("two"))
     assert (after.batch, after.end, after.needed) == (NO_BATCH, ends(7), ends(7))
     assert after.boundary_ms == marker(7).boundary_ms
-    assert start(after, checkpoint(-1, 0, "two"), STATELESS) == Continue(after, executed_only=None)
+    first_batch = start(after, checkpoint(-1, 0, "two"), STATELESS)
+    assert first_batch == Continue(after, planned=BatchId(0))
+
+
+def test_a_batch_planned_with_other_partitions_than_the_marker_has_is_not_executed() -> None:
+    """It has no end of the new partition, so its marker would not follow on the last one."""
+    grown = reassigned(marker(7), {**ends(7), NEW: Offset(0)})
+    found = start(grown, checkpoint(7, 8))
+    assert isinstance(found, Rebuild)
+    assert "batch 8 is planned with other partitions than the marker has" in found.why
+    assert isinstance(start(grown, checkpoint(7, 8), STATELESS), BeginAt)
+    assert start(grown, checkpoint(7, 7)) == Continue(grown, planned=None)
 
 
 def test_partitions_that_came_or_went_are_taken_in() -> None:
@@ -325,8 +336,8 @@ def test_a_crash_at_any_step_of_any_batch_can_be_continued(batch: int, step: str
     written = step in ("written", "committed")
     last = marker(batch if written else batch - 1)
     facts = checkpoint(batch if step == "committed" else batch - 1, batch)
-    expected = BatchId(batch) if step == "written" else None
-    assert start(last, facts) == Continue(last, executed_only=expected)
+    expected = None if step == "committed" else BatchId(batch)
+    assert start(last, facts) == Continue(last, planned=expected)
 
 
 @given(st.integers(-1, 4), st.integers(-1, 4), st.none() | st.integers(0, 5))
@@ -340,7 +351,8 @@ def test_nothing_is_ever_lost_or_repeated_by_a_start(
         return
     assert isinstance(found, Continue)
     first_run = committed + 1
-    first_written = first_run + 1 if found.executed_only == first_run else first_run
+    assert found.planned in (None, first_run)
+    first_written = first_run + 1 if found.marker.batch == first_run else first_run
     assert first_written == written + 1
     assert first_run in (written, written + 1)
 
@@ -390,7 +402,7 @@ def test_a_marker_says_which_plan_the_lane_runs() -> None:
 def test_a_planned_batch_that_does_not_fit_is_planned_again() -> None:
     """The state comes from the log; a lane without state begins at the marker."""
     planned, small = checkpoint(4, 5), replace(STATEFUL, most=4)
-    assert start(marker(4), planned) == Continue(marker(4), None)
+    assert start(marker(4), planned) == Continue(marker(4), BatchId(5))
     found = start(marker(4), planned, small)
     assert isinstance(found, Rebuild)
     assert "more than the 4 records" in found.why

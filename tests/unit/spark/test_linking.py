@@ -254,8 +254,9 @@ def check(owner: Owner, batches: int, further: int, steps: list[int]) -> int:
         return operations
     assert isinstance(start, Continue)
     batch = last_of(owner.disk, "commits") + 1
-    assert (start.executed_only == batch) == is_repeat(marker, executed(batch))
-    assert start.executed_only in (None, batch)
+    assert start.planned in (None, batch)
+    assert (marker.batch == batch) == is_repeat(marker, executed(batch))
+    assert marker.batch in (batch - 1, batch)
     return operations
 
 
