@@ -25,12 +25,14 @@ class Accepted:
         Args:
             fragment: its name.
             stream: which of its inputs.
-            port: one path of several; a record that only another one refused counts there.
+            port: one of several inputs of its box; a record that only another one refused counts
+                there. Behind a union each way to it has a number: `left.1`.
         """
         refused = {
             letter.origin
             for letter in self.letters
-            if letter.fragment == fragment and (port is None or letter.port in ("", port))
+            if letter.fragment == fragment
+            if port is None or letter.port.partition(".")[0] in ("", port)
             if letter.reason != PARTLY_LATE
         }
         return tuple(

@@ -80,6 +80,16 @@ def test_a_second_letter_of_a_record_is_told(fates: list[Fate]) -> None:
     assert check_letters(records, [*letters(records), other], READ) == ()
 
 
+def test_what_one_input_of_a_join_refused_counts_in_the_other() -> None:
+    """Whichever of the ways behind a union it came."""
+    (record,) = sent([Fate.MAYBE_LATE])
+    for port in ("left", "left.1"):
+        told = letter(record, reason="late", port=port)
+        accepted = Accepted((record,), (told,))
+        assert accepted.of(told.fragment, record.stream, "left") == ()
+        assert accepted.of(told.fragment, record.stream, "right") == (record,)
+
+
 def test_a_good_record_that_is_refused_is_told() -> None:
     """Neither for its value nor for its time may it be refused."""
     (record,) = sent([Fate.GOOD])
