@@ -25,6 +25,8 @@ _FLUSH_S = 0.5
 _LOOK_S = 10.0
 _TRANSACTION_MS = 60_000
 _FIRST_TRY_S = 0.15
+_REASON_S = 0.5
+"""A call may fail a moment before the report comes of the record that is the reason."""
 
 
 class TransactionalWriter:
@@ -193,11 +195,16 @@ class TransactionalWriter:
 
         Why the producer is of no more use it tells once, here; later calls only say that it is not.
         """
-        try:
-            self._producer.poll(0)
-        except KafkaException as fatal:
-            self._fatal = self._fatal or medusa_error(fatal, error.place)
+        for wait_s in (0, _REASON_S):
+            if self._refused is None and self._fatal is None:
+                self._poll(wait_s, error.place)
         return self._refused or self._fatal or error
+
+    def _poll(self, wait_s: float, place: str) -> None:
+        try:
+            self._producer.poll(wait_s)
+        except KafkaException as fatal:
+            self._fatal = self._fatal or medusa_error(fatal, place)
 
     def close(self) -> None:
         """Drop the connection; an open transaction is left for the next epoch to abort."""

@@ -320,15 +320,22 @@ def test_a_record_that_is_too_large_is_refused(producer: PlainProducer, topic: T
 def test_what_stands_behind_a_refused_record_holds_nothing_up(
     bootstrap: str, topic: TopicName, sizes: tuple[int, ...]
 ) -> None:
-    """The transaction says which record it was, can be aborted, and the next one is written."""
+    """The transaction says which record it was, can be aborted, and the next one is written.
+
+    What is sent after the broker has refused the record says so, too.
+    """
     writer = TransactionalWriter(bootstrap, TransactionalId(topic))
     writer.start(Deadline.after(SystemClock(), TIMEOUT_S, "starting"))
-    for _ in range(5):
-        writer.begin()
+
+    def write() -> None:
         for size in sizes:
             writer.send(topic, None, b"x" * size, timestamp_ms=1, partition=0)
+        writer.commit(Deadline.after(SystemClock(), TIMEOUT_S, "committing"))
+
+    for _ in range(5):
+        writer.begin()
         with pytest.raises(RecordTooLargeError, match=f"a record of {max(sizes)} bytes"):
-            writer.commit(Deadline.after(SystemClock(), TIMEOUT_S, "committing"))
+            write()
         writer.abort(Deadline.after(SystemClock(), TIMEOUT_S, "aborting"))
     writer.begin()
     writer.send(topic, None, b"small", timestamp_ms=1, partition=0)
