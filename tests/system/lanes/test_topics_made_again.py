@@ -55,10 +55,16 @@ def started(medusa: Installation, name: str, count: int) -> None:
     medusa.wait_for(partial(has_read, medusa, name, count), "all are read", within_s=WITHIN_S)
 
 
+KEPT = ("cleanup.policy", "message.timestamp.type", "retention.ms", "retention.bytes")
+
+
 def made_again(medusa: Installation, topic: str) -> None:
-    """Delete a topic and make another one of the same name."""
-    medusa.admin.delete_topics((TopicName(topic),))
-    medusa.admin.create_topics((NewTopicSpec(TopicName(topic), 1, 1),))
+    """Delete a topic and make another one of the same name, with the settings that lanes need."""
+    name = TopicName(topic)
+    config = medusa.admin.topic_configs((name,))[name]
+    kept = tuple((key, config[key]) for key in KEPT)
+    medusa.admin.delete_topics((name,))
+    medusa.admin.create_topics((NewTopicSpec(name, 1, 1, kept),))
 
 
 def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Installation) -> None:
