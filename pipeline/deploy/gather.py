@@ -15,7 +15,7 @@ from pipeline.deploy.review import Surroundings, inputs_of
 from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicName
 from pipeline.lanes import codec
-from pipeline.lanes.markers import NO_BATCH, CommitMarker
+from pipeline.lanes.markers import CommitMarker
 from pipeline.planner.changes import (
     Current,
     DeployedFragment,
@@ -159,8 +159,8 @@ def _states(
     found: dict[FragmentName, KeptState] = {}
     for fragment in plan.fragments:
         marker = markers.get(fragment.name)
-        if marker is None or (marker.batch == NO_BATCH and marker.boundary_ms is None):
-            continue  # nothing was read up to it
+        if marker is None or marker.nothing_read:
+            continue
         if fragment.stateful_box is None and fragment.name not in choices.named:
             continue
         if choices.some or inputs.is_changed(fragment, records.get(fragment.name)):

@@ -221,6 +221,7 @@ def _source(source: MarkedSource) -> dict[str, object]:
         "definition": source.definition,
         "topics": [{"name": name, "id": topic_id} for name, topic_id in source.topics],
         "skipped_ms": source.skipped_ms,
+        "settled_ms": source.settled_ms,
     }
 
 
@@ -326,6 +327,7 @@ class _Fields:
             definition=self.text("definition"),
             topics=tuple((TopicName(t.text("name")), TopicId(t.text("id"))) for t in topics),
             skipped_ms=self.instant("skipped_ms"),
+            settled_ms=self.instant("settled_ms"),
         )
 
     def left(self) -> LeftSource:

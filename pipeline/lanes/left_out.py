@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Offset, TopicId
-from pipeline.lanes.dead_letters import PARTLY_LATE, PREFIX, check_format
+from pipeline.ids import Offset, TopicId, TopicName
+from pipeline.lanes.dead_letters import PARTLY_LATE, PREFIX, REDRIVEN_ORIGIN, check_format
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 
 
@@ -55,6 +55,41 @@ def left_out(
     except (KeyError, ValueError) as error:
         raise BrokenInvariantError(
             f"the headers of the dead letter are damaged: {error}", place=place
+        ) from error
+
+
+def sent_again(
+    headers: Sequence[tuple[str, bytes | None]], sources: Sequence[MarkedSource], place: str
+) -> LeftOut | None:
+    """Where a record of the redrive topic stood at first; it counts in its second place alone.
+
+    Args:
+        headers: of the record that was sent again.
+        sources: of the lane; a record of another one is none that it could count.
+        place: of that record, for the error.
+
+    Returns:
+        None for a record that Medusa has not sent, or one of another source.
+
+    Raises:
+        NewerFormatError: a newer version of Medusa sent it.
+        BrokenInvariantError: its headers are damaged.
+    """
+    found = {name: value.decode(errors="replace") for name, value in headers if value is not None}
+    check_format(found.get(f"{PREFIX}format"), place)
+    if REDRIVEN_ORIGIN not in found:
+        return None
+    identity = found.get(f"{PREFIX}source")
+    source = next((one for one in sources if one.id == identity), None)
+    try:
+        topic, partition, offset = found[REDRIVEN_ORIGIN].rsplit("/", 2)
+        if source is None or topic != source.topics[0][0]:
+            return None
+        at = InputPartition(source.name, TopicName(topic), int(partition))
+        return LeftOut(at, Offset(int(offset)), found.get(f"{PREFIX}port", ""))
+    except ValueError as error:
+        raise BrokenInvariantError(
+            f"the headers of the record that was sent again are damaged: {error}", place=place
         ) from error
 
 

@@ -107,3 +107,9 @@ class CommitMarker:
     left: tuple[LeftSource, ...] = ()
     judged: Judged | None = None
     plan: str = ""
+
+    @property
+    def nothing_read(self) -> bool:
+        """Whether no batch has run in any incarnation: nothing was read, nothing is promised."""
+        ran = self.batch != NO_BATCH or bool(self.totals.records_in)
+        return not ran and self.boundary_ms is None

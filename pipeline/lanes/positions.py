@@ -31,6 +31,8 @@ class MarkedSource:
             records that are sent again, and those that tell of event time alone.
         skipped_ms: records at or below this event time were settled before the source was first
             read, and are skipped; None: there are none such.
+        settled_ms: derived records at or below this event time may come late, since the fragment
+            had promised more under another plan; None: none may.
     """
 
     id: SourceId
@@ -38,6 +40,7 @@ class MarkedSource:
     definition: str
     topics: tuple[tuple[TopicName, TopicId], ...]
     skipped_ms: Millis | None = None
+    settled_ms: Millis | None = None
 
     @property
     def topic_id(self) -> TopicId:

@@ -136,11 +136,14 @@ def carry(marker: CommitMarker, planned: Sequence[PlannedSource]) -> Carried:
     known = (*marker.sources, *(one.source for one in marker.left))
     sources = _marked(planned, was, [one.id for one in known])
     names = {was[source.name].id: source for source in sources if source.name in was}
+    # Event times by another definition say nothing of the rows that there are now.
+    alike = {i: one for i, one in names.items() if was[one.name].definition == one.definition}
 
     def renamed(of: str, of_left: str) -> dict[InputPartition, int]:
-        found = dict(_renamed(getattr(marker, of), marker.sources, names))
+        now = alike if of == "progress" else names
+        found = dict(_renamed(getattr(marker, of), marker.sources, now))
         for one in left.values():
-            found |= dict(_renamed(getattr(one, of_left), (one.source,), names))
+            found |= dict(_renamed(getattr(one, of_left), (one.source,), now))
         return found
 
     gone = [one for identity, one in left.items() if identity not in names]
@@ -272,14 +275,15 @@ def _marked(
     for source in planned:
         known = was.get(source.name)
         if known is not None:
-            identity, skipped_ms = known.id, known.skipped_ms
+            one = replace(
+                known, name=source.name, definition=source.definition, topics=source.topics
+            )
         else:
             numbers = (SourceId(f"{source.topic_id}/{number}") for number in count())
-            identity, skipped_ms = next(one for one in numbers if one not in used), None
-        used.add(identity)
-        found.append(
-            MarkedSource(identity, source.name, source.definition, source.topics, skipped_ms)
-        )
+            identity = next(one for one in numbers if one not in used)
+            one = MarkedSource(identity, source.name, source.definition, source.topics)
+        used.add(one.id)
+        found.append(one)
     return tuple(found)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.errors import FencedError, RefusedError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
@@ -136,6 +136,7 @@ class Wanted:
         same_sources: whether the marker's lane has read the same, in the same order.
         plan: the digest of its whole plan.
         ran_before: whether the catalog says that a first marker was committed.
+        derived: the streams that fragments write.
     """
 
     epoch: Epoch
@@ -149,6 +150,7 @@ class Wanted:
     same_sources: bool = True
     plan: str = ""
     ran_before: bool = False
+    derived: frozenset[StreamName] = frozenset()
 
     def fits(self, marker: CommitMarker) -> bool:
         """Whether what the marker's lane has kept is what this one needs."""
@@ -167,13 +169,13 @@ def decide_start(
         wanted: the lane.
 
     Raises:
-        FencedError: the marker's epoch is newer than ours.
+        FencedError: the marker's epoch is not older than ours.
         RefusedError: starting would lose, repeat or change output.
     """
     if marker is None:
         return _first(checkpoint, wanted)
     check_owner(marker, wanted.epoch, wanted.place)
-    if marker.batch == NO_BATCH and marker.boundary_ms is None:
+    if marker.nothing_read:
         return BeginAt(marker, "nothing has run yet")
     if not wanted.stateful:
         return _without_state(marker, checkpoint, wanted)
@@ -188,14 +190,16 @@ def decide_start(
 
 
 def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
-    """Make sure that no later owner has written the last commit marker.
+    """Make sure that an earlier owner has written the last commit marker.
 
-    It may be of another plan, so this comes before anything is compared with the own one.
+    It may be of another plan, so this comes before anything is compared with the own one. An epoch
+    is claimed once, and above that of the last marker. It is claimed twice only if ZooKeeper went
+    back in between; who writes the first marker under it then owns the fragment.
 
     Raises:
-        FencedError: the marker's epoch is newer.
+        FencedError: the marker's epoch is newer, or another owner has the same.
     """
-    if marker.epoch > epoch:
+    if marker.epoch >= epoch:
         raise FencedError(
             f"epoch {marker.epoch} wrote the last commit marker, this lane has epoch {epoch}",
             place=place,
@@ -250,6 +254,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         letters_from={},
         output_ends=_output_ends(marker, wanted),
         chosen=wanted.on_change is not None,
+        sources=_settled(marker, wanted),
         judged=None,
         plan=wanted.plan,
     )
@@ -273,8 +278,33 @@ def rebuilt(
         letters=wanted.letters,
         output_ends=_output_ends(start.marker, wanted),
         chosen=wanted.on_change is not None,
+        sources=_settled(start.marker, wanted),
         judged=None,
         plan=wanted.plan,
+    )
+
+
+def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
+    """The sources; of derived ones with the time up to which another plan has settled results.
+
+    That plan may have promised more than the writers of what is read now. Where it has, their
+    records come too late and break no promise of theirs.
+    """
+    settled_ms = _settled_ms(marker)
+    if settled_ms is None or (wanted.on_change is None and wanted.fits(marker)):
+        return marker.sources
+    return tuple(
+        replace(source, settled_ms=max(settled_ms, source.settled_ms or settled_ms))
+        if source.name in wanted.derived
+        else source
+        for source in marker.sources
+    )
+
+
+def _settled_ms(marker: CommitMarker) -> Millis | None:
+    """Up to where results are promised or closed; None: nowhere."""
+    return max(
+        (ms for ms in (marker.eviction_ms, marker.boundary_ms) if ms is not None), default=None
     )
 
 
@@ -372,8 +402,7 @@ def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
 
 def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
     """What somebody chose for a state that does not fit. What is promised stays promised."""
-    closed = [ms for ms in (marker.eviction_ms, marker.boundary_ms) if ms is not None]
-    eviction_ms = max(closed) if closed else None
+    eviction_ms = _settled_ms(marker)
     match wanted.on_change:
         case OnChange.REBUILD:
             return Rebuild(marker, None, eviction_ms, _ASKED, chosen=True)

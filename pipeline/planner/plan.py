@@ -75,6 +75,11 @@ class Fragment:
         return self.names.fragment
 
     @property
+    def derived(self) -> frozenset[StreamName]:
+        """The inputs that fragments write."""
+        return frozenset(one.name for one in self.inputs if isinstance(one, DerivedStream))
+
+    @property
     def stateful_box(self) -> Box | None:
         """The one box that keeps state, if there is one."""
         return next((box for box in self.boxes if box.stateful), None)

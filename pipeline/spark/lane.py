@@ -248,6 +248,7 @@ class StableLane:
             letters=self._letters(),
             plan=fragment_digest(fragment),
             ran_before=self._settings.ran_before,
+            derived=fragment.derived,
         )
 
     def _letters(self) -> str:
@@ -287,7 +288,7 @@ class StableLane:
                 folder = self._checkpoints.empty(epoch)
             case Continue(marker, planned):
                 # A batch that is planned already reads the partitions that the marker has.
-                marker = marker if planned else self._reassigned(marker, lowered)
+                marker = marker if planned is not None else self._reassigned(marker, lowered)
                 sink.start(adopted(marker, wanted))
                 folder = self._checkpoints.folder(epoch)
             case Rebuild():
@@ -358,9 +359,8 @@ class StableLane:
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
     ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
         """Build the state in an empty folder: from what, with which schemas, what was refused."""
-        todo = self._log_of_inputs().prepare(
-            start, lowered, self._settings.fragment.names.dead_letters
-        )
+        names = self._settings.fragment.names
+        todo = self._log_of_inputs().prepare(start, lowered, names)
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
         batch = RebuildBatch(todo, self._host.surveyor, f"fragment {self._label}")
         lowered = tried(
@@ -368,7 +368,7 @@ class StableLane:
             partial(self._checkpoints.empty, self._settings.epoch),
         )
         self._log.info("the state is rebuilt; %d records are refused", len(batch.refused))
-        return todo, lowered, batch.refused
+        return batch.todo, lowered, batch.refused
 
     def _rebuild_once(
         self, batch: RebuildBatch, folder: Path, incarnation: Incarnation, lowered: Lowered

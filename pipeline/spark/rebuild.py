@@ -9,8 +9,9 @@ be again. Only a rebuild that somebody chose judges anew, and what it refuses be
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from brokers.kafka.admin import Isolation, KafkaAdmin
@@ -24,11 +25,12 @@ from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import BoxName, FragmentName, Offset, SchemaHandle, TopicName
 from pipeline.lanes.acknowledged import lost_input, lost_output
 from pipeline.lanes.batch import UNLIKE, BatchFacts
-from pipeline.lanes.left_out import LeftOut, left_out, within
+from pipeline.lanes.left_out import LeftOut, left_out, sent_again, within
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed_letters import first_gone
-from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
+from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start import Rebuild, passed_over
+from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lowered import Lowered, TopicRole
 from pipeline.spark.ports import Schemas
@@ -152,15 +154,18 @@ class Log:
     admin: KafkaAdmin
     clock: Clock
 
-    def prepare(self, start: Rebuild, lowered: Lowered, dead_letters: TopicName) -> Rebuilding:
+    def prepare(self, start: Rebuild, lowered: Lowered, names: FragmentNames) -> Rebuilding:
         """Find out where to read from and what to leave out.
+
+        A rebuild that was chosen may find no dead letters of records that were sent again, and are
+        good now: they count where they were sent again, and not where they stood at first.
 
         Raises:
             RefusedError: a topic no longer holds what the state needs, or dead letters are gone.
             UnavailableError: Kafka does not answer, or a partition has no leader.
         """
-        earliest = self.earliest(lowered)
-        end = start.marker.end
+        earliest, dead_letters = self.earliest(lowered), names.dead_letters
+        end, sources = start.marker.end, start.marker.sources
         found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
         start = with_letters(start, found, dead_letters)
         begin = start.begin
@@ -169,9 +174,11 @@ class Log:
         for at in sorted(begin):
             if begin[at] < earliest[at] and begin[at] < end[at]:
                 raise self._too_short(at, begin[at], earliest[at])
-        letters = self._left_out(dead_letters, found, start.marker.sources)
-        gone = (one for one in letters if within(one, begin, end))
-        return Rebuilding(start, begin, tuple(sorted(set(gone))))
+        ends = complete(self.admin.end_offsets((dead_letters,)), (dead_letters,))
+        gone = set(self._named(dead_letters, found, ends, partial(left_out, sources=sources)))
+        if start.begin is None:
+            gone.update(self._sent_again(names.redrive, start.marker))
+        return Rebuilding(start, begin, tuple(sorted(x for x in gone if within(x, begin, end))))
 
     def overtaken(
         self, marker: CommitMarker, lowered: Lowered, fragment: FragmentName
@@ -226,18 +233,27 @@ class Log:
             for partition, offset in starts[assigned.topic].items()
         }
 
-    def _left_out(
+    def _sent_again(self, redrive: TopicName, marker: CommitMarker) -> Iterator[LeftOut]:
+        """Where records stood at first that were sent again, read by now or not."""
+        starts = complete(self.admin.start_offsets((redrive,)), (redrive,))
+        ends = complete(self.admin.end_offsets((redrive,)), (redrive,))
+        return self._named(
+            redrive, starts[redrive], ends, partial(sent_again, sources=marker.sources)
+        )
+
+    def _named(
         self,
         topic: TopicName,
         starts: Mapping[int, Offset],
-        sources: tuple[MarkedSource, ...],
-    ) -> Iterable[LeftOut]:
-        ends = complete(self.admin.end_offsets((topic,)), (topic,))
+        ends: Ends,
+        of: Callable[..., LeftOut | None],
+    ) -> Iterator[LeftOut]:
+        """What the records of a topic name; `of` reads their headers."""
         with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
             reader.assign({topic: starts})
             for record in reader.read_to(ends):
                 place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
-                found = left_out(record.headers, sources, place)
+                found = of(record.headers, place=place)
                 if found is not None:
                     yield found
 

@@ -1,9 +1,12 @@
 """The one batch of a rebuild: executed for its state alone, then checked."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
+from pipeline.ids import Millis
+from pipeline.lanes.positions import InputPartition
 from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.ports import Schemas
@@ -55,3 +58,17 @@ class RebuildBatch:
         elif facts.bad:
             self.refused = inspector.rejected(todo.begin, end, None, todo.left_out)
             check_decided_alike(facts.failed, self.refused, functions)
+        if todo.start.chosen:
+            self.todo = with_progress(todo, facts.largest)
+
+
+def with_progress(done: Rebuilding, largest: Mapping[InputPartition, Millis]) -> Rebuilding:
+    """A rebuild whose marker has the largest event times of the rows that its state holds.
+
+    Of another plan's rows they may have been smaller, so that the rows seemed to be needed no more.
+    """
+    marker = done.start.marker
+    progress = dict(marker.progress)
+    for at, at_ms in largest.items():
+        progress[at] = max(at_ms, progress.get(at, at_ms))
+    return replace(done, start=replace(done.start, marker=replace(marker, progress=progress)))

@@ -1,6 +1,6 @@
 """What goes to the dead letters: a record, or a result that could not be computed."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
@@ -136,18 +136,27 @@ def check_late(rejected: Iterable[Rejected], place: str, *, dropped: bool) -> No
     )
 
 
-def check_in_time(rejected: Iterable[Rejected], derived: Collection[StreamName]) -> None:
+def check_in_time(rejected: Iterable[Rejected], derived: Iterable[MarkedSource]) -> None:
     """Make sure that no record of a derived stream is late.
+
+    One that was sent again may be, and one of a time that the fragment had settled before its
+    source was first read, or under another plan.
 
     Args:
         rejected: what was found when the batch was looked at again.
-        derived: the inputs that fragments write.
+        derived: the sources that fragments write.
 
     Raises:
         BrokenInvariantError: one is; nothing was written.
     """
+    known = {(source.name, source.topics[0][0]): source for source in derived}
     for record in rejected:
-        if record.why.reason.value in LATENESS and record.input in derived:
+        source = known.get((record.input, record.topic))
+        if source is None or record.why.reason.value not in LATENESS:
+            continue
+        at_ms = record.why.event_time_ms
+        settled = [ms for ms in (source.skipped_ms, source.settled_ms) if ms is not None]
+        if at_ms is None or not settled or at_ms > max(settled):
             raise BrokenInvariantError(
                 f"a record of the derived stream {record.input} was late",
                 place=f"topic {record.topic}, partition {record.partition}, offset {record.offset}",

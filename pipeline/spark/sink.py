@@ -51,7 +51,6 @@ from pipeline.lanes.needed_letters import (
     resume_letters,
 )
 from pipeline.lanes.positions import MarkedSource, by_topic
-from pipeline.planner.plan import DerivedStream
 from pipeline.spark.ports import BatchEngine, BatchRows, Schemas, SecondLook
 from pipeline.spark.publisher import Publisher
 from pipeline.spark.rejected import (
@@ -357,8 +356,8 @@ class Sink:
         rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
         check_decided_alike(facts.failed, rejected, self._context.functions)
         check_late(rejected, self._place, dropped=dropped)
-        derived = {i.name for i in self._context.fragment.inputs if isinstance(i, DerivedStream)}
-        check_in_time(rejected, derived)
+        derived = self._context.fragment.derived
+        check_in_time(rejected, [one for one in self.marker.sources if one.name in derived])
         return rejected
 
     @property

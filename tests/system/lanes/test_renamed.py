@@ -143,6 +143,42 @@ def test_what_was_settled_is_skipped_from_the_beginning_on(medusa: Installation)
     assert medusa.marker(name, "passed").totals.skipped == 100
 
 
+def test_a_fragment_of_another_kind_keeps_what_was_promised(medusa: Installation) -> None:
+    """What a minute's window has promised is late when a filter takes over its name."""
+    name, topic = "other_kind", "other_kind-in"
+    start_ms = BASE - BASE % 60_000
+    head = ONE.format(name=name, stream="readings", topic=topic).replace("1h", "1s")
+    count = "{{aggregate: {of}, window: {size}, by: [sensor], compute: {{n: {n}}}}}\n"
+    head += "  seconds: " + count.format(of="readings", size="1s", n="count(*)")
+    outputs = f"outputs: {{seconds: {{topic: {name}-seconds}}, last: {{topic: {name}-last}}}}\n"
+    minutes = "  last: " + count.format(of="seconds", size="60s", n="sum(n)")
+    medusa.deploy(head + minutes + outputs, SCHEMAS)
+
+    def send_at(after_ms: int) -> None:
+        reading = {"sensor": "a", "value": after_ms, "at": start_ms + after_ms}
+        medusa.send(topic, medusa.encoded(f"{topic}-value", READING, reading), partition=0)
+        medusa.producer.flush(10)
+
+    def is_promised() -> bool:
+        boundary_ms = medusa.marker(name, "last").boundary_ms
+        return boundary_ms is not None and boundary_ms >= start_ms + 59_000
+
+    send_at(100)
+    medusa.await_state(name, "last", LaneState.RUNNING)
+    medusa.wait_for(is_promised, "the whole minute is promised", within_s=WITHIN_S)
+    medusa.deploy(f"{head}  last: {{filter: seconds, where: n > 0}}\n{outputs}", SCHEMAS)
+    medusa.await_state(name, "last", LaneState.RUNNING, epoch=2)
+    send_at(30_100)
+    letters = f"{name}.last.dlq"
+    medusa.wait_for(lambda: medusa.records(letters), "a dead letter", within_s=WITHIN_S)
+    send_at(70_100)
+    medusa.wait_for(lambda: medusa.records(f"{name}-last"), "a result", within_s=WITHIN_S)
+    (row,) = medusa.decoded(f"{name}-last")
+    assert row["n"] == 1
+    assert len(medusa.records(f"{name}-seconds")) == 3
+    assert medusa.marker(name, "last").totals.late_dropped == len(medusa.records(letters)) == 1
+
+
 def test_what_plan_announces_names_the_ranges(medusa: Installation) -> None:
     """Partition by partition, as programs read it."""
     name, topic = "announced", "announced-in"

@@ -54,6 +54,7 @@ def sources(draw: st.DrawFn) -> MarkedSource:
         definition=draw(NAMES),
         topics=tuple((TopicName(name), TopicId(f"{name}!")) for name in names),
         skipped_ms=draw(st.none() | INSTANTS),
+        settled_ms=draw(st.none() | INSTANTS),
     )
 
 

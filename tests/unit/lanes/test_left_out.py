@@ -17,7 +17,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.dead_letters import Context, headers
-from pipeline.lanes.left_out import LeftOut, left_out, within
+from pipeline.lanes.left_out import LeftOut, left_out, sent_again, within
 from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
 from tests.unit.lanes.marked import marked
@@ -65,6 +65,38 @@ def test_names_of_streams_and_topics_are_labels() -> None:
     (made_again,) = marked({AT: 0}, ids={AT.topic: "another id"})
     assert left_out(letter, (made_again,), "here") is None
     assert left_out(letter, (), "here") is None
+
+
+def again(**more: str) -> tuple[tuple[str, bytes], ...]:
+    """The headers of the record that was sent again."""
+    found = {
+        "medusa.error.format": "1",
+        "medusa.error.source": "id of sightings/0",
+        "medusa.error.port": "left",
+        "medusa.redriven.from": "0/3",
+        "medusa.redriven.origin": "sightings/2/7",
+        **more,
+    }
+    return tuple((name, value.encode()) for name, value in found.items())
+
+
+def test_what_was_sent_again_names_where_it_stood_at_first() -> None:
+    """For the source that reads it; what another program has sent there names nothing."""
+    assert sent_again(again(), SOURCES, "here") == LeftOut(AT, Offset(7), "left")
+    other = again(**{"medusa.error.source": "id of sightings/1"})
+    assert sent_again(other, SOURCES, "here") is None
+    elsewhere = again(**{"medusa.redriven.origin": "cars.redrive/0/7"})
+    assert sent_again(elsewhere, SOURCES, "here") is None
+    assert sent_again((("theirs", b"x"), ("empty", None)), SOURCES, "here") is None
+
+
+def test_what_was_sent_again_with_damaged_headers_is_no_guess() -> None:
+    """Nor what a newer version has sent."""
+    for origin in ("sightings/2", "sightings/two/7"):
+        with pytest.raises(BrokenInvariantError, match="sent again are damaged"):
+            sent_again(again(**{"medusa.redriven.origin": origin}), SOURCES, "here")
+    with pytest.raises(NewerFormatError):
+        sent_again(again(**{"medusa.error.format": "2"}), SOURCES, "here")
 
 
 def test_a_result_stands_for_no_record() -> None:

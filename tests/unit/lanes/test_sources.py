@@ -69,6 +69,14 @@ def test_a_stream_of_another_name_goes_on_where_it_was() -> None:
     assert carried.marker.sources[0].id == before.sources[0].id
 
 
+def test_event_times_by_another_definition_are_forgotten() -> None:
+    """They say nothing of the rows that there are now; positions stay."""
+    before = marker({at("a"): 7, at("b", "prices"): 5}, source("a"), source("b", "prices"))
+    carried = carry(before, (source("a", definition="other"), source("b", "prices")))
+    assert carried.marker.progress == {at("b", "prices"): 5}
+    assert carried.marker.end == before.end
+
+
 def test_a_topic_of_another_name_is_the_same_topic() -> None:
     """Kafka's id is what counts; such as after a restore under other names."""
     carried = carry(marker({at("a"): 7}, source("a")), (source("a", "moved", topic_id="#cars"),))

@@ -31,6 +31,7 @@ from pipeline.lanes.start import (
     rebuilt,
 )
 from pipeline.planner.state import OnChange
+from tests.unit.lanes.marked import marked
 
 PLACE = "fragment tolls.speed"
 CARS = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
@@ -46,7 +47,7 @@ def ends(batch: int) -> dict[InputPartition, Offset]:
     return {CARS: Offset((batch + 1) * 10)}
 
 
-def marker(batch: int, *, epoch: int = 3, incarnation: str = "one") -> CommitMarker:
+def marker(batch: int, *, epoch: int = 2, incarnation: str = "one") -> CommitMarker:
     """The marker of a batch; windows are open since the batch before."""
     wanted = replace(STATEFUL, epoch=Epoch(epoch))
     first = first_marker(wanted, Incarnation(incarnation), ends(-1), Millis(0))
@@ -77,8 +78,8 @@ def checkpoint(
 def start(
     last: CommitMarker | None, facts: CheckpointFacts | Unusable, wanted: Wanted = STATEFUL
 ) -> Start:
-    """Decide under epoch 3."""
-    return decide_start(last, facts, wanted)
+    """Decide under epoch 4: markers of epoch 3 are there."""
+    return decide_start(last, facts, replace(wanted, epoch=Epoch(4)))
 
 
 def test_a_lane_that_never_ran_starts_for_the_first_time() -> None:
@@ -239,8 +240,8 @@ def test_a_state_whose_digest_is_in_another_format_is_rebuilt_from_the_log() -> 
 def test_a_marker_of_a_newer_epoch_fences() -> None:
     """Somebody else has taken the fragment over, whatever the checkpoint looks like."""
     for facts in (GONE, checkpoint(7, 7)):
-        with pytest.raises(FencedError, match="epoch 4"):
-            start(marker(7, epoch=4), facts)
+        with pytest.raises(FencedError, match="epoch 5"):
+            start(marker(7, epoch=5), facts)
 
 
 def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
@@ -294,6 +295,39 @@ def test_what_begins_anew_keeps_its_promise_and_its_place() -> None:
     assert after.boundary_ms == marker(7).boundary_ms
     first_batch = start(after, checkpoint(-1, 0, "two"), STATELESS)
     assert first_batch == Continue(after, planned=BatchId(0))
+
+
+def test_what_another_plan_has_promised_may_come_late_from_other_fragments() -> None:
+    """Their promise is another one. An external record is late by itself, without a promise."""
+    (cars,) = marked({CARS: 0})
+    last = replace(marker(7), sources=(cars,), boundary_ms=Millis(9_000))
+    derived = replace(STATEFUL, state="other", sources=(cars,), derived=frozenset({CARS.input}))
+    chosen = replace(derived, on_change=OnChange.REBUILD)
+    found = start(last, GONE, chosen)
+    assert isinstance(found, Rebuild)
+    for wanted, sources in (
+        (chosen, (replace(cars, settled_ms=Millis(9_000)),)),
+        (replace(chosen, derived=frozenset()), (cars,)),
+        (replace(derived, state="digest"), (cars,)),
+    ):
+        assert rebuilt(found, last.needed, wanted, ONE).sources == sources
+        assert begun_anew(last, wanted, ONE).sources == sources
+    further = replace(last, sources=(replace(cars, settled_ms=Millis(10_000)),))
+    assert begun_anew(further, chosen, ONE).sources == further.sources
+
+
+def test_a_lane_that_has_read_and_not_promised_has_a_state_to_choose() -> None:
+    """A lane without state that began anew has read records, which a state may need."""
+    read = replace(marker(-1), state="other", totals=Totals(records_in=1_000))
+    with pytest.raises(RefusedError, match="another version of the network made the state"):
+        start(read, GONE)
+    assert isinstance(start(read, GONE, STATELESS), BeginAt)
+
+
+def test_an_owner_with_the_epoch_of_the_last_marker_is_fenced() -> None:
+    """ZooKeeper went back, so both claimed it; who wrote first owns the fragment."""
+    with pytest.raises(FencedError, match="epoch 4 wrote the last commit marker"):
+        start(marker(7, epoch=4), checkpoint(7, 7))
 
 
 def test_a_batch_planned_with_other_partitions_than_the_marker_has_is_not_executed() -> None:

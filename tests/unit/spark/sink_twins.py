@@ -340,13 +340,18 @@ def facts(batch: int, end: int, **more: Any) -> BatchFacts:
     return replace(plain, **more)
 
 
-def rejected(reason: Reason, stream: str = "sightings") -> Rejected:
-    """A record at offset 5."""
+def rejected(
+    reason: Reason,
+    stream: str = "sightings",
+    topic: TopicName = AT.topic,
+    at_ms: Millis | None = None,
+) -> Rejected:
+    """A record at offset 5, with an event time if it has one."""
     return Rejected(
         input=StreamName(stream),
         port="",
-        why=Why(reason, "told", box="where"),
-        topic=AT.topic,
+        why=Why(reason, "told", box="where", event_time_ms=at_ms),
+        topic=topic,
         partition=0,
         offset=Offset(5),
         timestamp_ms=NOW,

@@ -247,7 +247,8 @@ def check(owner: Owner, batches: int, further: int, steps: list[int]) -> int:
         return operations
     assert last_marker(owner.marker) == marker
     check_copy(owner.disk)
-    start = decide_start(marker, facts(owner.disk), replace(WANTED, stateful=not owner.beside))
+    wanted = replace(WANTED, epoch=Epoch(2), stateful=not owner.beside)
+    start = decide_start(marker, facts(owner.disk), wanted)
     if isinstance(start, BeginAt | Rebuild):
         assert start.marker.end == marker.end
         assert owner.beside

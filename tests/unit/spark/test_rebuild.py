@@ -37,6 +37,7 @@ from pipeline.spark.rebuild import (
     tried,
     with_letters,
 )
+from pipeline.spark.rebuild_batch import with_progress
 from pipeline.spark.rejected import Rejected
 from tests.unit.spark.support import fragment, surroundings
 
@@ -226,9 +227,10 @@ def test_dead_letters_that_cannot_be_read_now_are_waited_for() -> None:
     """Without them a rebuild would count records that were left out."""
     lowered = tolls()
     start = Rebuild(replace(MARKER, end=ended(lowered, 5)), ended(lowered, 4), None, "it is gone")
+    names = fragment("tolls").names
     with pytest.raises(NotNowError) as caught:
-        log("dlq").prepare(start, lowered, TopicName("dlq"))
-    assert caught.value.place == "topic dlq"
+        log(names.dead_letters).prepare(start, lowered, names)
+    assert caught.value.place == f"topic {names.dead_letters}"
 
 
 def test_an_input_without_a_leader_is_waited_for() -> None:
@@ -271,3 +273,13 @@ def test_a_chosen_rebuild_goes_by_the_dead_letters_that_there_are() -> None:
     starts = {0: Offset(9), 1: Offset(2)}
     start = with_letters(Rebuild(NEEDS, None, None, "asked"), starts, LETTERS)
     assert start.marker.letters_from == starts
+
+
+def test_a_chosen_rebuild_knows_the_event_times_of_its_rows() -> None:
+    """By another definition they were smaller, and the rows would seem to be needed no more."""
+    lowered = tolls()
+    first, second, *_ = sorted(ended(lowered, 5))
+    marker = replace(MARKER, end=ended(lowered, 5), progress={first: Millis(5), second: Millis(9)})
+    done = Rebuilding(Rebuild(marker, {}, None, ""), {}, ())
+    found = with_progress(done, {first: Millis(8), second: Millis(7)})
+    assert found.start.marker.progress == {first: 8, second: 9}

@@ -22,6 +22,7 @@ from pipeline.spark.reasons import Why
 from pipeline.spark.rejected import (
     Rejected,
     check_decided_alike,
+    check_in_time,
     check_late,
     refused_checksum,
 )
@@ -114,3 +115,32 @@ def test_the_query_and_the_second_look_have_to_agree_that_some_are_late(
     with pytest.raises(BrokenInvariantError, match=said) as caught:
         check_late(found, "here", dropped=dropped)
     assert (caught.value.place, bool(caught.value.hint)) == ("here", True)
+
+
+def late(at_ms: int, topic: str = "tolls-topic", reason: Reason = Reason.LATE) -> Rejected:
+    """A record of the derived stream `tolls` that came too late."""
+    why = Why(reason, "told", event_time_ms=Millis(at_ms))
+    return replace(RECORD, input=StreamName("tolls"), topic=TopicName(topic), why=why)
+
+
+def test_a_late_record_of_a_derived_stream_breaks_a_promise() -> None:
+    """Not so one that was sent again, one of another stream, or one that is refused otherwise."""
+    at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
+    sources = marked({at: 0, replace(at, topic=NAMES.redrive): 0})
+    for reason in (Reason.LATE, Reason.PARTLY_LATE):
+        with pytest.raises(BrokenInvariantError, match="derived stream tolls was late") as caught:
+            check_in_time([late(5, reason=reason)], sources)
+        assert caught.value.place == "topic tolls-topic, partition 0, offset 5"
+    check_in_time([late(5, NAMES.redrive), RECORD], sources)
+    check_in_time([late(5, reason=Reason.UNDECODABLE)], sources)
+    check_in_time([late(5)], ())
+
+
+def test_a_derived_record_of_a_settled_time_may_be_late() -> None:
+    """The reader had settled it itself, before it read the stream or under another plan."""
+    at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
+    (source,) = marked({at: 0})
+    for settled in (replace(source, skipped_ms=Millis(7)), replace(source, settled_ms=Millis(7))):
+        check_in_time([late(7), late(6, reason=Reason.PARTLY_LATE)], [settled])
+        with pytest.raises(BrokenInvariantError):
+            check_in_time([late(8)], [settled])

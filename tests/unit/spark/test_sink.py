@@ -145,8 +145,11 @@ def test_records_without_a_result_are_neither_written_nor_late() -> None:
 def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_written() -> None:
     """Its writer promised that there would be none, so one of two invariants is broken."""
     log = Log()
-    written = sink(log, [], fragment("toll_notifications"))
-    batch = Batch(facts(0, 5, late=1, late_ms=NOW), wrong=[rejected(Reason.LATE, stream="tolls")])
+    reader = fragment("toll_notifications")
+    written = sink(log, [], reader)
+    (topic,) = (one.topic for one in reader.inputs if one.name == "tolls")
+    late = rejected(Reason.LATE, "tolls", topic, NOW)
+    batch = Batch(facts(0, 5, late=1, late_ms=NOW), wrong=[late])
     with pytest.raises(BrokenInvariantError, match="derived stream tolls"):
         write(written, batch)
     assert log.done == []
