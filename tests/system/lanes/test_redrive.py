@@ -15,6 +15,7 @@ from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkName, SchemaId
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.names import FragmentNames
+from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from schemas import wire
 from tests.system.support import OWNER, READING, Installation, readings
 
@@ -55,6 +56,16 @@ outputs:
   one: {{topic: one-out, partitions: 1}}
   rest: {{topic: rest-out, partitions: 1}}
 """
+COUNTED = """
+network: purged
+streams:
+  readings: {{topic: purged-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 1}}
+boxes:
+  halved: {{map: readings, select: {{sensor: sensor, half: "{half}", at: at}}}}
+  counts: {{aggregate: halved, window: {window}, by: [sensor], compute: {{n: count(*)}}}}
+outputs: {{counts: {{topic: purged-out, partitions: 1}}}}
+"""
+DAY_MS = 86_400_000
 WITHIN_S = 150.0
 Dlq = Callable[..., Any]
 
@@ -223,3 +234,48 @@ def test_a_record_that_partly_fails_comes_back_as_a_whole(medusa: Installation, 
     assert rows[3:] == [(3, 0, 20.0), (3, 1, 0.0), (3, 2, 50.0)]
     assert [row["id"] for row in medusa.decoded("rest-out")] == [2, 3, 0]
     assert [row["id"] for row in medusa.decoded("one-out")] == [1]
+
+
+def test_a_chosen_rebuild_counts_once_what_was_sent_again(medusa: Installation, dlq: Dlq) -> None:
+    """Also after its dead letter is gone, which no window of the old plan needed any more."""
+    begin_ms = (SystemClock().now_ms() // DAY_MS - 3) * DAY_MS
+    rebuilt = Choices(named={FragmentName("counts"): OnChange.REBUILD})
+
+    def deploy(half: str, window: str, choices: Choices = NO_CHOICES) -> None:
+        document = COUNTED.format(half=half, window=window)
+        version = medusa.deploy(document, {"reading.avsc": READING}, choices).version
+        medusa.await_state("purged", "counts", LaneState.RUNNING, epoch=version)
+
+    def send(value: int, after_ms: int) -> None:
+        reading = {"sensor": "a", "value": value, "at": begin_ms + after_ms}
+        medusa.send("purged-in", medusa.encoded("purged-in-value", READING, reading), partition=0)
+        medusa.producer.flush(10)
+
+    def await_totals(**wanted: int) -> None:
+        def reached() -> bool:
+            totals = medusa.marker("purged", "counts").totals
+            return all(getattr(totals, name) == count for name, count in wanted.items())
+
+        medusa.wait_for(reached, str(wanted), within_s=WITHIN_S)
+
+    deploy("100 / value", "10s")
+    for value in (0, 1, 2):
+        send(value, 100 + value)
+    await_totals(records_in=3, dead_letters=1)
+    deploy("value", "10s", rebuilt)
+    assert dlq("redrive", "purged.counts", "--yes")["sent"] == 1
+    await_totals(records_in=4)
+    for value in (4, 5):
+        send(value, 60_000 * value)
+    _await(medusa, "purged-out", 2)
+    assert medusa.decoded("purged-out")[0]["n"] == 3
+    medusa.wait_for(
+        lambda: not medusa.marker("purged", "counts").letters_from,
+        "no window needs the letter",
+        within_s=WITHIN_S,
+    )
+    assert dlq("purge", "purged.counts", "--all", "--yes")["removed"] == 1
+    deploy("value", "1d", rebuilt)
+    send(9, 2 * DAY_MS)
+    _await(medusa, "purged-out", 3)
+    assert medusa.decoded("purged-out")[2]["n"] == 5
