@@ -57,14 +57,20 @@ class Inputs:
         return tuple((p, starts.get(p, Offset(0)), end) for p, end in sorted(partitions.items()))
 
     def unread(self, left: LeftSource) -> Ranges:
-        """What the topic of a source that is left, as far as it exists, holds beyond positions."""
+        """What the topic of a source that is left, as far as it exists, holds beyond positions.
+
+        Of a partition that came since the last marker nothing was read.
+        """
         topic, topic_id = left.source.topics[0]
         found = self.described.get(topic)
         if found is None or found.topic_id != topic_id:
             return ()
-        ends = self.ends.get(topic, {})
         own = {at.partition: offset for at, offset in left.end.items() if at.topic == topic}
-        return tuple((p, own[p], max(own[p], ends.get(p, own[p]))) for p in sorted(own))
+        read = {**self.starts.get(topic, {}), **own}
+        ends = self.ends.get(topic, {})
+        return tuple(
+            (p, begin, max(begin, ends.get(p, begin))) for p, begin in sorted(read.items())
+        )
 
     def _ids(self, fragment: Fragment) -> dict[TopicName, TopicId]:
         """The ids of a fragment's topics; one that is still to be created has none yet."""

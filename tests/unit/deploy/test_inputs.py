@@ -248,6 +248,17 @@ def test_a_topic_that_is_left_before_its_end_needs_a_word(scene: Scene) -> None:
     assert "car-sightings" not in str(caught.value)
 
 
+def test_a_partition_that_came_since_the_last_marker_is_left_unread(scene: Scene) -> None:
+    """No record of it was read, so all of them are announced."""
+    topic = TopicName("car-sightings")
+    scene.world.kafka.topics[topic] = replace(scene.world.kafka.topics[topic], partitions=2)
+    scene.world.kafka.add("more-sightings", partitions=1)
+    chosen = Choices(inputs={StreamName("sightings"): InputFrom.BEGINNING})
+    found = scene.compare(FILTER.replace("car-sightings", "more-sightings"), chosen)
+    told = {one.topic: one.ranges for one in found.changes.announced}
+    assert told[topic] == ((0, 5, 9), (1, 0, 9))
+
+
 def test_a_topic_that_was_made_again_needs_a_choice(scene: Scene) -> None:
     """The positions mean records that are gone; the state would not fit either."""
     scene.world.kafka.add("car-sightings", partitions=1, records=2)
