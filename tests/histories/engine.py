@@ -1,0 +1,335 @@
+"""A toy engine that does what Spark does for a lane, record by record.
+
+It stands in for `emit`, `QueryRunner` and what they make of Spark; all that Medusa decides is the
+real code: the lane's start, the sink, the agent. As Spark it notes the ends of a batch before it
+runs it, runs a noted batch again after a crash, drops rows by the watermark of the batch before and
+closes by its own; an advance that batch N reads is in force in batch N + 1.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import pyarrow as pa
+
+from pipeline.boundaries.profile import Windowed, profile
+from pipeline.ids import BatchId, Millis
+from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.join import Join
+from pipeline.planner.plan import Fragment
+from pipeline.spark.facts import positions
+from pipeline.spark.lowered import Lowered, TopicRole
+from pipeline.spark.query import NOBODY, LostDataError, Query, StoppingError
+from schemas import wire
+from tests.histories.folders import Folder, Planned, leaves_of
+from tests.histories.looking import Frame, Look, Ranges
+from tests.histories.rows import (
+    EMPTY,
+    Row,
+    State,
+    aggregated,
+    downstream,
+    joined,
+)
+from tests.histories.turns import Turn, pause
+
+
+def plan_first_batch(
+    _spark: object,
+    folder: Folder,
+    lowered: Lowered,
+    end: Positions,
+    watermark_ms: Millis | None,
+    _now_ms: Millis,
+) -> None:
+    """Stands in for the function of `pipeline/spark/planned.py`."""
+    ends: dict[str, dict[str, dict[int, int]]] = {s.input: {} for s in lowered.sources}
+    for at, offset in end.items():
+        if at.input in ends:
+            ends[at.input].setdefault(at.topic, {})[at.partition] = int(offset)
+    folder.offsets[0] = Planned(leaves_of(ends, lowered), int(watermark_ms or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One executed batch, for those who watch: what it really read, and by which watermarks."""
+
+    batch: int
+    fragment: Fragment
+    reads: Mapping[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]]
+    """Per source and data topic: the topic's id, and the range of each partition."""
+    late_ms: int
+    eviction_ms: int
+    rebuild: bool
+
+
+@dataclass
+class Batch:
+    """A batch that is being run; stands in for Spark's rows, and for what is known of them."""
+
+    frame: Frame
+    number: int
+    ranges: Ranges
+    late_ms: int
+    eviction_ms: int
+    state: State
+    ends: Positions
+    rebuild: bool = False
+    look: Look | None = None
+    after: State = EMPTY
+    results: list[Row] = field(default_factory=list)
+
+    # What a rebuild does to rows: `rows.write.format("noop").mode("overwrite").save()`.
+    @property
+    def write(self) -> "Batch":
+        """As of a frame."""
+        return self
+
+    def format(self, _: str) -> "Batch":
+        """As of a writer."""
+        return self
+
+    def mode(self, _: str) -> "Batch":
+        """As of a writer."""
+        return self
+
+    def save(self) -> None:
+        """Execute it."""
+        self.execute()
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        """Execute it, and hand the results over."""
+        self.execute()
+        partitions = self.frame.lowered.encoding.partitions
+        written = [_written(row, self.frame, partitions) for row in self.results]
+        return _table(written)
+
+    def execute(self) -> None:
+        """Read, judge, compute."""
+        fragment, box = self.frame.reader.fragment, self.frame.reader.fragment.stateful_box
+        late_ms = self.late_ms if box is not None else 0
+        self.look = look = Look(self.frame, self.ranges, late_ms).take()
+        match box:
+            case None:
+                self.results = [row for rows in look.rows.values() for row in rows]
+            case Aggregate():
+                rows = look.rows.get("only", [])
+                self.after, found = aggregated(box, self.state, rows, self.eviction_ms)
+                self.results = list(downstream(fragment, found))
+            case Join():
+                self.after, found = joined(box, self.state, look.rows, self.eviction_ms)
+                self.results = list(downstream(fragment, found))
+            case _:
+                raise AssertionError(f"the toy engine has no box of kind {box.kind}")
+        if Turn.current is not None:
+            known = Turn.current.facts.setdefault("executed", {})
+            known[self.frame.incarnation, self.number] = self._executed()
+
+    def batch_facts(self, batch: int, rows: pa.Table | None = None) -> BatchFacts:
+        """As of `Engine`."""
+        del rows
+        assert batch == self.number
+        assert self.look is not None
+        stateful = self.frame.reader.fragment.stateful_box is not None
+        return BatchFacts(
+            batch=BatchId(batch),
+            end=self.ends,
+            late_ms=Millis(self.late_ms) if stateful and self.late_ms else None,
+            eviction_ms=Millis(self.eviction_ms) if stateful and self.eviction_ms else None,
+            advance_ms=None if self.look.advance_ms is None else Millis(self.look.advance_ms),
+            records=self.look.records,
+            bad=len(self.look.bad),
+            unknown=tuple(sorted(set(self.look.unknown))),  # type: ignore[arg-type]
+            late=len(self.look.late),
+            largest=self.look.largest,
+            skipped=self.look.skipped,
+        )
+
+    def records_read(self) -> int:
+        """As of `Engine`."""
+        return 0
+
+    def _executed(self) -> Executed:
+        kafka = self.frame.reader.kafka
+        reads: dict[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]] = {
+            (source.input, t.topic): (
+                kafka.topic(t.topic).topic_id,
+                self.ranges[source.input][t.topic],
+            )
+            for source in self.frame.lowered.sources
+            for t in source.topics
+            if t.role is TopicRole.DATA
+        }
+        fragment = self.frame.reader.fragment
+        return Executed(self.number, fragment, reads, self.late_ms, self.eviction_ms, self.rebuild)
+
+
+class Runner:
+    """Stands in for `QueryRunner`: runs a batch, then lets others run."""
+
+    def __init__(self, stop: Any) -> None:
+        self._stop = stop
+
+    def run(self, query: Query) -> None:
+        """Run a query until it is told to stop, or the one batch that its folder has planned."""
+        frame, folder = query.rows, query.folder
+        assert isinstance(frame, Frame)
+        assert isinstance(folder, Folder)
+        rebuild = query.incarnation == NOBODY
+        while True:
+            if not rebuild:
+                pause()
+            if self._stop.is_set():
+                raise StoppingError
+            batch = planned(frame, folder)
+            if batch is not None:
+                batch.rebuild = rebuild
+                query.write(batch, batch.number, batch)  # type: ignore[arg-type]
+                if frame.reader.rng().random() < 0.2:
+                    pause()
+                _commit(batch, folder)
+            if query.once:
+                return
+            query.watch(batch)  # type: ignore[arg-type]
+
+
+def planned(frame: Frame, folder: Folder) -> Batch | None:
+    """The batch that is to run: the one that was noted and not done, or a new one."""
+    done = max(folder.commits, default=-1)
+    number = done + 1
+    if number not in folder.offsets and not _plan(frame, folder, done):
+        return None
+    ends = _by_source(folder.offsets[number].leaves, frame)
+    ranges = _between(_starts(frame, folder, done), ends)
+    _check_held(ranges, frame)
+    return Batch(
+        frame,
+        number,
+        ranges,
+        late_ms=folder.offsets[done].watermark if done >= 0 else 0,
+        eviction_ms=folder.offsets[number].watermark,
+        state=folder.states.get(done, EMPTY),
+        ends=positions(folder.offsets[number].leaves, frame.lowered),
+    )
+
+
+def _plan(frame: Frame, folder: Folder, done: int) -> bool:
+    """Note a new batch, if there is anything to do."""
+    rng, kafka = frame.reader.rng(), frame.reader.kafka
+    starts = _starts(frame, folder, done)
+    ends: dict[str, dict[str, dict[int, int]]] = {}
+    for source, topics in starts.items():
+        for topic, offsets in topics.items():
+            for partition, start in offsets.items():
+                end = int(kafka.topic(topic).end(partition))  # type: ignore[arg-type]
+                if end < start:
+                    raise LostDataError("offsets are gone", place=f"topic {topic}")
+                if rng.random() < 0.3:
+                    end = rng.randint(start, end)
+                ends.setdefault(source, {}).setdefault(topic, {})[partition] = end
+    watermark = folder.commits.get(done, 0)
+    before = folder.offsets[done].watermark if done >= 0 else 0
+    moved = frame.lowered.core is not None and watermark > before
+    if ends == starts and not moved:
+        return False
+    folder.offsets[done + 1] = Planned(leaves_of(ends, frame.lowered), watermark)
+    return True
+
+
+def _commit(batch: Batch, folder: Folder) -> None:
+    """Spark has finished a batch: its state, and the watermark of the next one."""
+    assert batch.look is not None
+    reached, advance_ms = batch.eviction_ms, batch.look.advance_ms
+    if advance_ms is not None:
+        windowed = isinstance(profile(batch.frame.reader.fragment).shape, Windowed)
+        reached = max(reached, advance_ms + (1 if windowed else 0))
+    folder.states[batch.number] = batch.after
+    folder.commits[batch.number] = reached
+
+
+def _starts(frame: Frame, folder: Folder, done: int) -> dict[str, dict[str, dict[int, int]]]:
+    """Where the next batch begins; partitions that came since begin at their first record."""
+    known = _by_source(folder.offsets[done].leaves, frame) if done >= 0 else {}
+    kafka = frame.reader.kafka
+    found: dict[str, dict[str, dict[int, int]]] = {}
+    for source in frame.lowered.sources:
+        for t in source.topics:
+            there = kafka.topic(t.topic)
+            for partition in range(t.partitions):
+                at = InputPartition(source.input, t.topic, partition)
+                start = known.get(source.input, {}).get(t.topic, {}).get(partition)
+                if start is None:
+                    begin = frame.reader.begin.get(at) if done < 0 else None
+                    start = int(there.start(partition) if begin is None else begin)
+                found.setdefault(source.input, {}).setdefault(t.topic, {})[partition] = start
+    return found
+
+
+def _by_source(leaves: Any, frame: Frame) -> dict[str, dict[str, dict[int, int]]]:
+    """The lines of the leaves, by place: Spark knows no names."""
+    return {
+        source: {
+            topic: {int(partition): end for partition, end in offsets.items()}
+            for topic, offsets in line.items()
+        }
+        for source, line in zip(frame.lowered.leaves, leaves, strict=True)
+    }
+
+
+def _between(starts: Any, ends: Any) -> Ranges:
+    return {
+        source: {
+            topic: {
+                partition: (begin, ends[source].get(topic, {}).get(partition, begin))
+                for partition, begin in offsets.items()
+            }
+            for topic, offsets in topics.items()
+        }
+        for source, topics in starts.items()
+    }
+
+
+def _check_held(ranges: Ranges, frame: Frame) -> None:
+    for topics in ranges.values():
+        for topic, offsets in topics.items():
+            there = frame.reader.kafka.topic(topic)  # type: ignore[arg-type]
+            for partition, (start, end) in offsets.items():
+                if start < end and (start < there.start(partition) or end > there.end(partition)):
+                    raise LostDataError("offsets are gone", place=f"topic {topic}")
+
+
+def _written(row: Row, frame: Frame, partitions: int) -> tuple[Any, ...]:
+    encoding = frame.lowered.encoding
+    body = {name: row.values[name] for name in encoding.value_columns}
+    value = wire.join(encoding.value_id, json.dumps(body).encode())
+    if encoding.key_columns:
+        key: bytes | None = json.dumps([row.values[n] for n in encoding.key_columns]).encode()
+        return key, value, row.at, crc32(key or b"") % partitions
+    return row.record.key, value, row.at, max(row.record.partition, 0) % partitions
+
+
+def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
+    return pa.table(
+        {
+            "key": pa.array([row[0] for row in rows], pa.binary()),
+            "value": pa.array([row[1] for row in rows], pa.binary()),
+            "timestamp_ms": pa.array([row[2] for row in rows], pa.int64()),
+            "partition": pa.array([row[3] for row in rows], pa.int32()),
+            "reason": pa.array([None for _ in rows], pa.string()),
+        }
+    )
+
+
+class NoLimit:
+    """Stands in for `BatchLimit`: a batch may read as much as there is."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def at(self, _start: Positions) -> int:
+        """More records than any history has."""
+        return 1_000_000

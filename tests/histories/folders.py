@@ -1,0 +1,131 @@
+"""Checkpoint folders as values, and what `pipeline/spark/checkpoints.py` does with them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
+from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
+from pipeline.names import FragmentNames
+from pipeline.spark.facts import positions
+from pipeline.spark.lowered import Lowered
+from tests.histories.turns import pause
+
+KEPT_EPOCHS = 2
+Leaves = list[dict[str, dict[str, int]]]
+"""Topic, partition, offset, for each leaf of the query, as Spark notes them."""
+
+
+@dataclass
+class Planned:
+    """A line of `offsets`: where a batch ends, and the watermark in force in it."""
+
+    leaves: Leaves
+    watermark: int
+
+
+@dataclass
+class Folder:
+    """One folder; `states` has the state after each batch."""
+
+    name: str
+    life: NetworkLife
+    incarnation: Incarnation | None = None
+    offsets: dict[int, Planned] = field(default_factory=dict)
+    commits: dict[int, int] = field(default_factory=dict)
+    states: dict[int, Any] = field(default_factory=dict)
+
+
+Root = dict[str, dict[int, Folder]]
+"""All folders below a node's root: by fragment, then by epoch."""
+
+
+class Checkpoints:
+    """Stands in for the class of the same name."""
+
+    def __init__(self, root: Root, names: FragmentNames, life: NetworkLife, _spark: str) -> None:
+        self._folders = root.setdefault(f"{names.network}.{names.fragment}", {})
+        self._life = life
+
+    def folder(self, epoch: Epoch) -> Folder | str:
+        """The folder of an epoch; in words where there is none yet."""
+        return self._folders.get(epoch, f"epoch-{epoch}")
+
+    def any(self, before: Epoch) -> CheckpointFacts | Unusable:
+        """Whether there is a folder of an earlier epoch."""
+        for folder in self._complete(before):
+            assert folder.incarnation is not None
+            return CheckpointFacts(folder.incarnation, committed=None, planned=None)
+        return Unusable("nothing has run yet")
+
+    def adopt(
+        self, epoch: Epoch, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """A copy of what is there now in the folder of an epoch, and what it holds."""
+        pause()
+        found = (f for f in self._complete(epoch) if f.incarnation == incarnation)
+        source = next(found, None)
+        if source is None:
+            return Unusable("there is no checkpoint of its last life here that can be read")
+        copy = self.empty(epoch)
+        copy.offsets, copy.commits = dict(source.offsets), dict(source.commits)
+        copy.states = dict(source.states)
+        return _read_facts(copy, incarnation, lowered)
+
+    def empty(self, epoch: Epoch) -> Folder:
+        """A new one."""
+        pause()
+        self._folders[epoch] = Folder(f"epoch-{epoch}", self._life)
+        return self._folders[epoch]
+
+    def complete(self, epoch: Epoch, incarnation: Incarnation) -> None:
+        """From now on it counts."""
+        self._folders[epoch].incarnation = incarnation
+        kept = self._complete(epoch)[: KEPT_EPOCHS - 1]
+        for old in [e for e, f in self._folders.items() if e < epoch and f not in kept]:
+            del self._folders[old]
+
+    def set_aside(self, epoch: Epoch) -> None:
+        """Forget one that is damaged, and those that share its files."""
+        damaged = self._folders[epoch].incarnation
+        for folder in self._folders.values():
+            if folder.incarnation == damaged:
+                folder.incarnation = None
+
+    def _complete(self, before: Epoch) -> list[Folder]:
+        found = (self._folders[e] for e in sorted(self._folders, reverse=True) if e < before)
+        return [one for one in found if one.incarnation and one.life == self._life]
+
+
+def _read_facts(
+    folder: Folder, incarnation: Incarnation, lowered: Lowered
+) -> CheckpointFacts | Unusable:
+    """What a folder says."""
+    planned = None
+    if folder.offsets:
+        number = max(folder.offsets)
+        leaves = folder.offsets[number].leaves
+        if len(leaves) != len(lowered.paths):
+            return Unusable(f"the checkpoint {folder.name} cannot be read: it is not whole")
+        try:
+            planned = PlannedBatch(BatchId(number), positions(leaves, lowered))
+        except BrokenInvariantError as error:
+            return Unusable(f"the checkpoint {folder.name} cannot be read: {error}")
+    committed = max(folder.commits) if folder.commits else None
+    return CheckpointFacts(
+        incarnation=incarnation,
+        committed=None if committed is None else BatchId(committed),
+        planned=planned,
+    )
+
+
+def leaves_of(ends: Mapping[str, Mapping[str, Mapping[int, int]]], lowered: Lowered) -> Leaves:
+    """Ends by source, topic and partition as lines for the leaves of a query."""
+    return [
+        {
+            topic: {str(partition): end for partition, end in offsets.items()}
+            for topic, offsets in ends[source].items()
+        }
+        for source in lowered.leaves
+    ]

@@ -1,0 +1,385 @@
+"""One history: a chain of steps drawn from a seed, run against the reference."""
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from pipeline.brain.state import NodeState
+from pipeline.errors import BrokenInvariantError, MedusaError
+from pipeline.ids import SchemaId
+from pipeline.lanes.lifecycle import Phase
+from tests.histories import deploys
+from tests.histories.documents import CHANGES, Net, first, schema_of
+from tests.histories.node import Node, remembering, toy_engine
+from tests.histories.reference import Ledger, Wrong
+from tests.histories.world import Commit, World
+
+SETTLE_ROUNDS: Final = 60
+SETTLE_DEPLOYS: Final = 2
+SETTLE_S: Final = 4.0
+"""Below the age at which an answer about ends is too old to tell of a silence."""
+FIRST_DOCUMENTS: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step; what it draws comes from its own seed, so that steps can be left out."""
+
+    kind: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A whole history, before it runs."""
+
+    seed: int
+    steps: tuple[Step, ...]
+    append_time: bool = False
+    """Whether the cluster stamps records itself, where a topic does not say otherwise."""
+
+
+@dataclass
+class Outcome:
+    """What came of a history."""
+
+    script: Script
+    wrong: list[Wrong] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """What is wrong, in a word; empty: nothing."""
+        return self.wrong[0].kind if self.wrong else ""
+
+
+def draw(seed: int, only: frozenset[str] = frozenset()) -> Script:
+    """The script of a seed. Each history has a few kinds of steps that it prefers.
+
+    `only`: the kinds that there may be, beside records and turns of the lanes; empty: all.
+    """
+    rng = Random(seed)
+    kinds = [kind for kind in _ALL if not only or kind in only]
+    preferred = rng.sample(sorted(set(kinds)), min(4, len(set(kinds))))
+    steps = [Step("produce", rng.randrange(1 << 20)), Step("run", rng.randrange(1 << 20))]
+    for _ in range(rng.randint(4, 12)):
+        kind = rng.choice(preferred) if rng.random() < 0.6 else rng.choice(kinds)
+        steps.append(Step(kind, rng.randrange(1 << 20)))
+        if rng.random() < 0.6:
+            steps.append(Step("produce", rng.randrange(1 << 20)))
+        if rng.random() < 0.5:
+            steps.append(Step(rng.choice(("run", "run", "drain")), rng.randrange(1 << 20)))
+    append_time = rng.random() < 0.03 and (not only or "append_time" in only)
+    return Script(seed, tuple(steps), append_time)
+
+
+class History:
+    """Runs a script."""
+
+    def __init__(self, script: Script, allowed: frozenset[str] = frozenset()) -> None:
+        self.outcome = Outcome(script)
+        self.allowed = allowed
+        rng = Random(script.seed)
+        shared = rng.random() < 0.5
+        self.world = World(rng, append_time=script.append_time, shared_folder=shared)
+        self.world.watch = self._heard
+        self.world.ended = self._ended
+        self.net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
+        self.nets: list[Net] = [self.net]
+        self.ledgers: deploys.Ledgers = {}
+        self.begins: deploys.Begins = {}
+        self.excuses: set[str] = set()
+
+    def run(self) -> Outcome:
+        """Run it to its end, or to the first thing that is wrong."""
+        world, script = self.world, self.outcome.script
+        try:
+            world.start_node("n1")
+            if world.rng.random() < 0.4:
+                world.start_node("n2")
+            if world.append_time:
+                self._say("the cluster stamps records with its own time")
+            self._say(self.net.text)
+            for stream in self.net.streams:
+                for partition in (0, 1):
+                    del partition
+                    world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
+            self._deploy(self.net, world.rng)
+            for step in script.steps:
+                if self.outcome.wrong:
+                    return self.outcome
+                rng = world.rng = Random(step.seed)
+                self._say(f"{step}")
+                self._step(step.kind, rng)
+            if not self.outcome.wrong:
+                self._settle()
+        except AssertionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever breaks is a finding
+            text = traceback.format_exception_only(error)[-1].strip()
+            self._say("".join(traceback.format_exception(error)[-6:]))
+            self._wrong(Wrong("broke", "", text))
+        finally:
+            world.end()
+        return self.outcome
+
+    def _step(self, kind: str, rng: Random) -> None:
+        if kind in CHANGES:
+            changed = CHANGES[kind](self.net, rng)
+            if changed is not None and deploys.read(changed) is not None:
+                self._deploy(changed, rng)
+        else:
+            STEPS[kind](self, rng)
+
+    def _deploy(self, net: Net, rng: Random) -> None:
+        for told in deploys.deploy(self.world, self.ledgers, self.begins, net, rng):
+            if isinstance(told, Wrong):
+                self._wrong(told)
+            else:
+                self._say(f"  deploy: {told}")
+                if told.startswith("version"):
+                    self.net = net
+                    self.nets.append(net)
+                    self._say(net.text)
+
+    # --- what is watched --------------------------------------------------------------------------
+
+    def _heard(self, commit: Commit) -> None:
+        key = commit.life, str(commit.names.fragment)
+        deployment = self.world.deployments.get((commit.life, commit.version))
+        if deployment is None:
+            self._wrong(Wrong("plan", key[1], f"version {commit.version} runs, and is unknown"))
+            return
+        ledger = self.ledgers.get(key)
+        if ledger is None:
+            begins = self.begins.setdefault(key, {})
+            ledger = self.ledgers[key] = Ledger(
+                key[1], self.world.kafka, self.world.registry, self._wrong, begins
+            )
+        executed = commit.executed
+        reads = executed.reads if executed is not None else {}
+        self._say(
+            f"    {key[1]} v{commit.version} {commit.marker.incarnation}/{commit.marker.batch} "
+            f"epoch {commit.marker.epoch}: {_reads(reads)} "
+            f"late {commit.marker.late_ms} evict {commit.marker.eviction_ms} promise "
+            f"{commit.marker.boundary_ms}"
+        )
+        ledger.hear(commit, deployment)
+
+    def _ended(self, lane: str, error: Exception) -> None:
+        self._say(f"    {lane} ended: {type(error).__name__}: {error}")
+        if isinstance(error, BrokenInvariantError) or not isinstance(error, MedusaError):
+            self._wrong(Wrong("broke", lane, f"{type(error).__name__}: {error}"))
+
+    def _wrong(self, wrong: Wrong) -> None:
+        if wrong.kind not in self.allowed:
+            self._say(f"  WRONG {wrong}")
+            self.outcome.wrong.append(wrong)
+
+    def _say(self, text: str) -> None:
+        self.outcome.log.append(text)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Let everything be read and published; whatever does not come is lost."""
+        world = self.world
+        world.rng = Random(0)
+        self._say("settle")
+        if not world.nodes:
+            world.start_node("n1")
+        for stream in self.net.streams:  # a stream without one good record has no event time
+            world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
+        for _ in range(SETTLE_DEPLOYS):
+            for _ in range(SETTLE_ROUNDS):
+                world.round(SETTLE_S)
+                if self.outcome.wrong or not list(self._open()):
+                    return
+            if "deploy it with `--" in self._states():  # a lane stops, and names the choices
+                self._deploy(self.net, world.rng)
+        for fragment, text in self._open():
+            if not self._excused():
+                self._wrong(Wrong("stuck", fragment, f"{text}; {self._states()}"))
+            else:
+                self._say(f"excused: {fragment}: {text}; {self._states()}")
+
+    def _open(self) -> Iterator[tuple[str, str]]:
+        """What is still to come, by fragment."""
+        catalog = self.world.catalog
+        for network in catalog.networks():
+            for record in catalog.fragments(network.network):
+                ledger = self.ledgers.get((self.world.life, str(record.fragment)))
+                deployment = self.world.deployments.get((self.world.life, int(record.version)))
+                if ledger is None or deployment is None or not ledger.runs(deployment):
+                    yield str(record.fragment), "it has not started"
+                    continue
+                for text in ledger.unread():
+                    yield ledger.fragment, f"unread {text}"
+                newest = self.world.clock.now_ms() - 20_000
+                for end in ledger.pending():
+                    if end < newest:
+                        yield ledger.fragment, f"the window that ends at {end} is not published"
+
+    def _excused(self) -> bool:
+        return bool(self.excuses)
+
+    def _states(self) -> str:
+        return "; ".join(text for node in self.world.nodes.values() for text in _lanes_of(node))
+
+
+def _lanes_of(node: Node) -> Iterator[str]:
+    state: NodeState = node._agent._state
+    for fragment, lane in state.lanes.items():
+        if lane.phase is not Phase.RUNNING or lane.last_error:
+            yield f"{node.name}: {fragment.fragment} {lane.phase.value} {lane.last_error}"
+    yield from node.troubles
+
+
+def _reads(reads: Mapping[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]]) -> str:
+    return " ".join(
+        f"{name}[{topic_id}] "
+        + ",".join(f"{p}:{start}-{end}" for p, (start, end) in ranges.items() if end > start)
+        for (name, _), (topic_id, ranges) in reads.items()
+    )
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def _produce(history: History, rng: Random) -> None:
+    for _ in range(rng.randint(1, 8)):
+        stream = rng.choice(history.net.streams)
+        history.world.produce(stream.topic, rng, kind=stream.kind)
+        history.world.clock.passed_s += rng.choice((0.0, 0.3, 1.0))
+
+
+def _run(history: History, rng: Random) -> None:
+    for _ in range(rng.randint(1, 6)):
+        history.world.round(rng.choice((0.3, 1.0, 3.0)))
+
+
+def _drain(history: History, rng: Random) -> None:
+    """Until all is read, if it is soon."""
+    del rng
+    for _ in range(20):
+        history.world.round(1.0)
+        if not any(ledger.unread() for ledger in history.ledgers.values()):
+            return
+
+
+def _rollback(history: History, rng: Random) -> None:
+    history._deploy(rng.choice(history.nets), rng)
+
+
+def _destroy(history: History, rng: Random) -> None:
+    """Destroy and deploy again, the same or an earlier document."""
+    told = deploys.destroy(history.world)
+    history._say(f"  destroy: {told or 'done'}")
+    if not told:
+        for _ in range(rng.randint(0, 2)):
+            history.world.round()
+        history._deploy(rng.choice(history.nets[-3:]), rng)
+
+
+def _restart(history: History, rng: Random) -> None:
+    world = history.world
+    if not world.nodes:
+        return
+    name = rng.choice(sorted(world.nodes))
+    lose = rng.random() < 0.4
+    world.kill_node(name, lose_folder=lose)
+    history._say(f"  {name} restarts{', its folder is gone' if lose else ''}")
+    world.start_node(name)
+
+
+def _take_over(history: History, rng: Random) -> None:
+    """A node dies, or is cut off; another one is there, or comes."""
+    world = history.world
+    if not world.nodes:
+        return
+    name = rng.choice(sorted(world.nodes))
+    if rng.random() < 0.4:
+        world.lose_session(name)
+        history._say(f"  {name} is cut off")
+    else:
+        world.kill_node(name, lose_folder=rng.random() < 0.3)
+        history._say(f"  {name} dies")
+    for other in ("n1", "n2", "n3"):
+        if other != name and other not in world.nodes:
+            world.start_node(other)
+            return
+
+
+def _made_again(history: History, rng: Random) -> None:
+    """An external topic is deleted and created again."""
+    kafka = history.world.kafka
+    topic = rng.choice(history.net.streams).topic
+    kafka.delete_topics((topic,))  # type: ignore[arg-type]
+    kafka.create(topic, 2)
+    history.excuses.add("made again")
+    history._say(f"  {topic}")
+
+
+def _grown(history: History, rng: Random) -> None:
+    """An external topic gets a partition more, and a record in it."""
+    world = history.world
+    stream = rng.choice(history.net.streams)
+    if stream.topic not in world.kafka.topics:
+        return
+    topic = world.kafka.topics[stream.topic]  # type: ignore[index]
+    if len(topic.partitions) > 3:
+        return
+    world.kafka.grow(stream.topic)
+    for _ in range(4):
+        world.produce(stream.topic, rng, kind=stream.kind, plain=True)
+
+
+def _schema_gone(history: History, rng: Random) -> None:
+    """A schema of a producer is deleted from the registry for good."""
+    registry = history.world.registry
+    topic = rng.choice(history.net.streams).topic
+    schema = registry.lookup(f"{topic}-value", schema_of(rng.choice(("int", "long"))))
+    if schema is not None:
+        registry.delete(SchemaId(schema))
+        history.excuses.add("schema gone")
+        history._say(f"  {schema}")
+
+
+def _letters_expire(history: History, rng: Random) -> None:
+    """Retention removes all dead letters that there are."""
+    del rng
+    for name, topic in history.world.kafka.topics.items():
+        if name.endswith(".dlq"):
+            topic.starts = {p: int(topic.end(p)) for p in range(len(topic.partitions))}
+
+
+STEPS: Mapping[str, Callable[[History, Random], None]] = {
+    "produce": _produce,
+    "run": _run,
+    "drain": _drain,
+    "rollback": _rollback,
+    "destroy": _destroy,
+    "restart": _restart,
+    "take_over": _take_over,
+    "made_again": _made_again,
+    "grown": _grown,
+    "schema_gone": _schema_gone,
+    "letters_expire": _letters_expire,
+}
+_ALL = (
+    *sorted(CHANGES),
+    *("rollback", "destroy", "restart", "restart", "take_over", "take_over", "made_again"),
+    *("grown", "schema_gone", "letters_expire"),
+)
+
+
+def run(script: Script, allowed: frozenset[str] = frozenset()) -> Outcome:
+    """Run a script; the toy engine has to be in place."""
+    history = History(script, allowed)
+    with remembering(), toy_engine(lambda: history.world.rng):
+        return history.run()

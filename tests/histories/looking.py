@@ -1,0 +1,202 @@
+"""What a query sees of the records of a range: read, decoded, judged, once or again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from brokers.records import KafkaRecord
+from pipeline.ids import Incarnation, Millis
+from pipeline.lanes import codec
+from pipeline.lanes.left_out import LeftOut
+from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.planner.plan import Fragment
+from pipeline.spark.hidden import Reason
+from pipeline.spark.lowered import Lowered, Source, TopicRole
+from pipeline.spark.reasons import Why
+from pipeline.spark.rejected import Rejected
+from tests.histories.kafka import Kafka
+from tests.histories.rows import (
+    Row,
+    judged,
+    through,
+    too_late,
+)
+
+Ranges = dict[str, dict[str, dict[int, tuple[int, int]]]]
+"""Per source, topic and partition: from where to where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a lane's `_reader` gives: where a query without a checkpoint begins, and in what."""
+
+    begin: Positions
+    fragment: Fragment
+    kafka: Kafka
+    rng: Callable[[], Random]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What `emit` gives: a query that was not started."""
+
+    lowered: Lowered
+    reader: Beginning
+    incarnation: Incarnation
+    left_out: frozenset[tuple[InputPartition, int, str]]
+
+
+def emit(
+    lowered: Lowered,
+    reader: Beginning,
+    incarnation: Incarnation,
+    left_out: tuple[LeftOut, ...] = (),
+    **_: object,
+) -> Frame:
+    """Stands in for the function of `pipeline/spark/emit.py`."""
+    gone = frozenset((one.at, int(one.offset), one.port) for one in left_out)
+    return Frame(lowered, reader, incarnation, gone)
+
+
+@dataclass
+class Look:
+    """The records of some ranges, judged path by path."""
+
+    frame: Frame
+    ranges: Ranges
+    late_ms: int = 0
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    late: list[tuple[str, str, Row]] = field(default_factory=list)
+    bad: list[tuple[str, KafkaRecord, Reason]] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)
+    largest: dict[InputPartition, Millis] = field(default_factory=dict)
+    records: int = 0
+    skipped: int = 0
+    advance_ms: int | None = None
+
+    def take(self) -> "Look":
+        """Read and judge."""
+        fragment = self.frame.reader.fragment
+        inputs = {i.name: i for i in fragment.inputs}
+        for source in self.frame.lowered.sources:
+            good = self._source(source, inputs[source.input])
+            for way in fragment.ways:
+                if way.source == source.input:
+                    self._way(source, way.port, way.name, way.boxes, good)
+        return self
+
+    def _source(self, source: Source, stream: Any) -> list[Row]:
+        good: list[Row] = []
+        for assigned in source.topics:
+            there = self.frame.reader.kafka.topic(assigned.topic)
+            for partition, (start, end) in self.ranges[source.input][assigned.topic].items():
+                records = there.read(partition, start, end)
+                if assigned.role is TopicRole.ADVANCES:
+                    told = (codec.heeded_ms(r.value, self.frame.incarnation) for r in records)
+                    seen = [*(ms for ms in told if ms is not None), self.advance_ms]
+                    self.advance_ms = max((ms for ms in seen if ms is not None), default=None)
+                if assigned.role is not TopicRole.DATA:
+                    continue
+                at = InputPartition(source.input, assigned.topic, partition)
+                good += self._judge(at, records, stream, source)
+        return good
+
+    def _judge(
+        self, at: InputPartition, records: list[KafkaRecord], stream: Any, source: Source
+    ) -> list[Row]:
+        good: list[Row] = []
+        for record in records:
+            if (at, int(record.offset), "") in self.frame.left_out:
+                continue
+            self.records += 1
+            found = judged(record, stream, source)
+            if isinstance(found, Row):
+                if self._is_skipped(found, source):
+                    self.skipped += 1
+                else:
+                    good.append(found)
+                self.largest[at] = max(self.largest.get(at, Millis(0)), Millis(found.at))
+            elif isinstance(found, Reason):
+                self.bad.append((source.input, record, found))
+            else:
+                self.bad.append((source.input, record, Reason.SCHEMA_NOT_FOUND))
+                self.unknown.append(found)
+        return good
+
+    def _is_skipped(self, row: Row, source: Source) -> bool:
+        """Whether its time was settled before its source was first read."""
+        limit = source.skipped_ms
+        return limit is not None and too_late(self.frame.reader.fragment, row.at, limit)
+
+    def _way(self, source: Source, port: str, name: str, boxes: Any, good: list[Row]) -> None:
+        rows: Any = [
+            row
+            for row in good
+            if (
+                InputPartition(source.input, row.record.topic, row.record.partition),
+                int(row.record.offset),
+                name,
+            )
+            not in self.frame.left_out
+        ]
+        for box in boxes:
+            rows = through(box, rows)
+        for row in rows:
+            if self.late_ms and too_late(self.frame.reader.fragment, row.at, self.late_ms):
+                self.late.append((source.input, name, row))
+            else:
+                self.rows.setdefault(port, []).append(row)
+
+
+class Inspector:
+    """Stands in for the class of `pipeline/spark/inspect.py`."""
+
+    def __init__(self, lowered: Lowered, read: Beginning) -> None:
+        self.lowered, self._read = lowered, read
+
+    def rejected(
+        self,
+        start: Positions,
+        end: Positions,
+        late_ms: Millis | None,
+        left_out: tuple[LeftOut, ...] = (),
+        most: int | None = None,
+    ) -> list[Rejected]:
+        """All records of a range for the dead letters."""
+        del most
+        frame = emit(self.lowered, self._read, Incarnation(""), left_out)
+        look = Look(frame, _ranges(start, end), int(late_ms or 0)).take()
+        found = [_rejected(source, "", record, why) for source, record, why in look.bad]
+        found += [_rejected(s, port, row.record, Reason.LATE) for s, port, row in look.late]
+        return sorted(found, key=lambda r: (r.topic, r.partition, r.offset, r.port))
+
+    def unknown_schemas(
+        self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
+    ) -> tuple[int, ...]:
+        """All schemas that the query was not planned with."""
+        frame = emit(self.lowered, self._read, Incarnation(""), left_out)
+        return tuple(sorted(set(Look(frame, _ranges(start, end)).take().unknown)))
+
+
+def _ranges(start: Positions, end: Positions) -> Ranges:
+    found: Ranges = {}
+    for at, until in end.items():
+        topics = found.setdefault(at.input, {})
+        topics.setdefault(at.topic, {})[at.partition] = (int(start[at]), int(until))
+    return found
+
+
+def _rejected(source: str, port: str, record: KafkaRecord, reason: Reason) -> Rejected:
+    return Rejected(
+        input=source,  # type: ignore[arg-type]
+        port=port,
+        why=Why(reason, "told"),
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp_ms,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+    )

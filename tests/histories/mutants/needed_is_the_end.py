@@ -1,0 +1,24 @@
+"""The marker says that nothing which was read is needed any more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pipeline.lanes import needed
+from pipeline.spark import sink
+from tests.histories.replaced import replaced
+
+KINDS = "restart"
+"""The kinds of steps that show it."""
+
+
+@contextmanager
+def mutated() -> Iterator[None]:
+    """What is needed begins where the batch has ended."""
+
+    def after_batch(shape: Any, log: Any, batch: needed.BatchRead) -> Any:
+        found, _ = needed.after_batch(shape, log, batch)
+        return found, batch.end
+
+    with replaced(sink, "after_batch", after_batch):
+        yield

@@ -1,0 +1,17 @@
+"""A batch that is executed again for its state is written again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pipeline.spark import sink
+from tests.histories.replaced import replaced
+
+KINDS = "restart"
+"""The kinds of steps that show it."""
+
+
+@contextmanager
+def mutated() -> Iterator[None]:
+    """The sink takes no batch for one that was written."""
+    with replaced(sink, "is_repeat", lambda _marker, _facts: False):
+        yield

@@ -1,0 +1,291 @@
+"""A node in memory: the real agent, performer, polls, plans and lanes over the toy engine."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+from brokers.memory_store import MemoryStore
+from pipeline.brain import perform, polls
+from pipeline.brain.agent import Agent
+from pipeline.brain.events import Event, Tick
+from pipeline.brain.perform import NodeContext, Performer
+from pipeline.brain.plans import Plans
+from pipeline.brain.state import NodeState
+from pipeline.catalog import catalog, codec
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import NodeRecord
+from pipeline.deploy import documents
+from pipeline.errors import MedusaError
+from pipeline.ids import Millis, NodeId, ParticipantId
+from pipeline.lanes.positions import Positions
+from pipeline.names import Znodes
+from pipeline.network import document
+from pipeline.planner import digest, planner
+from pipeline.planner.plan import Fragment
+from pipeline.spark import lane, last_marker, rebuild
+from pipeline.spark.lane import LaneHost, StableLane
+from pipeline.spark.lane_settings import LaneSettings
+from pipeline.spark.surroundings import Surveyor
+from tests.histories import beside, engine, folders, kafka, looking
+from tests.histories.folders import Root
+from tests.histories.kafka import Kafka, Producer
+from tests.histories.looking import Beginning
+from tests.histories.replaced import replaced
+from tests.histories.turns import Turn
+
+OWNER = ParticipantId("local")
+
+
+class Nothing:
+    """What a node needs of the world and no history looks at: a warm-up, a group's mirror."""
+
+    def __init__(self, *_: object) -> None:
+        self.version = "4"
+
+    def end(self) -> None:
+        """There is no warm-up."""
+
+    def follow(self, _positions: object) -> None:
+        """No group mirrors positions."""
+
+
+class Lane(StableLane):
+    """A real lane that reads by the toy engine."""
+
+    def __init__(self, settings: LaneSettings, host: LaneHost, rng: Callable[[], Random]) -> None:
+        super().__init__(settings, host)
+        self._rng = rng
+        assert Turn.current is not None
+        Turn.current.facts["settings"] = settings
+
+    def run(self) -> None:
+        """As a lane does; what ended it is kept for those who watch."""
+        try:
+            super().run()
+        except Exception as error:
+            assert Turn.current is not None
+            Turn.current.facts["error"] = error
+            raise
+
+    def _reader(self, begin: Positions, most: int = 0) -> Any:
+        del most
+        brokers = cast("Kafka", self._host.brokers)
+        return Beginning(begin, self._settings.fragment, brokers, self._rng)
+
+    def _again(self) -> Any:
+        return self._reader({})
+
+
+class Mailbox:
+    """The agent's queue, which is never waited for."""
+
+    def __init__(self) -> None:
+        self.events: deque[Event] = deque()
+
+    def tell(self, event: Event) -> None:
+        """Put an event in line; a process that is gone tells nothing."""
+        if Turn.current is None or not Turn.current.dead:
+            self.events.append(event)
+
+    def next(self) -> Event:
+        """The next one."""
+        return self.events.popleft() if self.events else Tick()
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What all nodes share."""
+
+    kafka: Kafka
+    registry: Any
+    open_store: Callable[[], MemoryStore]
+    clock: Any
+    rng: Callable[[], Random]
+    ended: Callable[[str, Exception], None]
+
+
+class Node:
+    """One life of a node."""
+
+    def __init__(self, name: str, checkpoints: Root, around: Around) -> None:
+        self.name, self.checkpoints = name, checkpoints
+        self.store = around.open_store()
+        self.troubles: list[str] = []
+        self._ended = around.ended
+        shared = Catalog(self.store, Znodes(""))
+        clock, brokers = around.clock, around.kafka
+        record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0")
+        shared.register_node(record)
+        self._mailbox = mailbox = Mailbox()
+        self.plans = plans = Plans(shared.version, documents.replan)
+        surveyor = Surveyor(
+            around.registry, cast("Any", brokers), shared.missing.all, shared.missing.record
+        )
+        nothing = cast("Any", Nothing())
+        host = LaneHost(
+            nothing,
+            surveyor,
+            cast("Any", brokers),
+            cast("Any", checkpoints),
+            clock,
+            mailbox.tell,
+            nothing,
+        )
+        context = NodeContext(
+            node=record.node,
+            participant=record.participant,
+            life=record.started_at_ms,
+            catalog=shared,
+            plans=plans,
+            admit=host.admit,
+            make_lane=lambda settings: Lane(settings, host, around.rng),
+            advances=Producer(brokers),
+            clock=clock,
+        )
+        self._performer = Performer(context, mailbox.tell)
+        self._agent = Agent(cast("Any", mailbox), self._performer, NodeState(record.node), clock)
+        self._polls: tuple[Any, ...] = (
+            polls.CatalogPoll(shared, plans, record, clock, mailbox.tell),
+            polls.EndsPoll(cast("Any", brokers), plans, clock, mailbox.tell),
+            polls.BoundaryPoll(
+                cast("Any", brokers),
+                lambda: cast("Any", kafka.Reader(brokers)),
+                plans,
+                clock,
+                mailbox.tell,
+            ),
+        )
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The threads of its lanes that go on."""
+        threads = (running.thread for running in self._performer._lanes.values())
+        return [turn for turn in cast("Iterator[Turn]", threads) if not turn.done]
+
+    def go(self, turn: Turn) -> None:
+        """Let a thread of a lane run on; tell of what has ended it."""
+        turn.go()
+        error = turn.facts.pop("error", None)
+        if error is not None:
+            self._ended(f"{self.name}: {turn.name}", error)
+        if turn.failed is not None:
+            raise turn.failed
+
+    def look(self) -> None:
+        """Let every poll look once, and the agent decide."""
+        self.troubles.clear()
+        for poll in self._polls:
+            try:
+                poll.look()
+            except MedusaError as error:
+                self.troubles.append(f"{type(poll).__name__}: {error}")
+            self.hear()
+        self._agent.step()
+
+    def hear(self) -> None:
+        """Let the agent take all that it was told."""
+        while self._mailbox.events:
+            self._agent.step()
+
+    def kill(self) -> None:
+        """The process is gone; its session ends."""
+        for turn in self.turns:
+            turn.kill()
+        self.store.close()
+
+
+@contextmanager
+def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
+    """Put the toy engine and the cluster in memory where Spark and Kafka's clients are."""
+    stands_in: dict[Any, dict[str, Any]] = {
+        lane: {
+            "TransactionalWriter": kafka.Transaction,
+            "PlainProducer": kafka.Producer,
+            "LogReader": kafka.LogReader,
+            "Trimmer": kafka.Trimmer,
+            "GroupMirror": Nothing,
+            "Checkpoints": folders.Checkpoints,
+            "plan_first_batch": engine.plan_first_batch,
+            "emit": looking.emit,
+            "Inspector": looking.Inspector,
+            "ArrowRows": lambda rows: rows,
+            "QueryRunner": engine.Runner,
+            "BatchLimit": engine.NoLimit,
+            "Beside": beside.Beside,
+        },
+        rebuild: {"TopicReader": kafka.Reader},
+        last_marker: {"read_last": kafka.read_last},
+        perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
+        beside.Beside: {"rng": staticmethod(rng)},
+    }
+    with ExitStack() as undo:
+        for place, names in stands_in.items():
+            for name, value in names.items():
+                undo.enter_context(replaced(place, name, value))
+        yield
+
+
+_planned = planner.plan
+_canonical = digest._canonical
+_written = lru_cache(20_000)(document.read)
+_decoded = lru_cache(50_000)(codec.decode)
+_digested: dict[int, tuple[object, Any]] = {}
+
+
+@lru_cache(20_000)
+def loaded(text: str, schemas: tuple[tuple[str, str], ...]) -> Any:
+    """A document's network; the same one for the same text."""
+    written = _written(text, "net.yaml")
+    known = dict(schemas)
+    found = {
+        reference: document.SchemaText(known[reference.stream], "file")
+        for reference in document.references(written)
+    }
+    return document.check(written, found, {})
+
+
+_plans: dict[int, tuple[Any, Any]] = {}
+
+
+def plan_of(network: Any, owner: ParticipantId) -> Any:
+    """A network's plan, made once for each object that `loaded` gives."""
+    known = _plans.get(id(network))
+    if known is None or known[0] is not network:
+        known = _plans[id(network)] = network, _planned(network, owner)
+    return known[1]
+
+
+def canonical(value: object, *places: Any) -> Any:
+    """A fragment in plain data, made once for each object."""
+    if not isinstance(value, Fragment) or any(places):
+        return _canonical(value, *places)
+    known = _digested.get(id(value))
+    if known is None or known[0] is not value:
+        known = _digested[id(value)] = value, _canonical(value)
+    return known[1]
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Read, plan and digest each document once: these steps are the dearest, and pure."""
+
+    def load(text: str, _file: str, schemas: Any, _code: Any) -> Any:
+        return loaded(text, tuple(sorted((r.stream, s.text) for r, s in schemas.items())))
+
+    with (
+        replaced(document, "load", load),
+        replaced(document, "read", _written),
+        replaced(planner, "plan", plan_of),
+        replaced(digest, "_canonical", canonical),
+        replaced(catalog, "decode", _decoded),
+    ):
+        yield
+
+
+START = Millis(1_700_000_000_000)

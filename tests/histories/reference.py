@@ -1,0 +1,424 @@
+"""What is due: a fragment's results as a function of its inputs and of the recorded decisions.
+
+The reference looks at each committed transaction. It knows documents, not plans: it computes the
+boxes of the document that was deployed, over the records that were really read, and it keeps its
+own account of what was read of which topic, by the topic's id. It knows nothing of the code that
+decides where a lane starts.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from brokers.records import KafkaRecord
+from pipeline.ids import TopicId, TopicName
+from pipeline.lanes.markers import CommitMarker
+from pipeline.planner.plan import Fragment
+from schemas import wire
+from tests.histories.check import follows
+from tests.histories.documents import Box, Net
+from tests.histories.engine import Executed
+from tests.histories.kafka import Kafka
+from tests.histories.world import NOWHERE_ID, Commit, Deployment, Registry, same
+
+Place = tuple[str, int, int]
+"""Topic id, partition, offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A row: event time and columns."""
+
+    at: int
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A difference between what is due and what came."""
+
+    kind: str
+    fragment: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.fragment}: {self.text}"
+
+
+# --- boxes ----------------------------------------------------------------------------------------
+
+Streams = Mapping[str, list[Seen]]
+
+
+def flow(net: Net, name: str, rows: Streams) -> list[Seen]:
+    """The rows of a stream, computed from others through boxes that keep nothing."""
+    if name in rows:
+        return list(rows[name])
+    box = net.box(name)
+    assert box is not None, f"{name} is no box, and nobody says what it holds"
+    match box.kind:
+        case "filter":
+            return [row for row in flow(net, box.inputs[0], rows) if row.values["v"] > box.number]
+        case "map":
+            return [_mapped(row, box.number) for row in flow(net, box.inputs[0], rows)]
+        case "union":
+            return [row for one in box.inputs for row in flow(net, one, rows)]
+        case _:
+            raise AssertionError(f"{name} keeps a state")
+
+
+def _mapped(row: Seen, number: int) -> Seen:
+    values = {"id": row.values["id"], "k": row.values["k"], "v": row.values["v"] + number}
+    return replace(row, values=values)
+
+
+def core(net: Net, name: str, inputs: frozenset[str]) -> Box | None:
+    """The stateful box of a fragment, if it has one."""
+    while name not in inputs:
+        box = net.box(name)
+        if box is None or box.kind == "union":
+            return None
+        if box.kind in ("aggregate", "join"):
+            return box
+        name = box.inputs[0]
+    return None
+
+
+def windows(rows: Iterable[Seen], size: int, after: int, until: int) -> Iterator[Seen]:
+    """The results of the windows that end in (after, until]."""
+    groups: dict[tuple[int, int], list[Seen]] = {}
+    for row in rows:
+        end = row.at - row.at % size + size
+        if after < end <= until:
+            groups.setdefault((end, row.values["k"]), []).append(row)
+    for (end, k), members in groups.items():
+        values = {"k": k, "window_start": end - size, "window_end": end}
+        values["id"] = sum(row.values["id"] for row in members)
+        values["v"] = sum(row.values["v"] for row in members)
+        yield Seen(end, values)
+
+
+def pairs(lefts: Iterable[Seen], rights: Iterable[Seen], within: int) -> Iterator[Seen]:
+    """All rows of both sides that belong together."""
+    by_key: dict[int, list[Seen]] = {}
+    for right in rights:
+        by_key.setdefault(right.values["k"], []).append(right)
+    for left in lefts:
+        for right in by_key.get(left.values["k"], ()):
+            if abs(left.at - right.at) <= within:
+                values = {name: left.values[name] + right.values[name] for name in ("id", "v")}
+                yield Seen(max(left.at, right.at), {**values, "k": left.values["k"]})
+
+
+# --- one fragment ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Ledger:
+    """Everything that one fragment has read and written in one life of its network.
+
+    Args:
+        kafka: to look at what was read.
+        registry: to judge bad records.
+        begins: where it begins to read what it has never read, and where that ended by then, as
+            far as it was chosen.
+        read: up to where, by topic id and partition.
+        accepted: the rows that came to each side of the stateful box; `only` for an aggregate.
+        left_out: what its dead letters name.
+        settled: the watermark up to which windows were published.
+        choice: what was chosen for its state and did not happen yet.
+    """
+
+    fragment: str
+    kafka: Kafka
+    registry: Registry
+    tell: Callable[[Wrong], None]
+    begins: Mapping[tuple[str, int], tuple[int, int]]
+    deployment: Deployment | None = None
+    read: dict[tuple[str, int], int] = field(default_factory=dict)
+    active: frozenset[str] = frozenset()
+    accepted: dict[str, list[Seen]] = field(default_factory=dict)
+    left_out: set[Place] = field(default_factory=set)
+    settled: int = 0
+    choice: str = ""
+    marker: CommitMarker | None = None
+    ran: bool = False
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The ids of the topics that were ever read."""
+        return frozenset(topic for topic, _ in self.read)
+
+    @property
+    def has_read(self) -> bool:
+        """Whether any record was read."""
+        return self.marker is not None and self.marker.totals.records_in > 0
+
+    def wrong(self, kind: str, text: str) -> None:
+        """Tell of a difference."""
+        self.tell(Wrong(kind, self.fragment, text))
+
+    def hear(self, commit: Commit, deployment: Deployment) -> None:
+        """Take in a transaction."""
+        before, marker = self.marker, commit.marker
+        for text in follows(before, marker):
+            self.wrong("marker", text)
+        self.marker = marker
+        plan = self._planned(deployment)
+        if plan is None or not same(plan, commit.fragment):
+            self.wrong("plan", "it runs another plan than its document's")
+            return
+        if self.deployment is not deployment:
+            self.deployment = deployment
+            topics = [self.kafka.topics.get(i.topic) for i in plan.inputs]
+            self.active = frozenset(t.topic_id for t in topics if t is not None)
+        new_life = before is None or before.incarnation != marker.incarnation
+        executed = commit.executed
+        if executed is not None and executed.rebuild:
+            executed = None
+        if new_life and self.choice:
+            self._chosen(plan, marker)
+        ran_before = before is not None and not new_life and before.batch == marker.batch
+        if ran_before and any(r.topic == plan.output.topic for r in commit.records):
+            self.wrong("repeated", f"batch {marker.batch} is written a second time")
+        if executed is None or ran_before:
+            return
+        self.ran = True
+        self._batch(commit, executed, plan, before)
+
+    def runs(self, deployment: Deployment) -> bool:
+        """Whether what runs is what a version says."""
+        if self.deployment is None:
+            return False
+        one, other = self._planned(self.deployment), self._planned(deployment)
+        return one is not None and other is not None and same(one, other)
+
+    def pending(self) -> list[int]:
+        """The ends of windows that are not published yet."""
+        plan = None if self.deployment is None else self._planned(self.deployment)
+        if plan is None or self.deployment is None:
+            return []
+        box = core(self.deployment.net, self.fragment, _inputs(plan))
+        if box is None or box.kind != "aggregate":
+            return []
+        found = windows(self.accepted.get("only", ()), box.number, self.settled, 1 << 62)
+        return sorted({row.at for row in found})
+
+    def unread(self) -> list[str]:
+        """What of its inputs it has not read."""
+        found = []
+        for topic_id in sorted(self.active):
+            topic = self.kafka.by_id[topic_id]
+            for partition in range(len(topic.partitions)):
+                read, end = self.read.get((topic_id, partition), 0), topic.end(partition)
+                if read < end:
+                    found.append(f"{topic_id}/{partition}: {read} of {end}")
+        return found
+
+    # --- a batch ----------------------------------------------------------------------------------
+
+    def _batch(
+        self, commit: Commit, executed: Executed, plan: Fragment, before: CommitMarker | None
+    ) -> None:
+        assert self.deployment is not None
+        net = self.deployment.net
+        letters = self._letters(commit)
+        rows, read = self._rows(net, executed, letters, before, commit.marker)
+        for place in letters.keys() - read:
+            self.wrong("letter", f"a dead letter names {place}, which the batch has not read")
+        self.left_out |= letters.keys()
+        due = list(self._due(net, plan, rows, executed))
+        promised = None if before is None else before.boundary_ms
+        came = [r for r in commit.records if r.topic == plan.output.topic]
+        for record in came:
+            if promised is not None and record.timestamp_ms <= promised:
+                self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
+        self._compare(due, came)
+
+    def _due(self, net: Net, plan: Fragment, rows: Streams, executed: Executed) -> Iterator[Seen]:
+        """The results of a batch."""
+        box = core(net, self.fragment, _inputs(plan))
+        if box is None:
+            yield from flow(net, self.fragment, rows)
+            return
+        made: list[Seen]
+        if box.kind == "aggregate":
+            only = self.accepted.setdefault("only", [])
+            only += flow(net, box.inputs[0], rows)
+            until = max(self.settled, executed.eviction_ms)
+            made = list(windows(only, box.number, self.settled, until))
+            self.settled = until
+        else:
+            left, right = (self.accepted.setdefault(side, []) for side in ("left", "right"))
+            more = flow(net, box.inputs[0], rows), flow(net, box.inputs[1], rows)
+            made = list(pairs(more[0], right, box.number))
+            right += more[1]
+            made += pairs((*left, *more[0]), more[1], box.number)
+            left += more[0]
+        yield from flow(net, self.fragment, {box.name: made})
+
+    def _compare(self, due: Iterable[Seen], came: Iterable[KafkaRecord]) -> None:
+        expected = Counter((row.at, _frozen(row.values)) for row in due)
+        found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in came)
+        lost, more = expected - found, found - expected
+        if lost or more:
+            text = f"missing {_some(lost)}, too many {_some(more)}"
+            self.wrong("different" if lost and more else "lost" if lost else "repeated", text)
+
+    def _rows(
+        self,
+        net: Net,
+        executed: Executed,
+        letters: Mapping[Place, str],
+        before: CommitMarker | None,
+        marker: CommitMarker,
+    ) -> tuple[dict[str, list[Seen]], set[Place]]:
+        """The rows of a batch by stream, and all places that it has read."""
+        rows: dict[str, list[Seen]] = {}
+        places: set[Place] = set()
+        promised = None if before is None else before.boundary_ms
+        keeps = executed.fragment.stateful_box is not None
+        limit = executed.late_ms if keeps else promised or 0
+        skips = {source.topic_id: source.skipped_ms for source in marker.sources}
+        box = core(net, self.fragment, frozenset(name for name, _ in executed.reads))
+        for (name, _), (topic_id, ranges) in executed.reads.items():
+            skipped = skips.get(TopicId(topic_id))
+            stream = rows.setdefault(name, [])
+            for partition, (start, end) in ranges.items():
+                self._account(topic_id, partition, start, end)
+                for record in self.kafka.by_id[topic_id].partitions[partition][start:end]:
+                    place = topic_id, partition, int(record.offset)
+                    places.add(place)
+                    why = letters.get(place)
+                    row = self._row(net, name, record)
+                    self._judge(record, place, why, row, limit)
+                    if why is None and row is not None and not _settled(row, box, skipped):
+                        stream.append(row)
+        return rows, places
+
+    def _judge(
+        self, record: KafkaRecord, place: Place, why: str | None, row: Seen | None, limit: int
+    ) -> None:
+        if framed_by(record) in self.registry.deleted:
+            return  # whoever has read it knows it; whoever has not cannot
+        if why is None and row is None:
+            self.wrong("letter", f"the bad record {place} was taken for good")
+        if why == "late" and (row is None or row.at > limit):
+            self.wrong("letter", f"the record {place} was not late")
+        if why not in (None, "late") and row is not None:
+            self.wrong("letter", f"the good record {place} is a dead letter: {why}")
+
+    def _account(self, topic_id: str, partition: int, start: int, end: int) -> None:
+        """Compare where a batch begins with where the last one has ended."""
+        key = topic_id, partition
+        due = self.read.get(key)
+        topic = self.kafka.by_id[topic_id]
+        if due is None:
+            due = max(self.begins.get(key, (0, 0))[0], int(topic.start(partition)))
+        where = f"partition {partition} of {topic_id}"
+        if start < due:
+            self.wrong("repeated", f"{where} is read again from {start} to {due}")
+        if start > due:
+            self.wrong("lost", f"{where} is not read from {due} to {start}")
+        self.read[key] = end
+
+    def _row(self, net: Net, name: str, record: KafkaRecord) -> Seen | None:
+        """A record as a row; None for a bad one."""
+        framed = wire.split(record.value)
+        if not isinstance(framed, wire.Framed) or framed.schema == NOWHERE_ID:
+            return None
+        values: dict[str, int] = json.loads(framed.body)
+        stream = net.stream(name)
+        if stream is None:
+            return Seen(int(record.timestamp_ms), values)
+        if values["at"] > record.timestamp_ms + stream.ahead_ms:
+            return None
+        return Seen(values["at"], values)
+
+    def _letters(self, commit: Commit) -> dict[Place, str]:
+        """The records that the dead letters of a transaction name, and why."""
+        found: dict[Place, str] = {}
+        for record in commit.records:
+            if record.topic != commit.names.dead_letters:
+                continue
+            told = {name: (value or b"").decode() for name, value in record.headers}
+            place = (
+                told["medusa.error.topic_id"],
+                int(told["medusa.error.partition"]),
+                int(told["medusa.error.offset"]),
+            )
+            found[place] = told["medusa.error.reason"]
+        return found
+
+    # --- another plan -----------------------------------------------------------------------------
+
+    def _chosen(self, plan: Fragment, marker: CommitMarker) -> None:
+        """What was chosen for a state has happened: every later result is the new plan's alone."""
+        assert self.deployment is not None
+        choice, self.choice = self.choice, ""
+        self.accepted = {}
+        self.settled = max(self.settled, marker.eviction_ms or 0, marker.boundary_ms or 0)
+        net = self.deployment.net
+        box = core(net, self.fragment, _inputs(plan))
+        if choice != "rebuild" or box is None:
+            return
+        rows: dict[str, list[Seen]] = {}
+        for stream in plan.inputs:
+            rows[stream.name] = list(self._rebuilt(net, stream.name, stream.topic))
+        sides = ("only",) if box.kind == "aggregate" else ("left", "right")
+        for side, name in zip(sides, box.inputs, strict=True):
+            self.accepted[side] = flow(net, name, rows)
+
+    def _rebuilt(self, net: Net, name: str, topic_name: TopicName) -> Iterator[Seen]:
+        """The rows of a stream that a chosen rebuild takes in."""
+        topic = self.kafka.topics[topic_name]
+        for partition, records in enumerate(topic.partitions):
+            key = topic.topic_id, partition
+            begin = 0
+            if key not in self.read and key in self.begins:
+                begin, self.read[key] = self.begins[key]
+            for record in records[begin : self.read.get(key, 0)]:
+                row = self._row(net, name, record)
+                gone = (*key, int(record.offset)) in self.left_out
+                if row and not gone and framed_by(record) not in self.registry.deleted:
+                    yield row
+
+    def _planned(self, deployment: Deployment) -> Fragment | None:
+        found = (f for f in deployment.plan.fragments if f.name == self.fragment)
+        return next(found, None)
+
+
+def framed_by(record: KafkaRecord) -> object:
+    """The schema that a record names; None if it names none."""
+    framed = wire.split(record.value)
+    return framed.schema if isinstance(framed, wire.Framed) else None
+
+
+def _settled(row: Seen, box: Box | None, skipped_ms: int | None) -> bool:
+    """Whether a row is of a time that was settled before its source was first read."""
+    if skipped_ms is None:
+        return False
+    windowed = box is not None and box.kind == "aggregate"
+    end = row.at - row.at % box.number + box.number if windowed and box is not None else row.at
+    return end <= skipped_ms
+
+
+def _inputs(plan: Fragment) -> frozenset[str]:
+    return frozenset(stream.name for stream in plan.inputs)
+
+
+def _body(record: KafkaRecord) -> Any:
+    framed = wire.split(record.value)
+    assert isinstance(framed, wire.Framed)
+    return json.loads(framed.body)
+
+
+def _frozen(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(values.items()))
+
+
+def _some(found: Counter[Any]) -> str:
+    shown = [f"{dict(values)}@{at}" for at, values in list(found)[:3]]
+    return f"{sum(found.values())} ({'; '.join(shown)})" if found else "0"

@@ -1,0 +1,306 @@
+"""The world of a history: a cluster, a catalog, a registry, a clock, nodes, and who watches."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from random import Random
+from typing import Any, cast
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.records import KafkaRecord
+from pipeline.catalog.catalog import Catalog
+from pipeline.deploy.apply import Servers
+from pipeline.errors import MedusaError
+from pipeline.ids import (
+    Millis,
+    NetworkLife,
+    SchemaHandle,
+    SchemaId,
+    SchemaVersion,
+    Subject,
+    TopicName,
+)
+from pipeline.lanes import codec
+from pipeline.lanes.markers import CommitMarker
+from pipeline.names import FragmentNames, Znodes
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.plan import Fragment, Plan
+from schemas import wire
+from schemas.avro import AvroSchema, parse
+from schemas.records import RegisteredSchema
+from tests.histories.documents import Net, schema_of
+from tests.histories.engine import Executed
+from tests.histories.folders import Root
+from tests.histories.kafka import Kafka, Transaction
+from tests.histories.node import START, Around, Node
+from tests.histories.turns import Turn
+
+NOWHERE_ID = 9_000
+"""A schema id that nobody registered."""
+
+
+class Clock:
+    """Time that moves when it is told to; who waits lets the world go on."""
+
+    def __init__(self) -> None:
+        self.passed_s = 0.0
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def now_ms(self) -> Millis:
+        """Wall time."""
+        return Millis(START + int(self.passed_s * 1_000))
+
+    def monotonic_s(self) -> float:
+        """Seconds since the history began."""
+        return self.passed_s
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self.passed_s += seconds
+        self.meanwhile()
+
+
+_parsed = lru_cache(1_000)(parse)
+
+
+class Registry:
+    """Schemas by subject and by id; it takes whatever comes."""
+
+    def __init__(self) -> None:
+        self.subjects: dict[str, list[RegisteredSchema]] = {}
+        self.texts: dict[SchemaId, str] = {}
+        self.deleted: set[SchemaId] = set()
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        """The newest version of a subject."""
+        return next(iter(reversed(self.subjects.get(subject, []))), None)
+
+    def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
+        """The id of a schema, if the subject has it."""
+        found = (one.id for one in self.subjects.get(subject, []) if one.text == schema_text)
+        return next(found, None)
+
+    def check(self, _subject: str, _schema_text: str) -> tuple[str, ...]:
+        """Everything fits."""
+        return ()
+
+    def register(self, subject: str, schema_text: str) -> SchemaId:
+        """Register a schema, or find it registered."""
+        known = self.lookup(subject, schema_text)
+        if known is not None:
+            return known
+        same = (schema for schema, text in self.texts.items() if text == schema_text)
+        schema = next(same, SchemaId(len(self.texts) + len(self.deleted) + 1))
+        versions = self.subjects.setdefault(subject, [])
+        version = SchemaVersion(len(versions) + 1)
+        versions.append(RegisteredSchema(Subject(subject), version, schema, schema_text))
+        self.texts[schema] = schema_text
+        return schema
+
+    def readable_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
+        """All versions of a subject."""
+        return tuple(self.subjects.get(subject, []))
+
+    def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
+        """The schema of an id."""
+        text = self.texts.get(cast("SchemaId", handle))
+        return None if text is None else _parsed(text)
+
+    def delete(self, schema: SchemaId) -> None:
+        """Forget a schema for good."""
+        self.texts.pop(schema, None)
+        self.deleted.add(schema)
+        for versions in self.subjects.values():
+            versions[:] = [one for one in versions if one.id != schema]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A version that was deployed."""
+
+    net: Net
+    plan: Plan
+
+    def has(self, fragment: Fragment) -> bool:
+        """Whether a fragment is part of it as it is."""
+        return any(same(fragment, one) for one in self.plan.fragments)
+
+
+def same(one: Fragment, other: Fragment) -> bool:
+    """Whether two plans of a fragment run the same."""
+    return one == other or fragment_digest(one) == fragment_digest(other)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One committed transaction of a lane, as who watches sees it."""
+
+    life: int
+    version: int
+    fragment: Fragment
+    marker: CommitMarker
+    executed: Executed | None
+    records: tuple[KafkaRecord, ...]
+
+    @property
+    def names(self) -> FragmentNames:
+        """The names that belong to the fragment."""
+        return self.fragment.names
+
+
+@dataclass
+class World:
+    """One of everything. `history` draws what the world decides by itself."""
+
+    rng: Random
+    append_time: bool = False
+    shared_folder: bool = True
+    life: int = 0
+    lives: int = 0
+    deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    zombies: list[Node] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    watch: Callable[[Commit], None] = lambda _: None
+    ended: Callable[[str, Exception], None] = lambda _lane, _error: None
+    produced: int = 0
+
+    def __post_init__(self) -> None:
+        self.clock, self.registry = Clock(), Registry()
+        self.kafka = Kafka(self.clock.now_ms, append_time=self.append_time)
+        self.kafka.committed = self._committed
+        self.tree = MemoryTree()
+        self.catalog = Catalog(self.open_store(), Znodes(""))
+        self.catalog.ensure_format()
+        self.folders: dict[str, Root] = {}
+        self.around = Around(
+            self.kafka,
+            self.registry,
+            self.open_store,
+            self.clock,
+            lambda: self.rng,
+            self._ended,
+        )
+        self.servers = Servers(
+            self.catalog,
+            cast("Any", self.kafka),
+            cast("Any", self.registry),
+            self.clock,
+            cast("Any", self.kafka),
+            self._new_life,
+        )
+        self.clock.meanwhile = self.round
+
+    def open_store(self) -> MemoryStore:
+        """A session of the catalog's store."""
+        return MemoryStore(self.tree)
+
+    def _new_life(self) -> NetworkLife:
+        """Another one at each call."""
+        self.lives += 1
+        return NetworkLife(f"{self.lives:016x}")
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def start_node(self, name: str) -> None:
+        """A new life of a node."""
+        self.clock.passed_s += 1.0
+        root = self.folders.setdefault("" if self.shared_folder else name, {})
+        self.nodes[name] = Node(name, root, self.around)
+
+    def kill_node(self, name: str, *, lose_folder: bool) -> None:
+        """A node is gone, perhaps with its disk."""
+        self.nodes.pop(name).kill()
+        if lose_folder:
+            self.folders.pop("" if self.shared_folder else name, None)
+
+    def lose_session(self, name: str) -> None:
+        """A node is cut from the catalog for good; its lanes go on until they are fenced."""
+        node = self.nodes.pop(name)
+        node.store.close()
+        self.zombies.append(node)
+
+    def round(self, seconds: float = 1.0) -> None:
+        """Everybody does a little."""
+        self.clock.passed_s += seconds
+        for node in list(self.nodes.values()):
+            node.look()
+        self._turns()
+        for node in self.nodes.values():
+            node.hear()
+
+    def _turns(self) -> None:
+        nodes = (*self.nodes.values(), *self.zombies)
+        turns = [(node, turn) for node in nodes for turn in node.turns]
+        self.rng.shuffle(turns)
+        for node, turn in turns:
+            for _ in range(self.rng.choice((1, 2, 4))):
+                node.go(turn)
+
+    def end(self) -> None:
+        """End all threads."""
+        for node in (*self.nodes.values(), *self.zombies):
+            for turn in node.turns:
+                turn.kill()
+
+    def _ended(self, lane: str, error: Exception) -> None:
+        self.ended(lane, error)
+
+    # --- records ----------------------------------------------------------------------------------
+
+    def produce(self, topic: str, rng: Random, *, kind: str = "int", plain: bool = False) -> None:
+        """One record of any sort into an external topic."""
+        if topic not in self.kafka.topics:
+            self.kafka.create(topic, 2)
+        now_ms = self.clock.now_ms()
+        self.produced += 1
+        values = {"id": 1 << self.produced, "k": rng.randrange(2), "v": rng.randrange(6)}
+        values["at"] = now_ms - rng.randrange(1_500)
+        schema = self.registry.register(f"{topic}-value", schema_of(kind))
+        drawn = 1.0 if plain else rng.random()
+        if drawn < 0.08:
+            values["at"] = now_ms - rng.randrange(2_000, 16_000)
+        elif drawn < 0.16:
+            values["at"] = now_ms + rng.randrange(1_500, 9_000)
+        elif drawn < 0.18:
+            values["at"] = now_ms + 100_000
+        elif drawn < 0.20:
+            schema = SchemaId(NOWHERE_ID)
+        value = wire.join(schema, json.dumps(values).encode())
+        if 0.20 <= drawn < 0.22:
+            value = b"garbage"
+        partition = rng.randrange(len(self.kafka.topics[TopicName(topic)].partitions))
+        self.kafka.append(TopicName(topic), None, value, timestamp_ms=now_ms, partition=partition)
+
+    # --- watching ---------------------------------------------------------------------------------
+
+    def _committed(self, transaction: Transaction) -> None:
+        turn = transaction.turn
+        if turn is None or "settings" not in turn.facts:
+            return
+        settings = turn.facts["settings"]
+        names = settings.fragment.names
+        marker = next(
+            codec.decode_marker(record.value or b"", "here")
+            for record in transaction.records
+            if record.topic == names.markers
+        )
+        known: dict[Any, Executed] = turn.facts.get("executed", {})
+        executed = known.get((marker.incarnation, int(marker.batch)))
+        records = tuple(transaction.records)
+        life = turn.facts.setdefault("life", self.life)
+        fragment = settings.fragment
+        self.watch(Commit(life, settings.version, fragment, marker, executed, records))
+
+
+def attempt(do: Callable[[], None]) -> str:
+    """Do something that may be refused; what was said then."""
+    try:
+        do()
+    except MedusaError as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+__all__ = ["Clock", "Commit", "Deployment", "Registry", "Turn", "World", "attempt"]
