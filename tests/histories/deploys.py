@@ -1,9 +1,11 @@
 """Deploys of a history: what `plan` asks for is drawn here, and what it says is compared here."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
+from typing import Final
 
 from pipeline.clock import Deadline
 from pipeline.deploy import apply, remove
@@ -12,8 +14,9 @@ from pipeline.deploy.documents import Document
 from pipeline.errors import DocumentError, MedusaError
 from pipeline.ids import FragmentName, NetworkName, StreamName
 from pipeline.planner.inputs import Fared, InputFrom
+from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
-from tests.histories.documents import NETWORK, TOPICS, Net
+from tests.histories.documents import NETWORK, Net
 from tests.histories.node import OWNER, loaded
 from tests.histories.reference import Ledger, Wrong
 from tests.histories.world import Deployment, World
@@ -22,26 +25,49 @@ Ledgers = dict[tuple[int, str], Ledger]
 Begins = dict[tuple[int, str], dict[tuple[str, int], tuple[int, int]]]
 """By life and fragment: where it begins to read a partition, and where that ended then."""
 STOPS_WITHIN_S = 60.0
-
-
+NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 ROUNDS_MAX = 4
 """What is chosen for an input may ask for a choice about a state."""
 _ANSWER = re.compile(r"`--input (\w+)=(beginning|end)`")
+_OFFER = re.compile(r"`--state (?:\w+=)?(rebuild|empty)`")
+
+
+def offered(error: str) -> tuple[OnChange, ...]:
+    """What the error of a lane that has stopped offers for its state."""
+    return tuple(OnChange(answer) for answer in sorted(set(_OFFER.findall(error))))
+
+
+Where = dict[tuple[str, int], tuple[int, int]]
+"""Records by topic id and partition: from where to where; without those that are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Which topics a fragment begins to read, and which it leaves before their end."""
+    """What a fragment begins to read, and what it leaves unread, range by range."""
 
-    begins: frozenset[str] = frozenset()
-    leaves: frozenset[str] = frozenset()
+    begins: Where
+    leaves: Where
+    topics: frozenset[str]
+    """Those that it begins to read, although they may hold nothing yet."""
 
 
-def said(comparison: Comparison, fragment: str) -> Said:
+def said(world: World, comparison: Comparison, fragment: str) -> Said:
     """What `plan` says of one fragment's inputs."""
-    mine = [one for one in comparison.changes.announced if one.fragment == fragment]
-    left = {one.topic for one in mine if one.fared is Fared.LEFT_UNREAD}
-    return Said(frozenset({one.topic for one in mine} - left), frozenset(left))
+    begins: Where = {}
+    leaves: Where = {}
+    topics = set()
+    for one in comparison.changes.announced:
+        if one.fragment != fragment:
+            continue
+        left = one.fared is Fared.LEFT_UNREAD
+        there = world.kafka.topics.get(one.topic)
+        topic_id = there.topic_id if there is not None else ""
+        if not left:
+            topics.add(str(one.topic))
+        for partition, begin, end in one.ranges:
+            if end > begin:
+                (leaves if left else begins)[topic_id, partition] = int(begin), int(end)
+    return Said(begins, leaves, frozenset(topics))
 
 
 def choices(comparison: Comparison, before: Choices, rng: Random) -> Choices:
@@ -60,9 +86,10 @@ def choices(comparison: Comparison, before: Choices, rng: Random) -> Choices:
     return Choices(named=named, inputs=inputs)
 
 
-def compared(world: World, document: Document, rng: Random) -> tuple[Comparison, Choices]:
+def compared(
+    world: World, document: Document, rng: Random, chosen: Choices
+) -> tuple[Comparison, Choices]:
     """A document beside what is there, with everything chosen that has to be."""
-    chosen = Choices()
     for _ in range(ROUNDS_MAX):
         comparison = apply.compare(document, OWNER, world.servers, chosen)
         more = choices(comparison, chosen, rng)
@@ -83,15 +110,26 @@ def read(net: Net) -> Document | None:
 
 
 def deploy(
-    world: World, ledgers: Ledgers, begins: Begins, net: Net, rng: Random
+    world: World,
+    ledgers: Ledgers,
+    begins: Begins,
+    net: Net,
+    rng: Random,
+    stopped: Mapping[str, str] = NOBODY,
 ) -> Iterator[Wrong | str]:
-    """Deploy a document, choosing what has to be chosen; what is wrong with what was said."""
+    """Deploy a document, choosing what has to be chosen; what is wrong with what was said.
+
+    `stopped`: the errors of the lanes that have stopped, by fragment: one of the answers that they
+    offer for their states is chosen.
+    """
+    found = {name: offers for name, text in stopped.items() if (offers := offered(text))}
+    named = {FragmentName(name): rng.choice(offers) for name, offers in sorted(found.items())}
     document = read(net)
     if document is None:
         yield "the document is a mistake"
         return
     try:
-        comparison, chosen = compared(world, document, rng)
+        comparison, chosen = compared(world, document, rng, Choices(named=named))
         comparison.check()
         differences = list(_compared(world, ledgers, begins, comparison))
         done = apply.deploy(comparison, world.servers, lambda _: None)
@@ -99,10 +137,11 @@ def deploy(
         yield f"refused: {error}"
         return
     world.deployments[world.life, int(done.version)] = Deployment(net, comparison.plan)
+    versions = {str(record.fragment): int(record.version) for record in done.fragments}
     for item in comparison.changes.fragments:
         ledger = ledgers.get((world.life, item.name))
         if ledger is not None and item.fate in (Fate.REBUILD, Fate.EMPTY):
-            ledger.choice = item.fate.value
+            ledger.choose(versions[item.name], item.fate.value)
     _remember(world, begins, comparison)
     both = (*chosen.named.items(), *chosen.inputs.items())
     told = ", ".join(f"{name}={choice.value}" for name, choice in both)
@@ -114,40 +153,49 @@ def _compared(
     world: World, ledgers: Ledgers, decided: Begins, comparison: Comparison
 ) -> Iterator[Wrong]:
     """What `plan` says, against what will be."""
+    last = max((v for life, v in world.deployments if life == world.life), default=None)
     for fragment in comparison.plan.fragments:
         ledger = ledgers.get((world.life, fragment.name))
         if ledger is None or not ledger.has_read:
             continue
-        ids = {
-            stream.topic: topic.topic_id if (topic := world.kafka.topics.get(stream.topic)) else ""
-            for stream in fragment.inputs
-        }
-        known = ledger.known | {
-            topic_id for topic_id, _ in decided.get((world.life, fragment.name), {})
-        }
-        begins = {name for name, topic_id in ids.items() if topic_id not in known}
-        leaves = {
-            topic_id
-            for topic_id in ledger.active - set(ids.values())
-            if any(one.topic_id == topic_id for one in world.kafka.topics.values())
-            and any(
-                ledger.read.get((topic_id, partition), 0) < len(records)
-                for partition, records in enumerate(world.kafka.by_id[topic_id].partitions)
-            )
-        }
-        names = {one.topic_id: str(name) for name, one in world.kafka.topics.items()}
-        due = Said(frozenset(begins), frozenset(names[one] for one in leaves))
-        told = said(comparison, fragment.name)
-        if told.begins != due.begins:
-            text = f"begins {sorted(due.begins)}, plan says {sorted(told.begins)}"
+        before = None if last is None else world.deployments[world.life, last]
+        changed = before is None or not before.has(fragment)
+        chosen = decided.get((world.life, fragment.name), {})
+        due = _due(world, ledger, fragment, chosen, changed=changed)
+        told = said(world, comparison, fragment.name)
+        if told.topics != due.topics or told.begins != due.begins:
+            text = f"begins {due.topics} {due.begins}, plan says {told.topics} {told.begins}"
             yield Wrong("begins", fragment.name, text)
-        external = {one for one in told.leaves if one in TOPICS}  # others may be written on
-        last = max(v for life, v in world.deployments if life == world.life)
-        if world.deployments[world.life, last].has(fragment):
-            continue  # what it leaves was said by the deploy that changed it
-        if not external <= due.leaves <= told.leaves:
-            text = f"leaves {sorted(due.leaves)} before the end, plan says {sorted(told.leaves)}"
+        if told.leaves != due.leaves:
+            text = f"leaves {due.leaves}, plan says {told.leaves}"
             yield Wrong("leaves", fragment.name, text)
+
+
+def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool) -> Said:
+    """What a fragment will begin to read and leave, by the account of what it has read.
+
+    `changed`: whether it was not deployed like this; else what it leaves was said before.
+    """
+    kafka = world.kafka
+    known = ledger.known | {topic_id for topic_id, _ in chosen}
+    ids = {i.topic: there.topic_id for i in fragment.inputs if (there := kafka.topics.get(i.topic))}
+    topics = {i.topic for i in fragment.inputs if ids.get(i.topic) not in known}
+    begins = {
+        (ids[topic], partition): (int(there.start(partition)), int(there.end(partition)))
+        for topic in topics & ids.keys()
+        for there in (kafka.topics[topic],)
+        for partition in range(len(there.partitions))
+        if there.end(partition) > there.start(partition)
+    }
+    alive = {there.topic_id for there in kafka.topics.values()}
+    left = (ledger.placed & alive) - set(ids.values()) if changed else frozenset[str]()
+    leaves = {
+        (topic_id, partition): (begin, end)
+        for topic_id in left & ledger.active
+        for partition, begin, end in ledger.rest(topic_id)
+        if end > begin
+    }
+    return Said(begins, leaves, frozenset(map(str, topics)))
 
 
 def _remember(world: World, begins: Begins, comparison: Comparison) -> None:

@@ -136,8 +136,8 @@ class History:
         else:
             STEPS[kind](self, rng)
 
-    def _deploy(self, net: Net, rng: Random) -> None:
-        for told in deploys.deploy(self.world, self.ledgers, self.begins, net, rng):
+    def _deploy(self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NOBODY) -> None:
+        for told in deploys.deploy(self.world, self.ledgers, self.begins, net, rng, stopped):
             if isinstance(told, Wrong):
                 self._wrong(told)
             else:
@@ -200,8 +200,7 @@ class History:
                 world.round(SETTLE_S)
                 if self.outcome.wrong or not list(self._open()):
                     return
-            if "deploy it with `--" in self._states():  # a lane stops, and names the choices
-                self._deploy(self.net, world.rng)
+            self._deploy(self.net, world.rng, dict(self._stopped()))
         for fragment, text in self._open():
             if not self._excused():
                 self._wrong(Wrong("stuck", fragment, f"{text}; {self._states()}"))
@@ -227,6 +226,14 @@ class History:
 
     def _excused(self) -> bool:
         return bool(self.excuses)
+
+    def _stopped(self) -> Iterator[tuple[str, str]]:
+        """The lanes that have stopped, and what they say: each has to name the choices."""
+        for node in self.world.nodes.values():
+            state: NodeState = node._agent._state
+            for fragment, lane in state.lanes.items():
+                if lane.phase is Phase.FAILED:
+                    yield str(fragment.fragment), lane.last_error
 
     def _states(self) -> str:
         return "; ".join(text for node in self.world.nodes.values() for text in _lanes_of(node))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brokers.records import KafkaRecord
-from pipeline.ids import TopicId, TopicName
+from pipeline.ids import Incarnation, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.planner.plan import Fragment
 from schemas import wire
@@ -25,6 +25,7 @@ from tests.histories.world import NOWHERE_ID, Commit, Deployment, Registry, same
 
 Place = tuple[str, int, int]
 """Topic id, partition, offset."""
+_ERROR = "medusa.error."
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +126,12 @@ class Ledger:
         begins: where it begins to read what it has never read, and where that ended by then, as
             far as it was chosen.
         read: up to where, by topic id and partition.
+        placed: the ids of the topics in which a marker had positions.
         accepted: the rows that came to each side of the stateful box; `only` for an aggregate.
-        left_out: what its dead letters name.
+        left_out: what its dead letters name, with the newest letter of each.
         settled: the watermark up to which windows were published.
-        choice: what was chosen for its state and did not happen yet.
+        choices: what was chosen for its state and did not happen yet, by version; each counts for
+            one life of its lane.
     """
 
     fragment: str
@@ -139,17 +142,18 @@ class Ledger:
     deployment: Deployment | None = None
     read: dict[tuple[str, int], int] = field(default_factory=dict)
     active: frozenset[str] = frozenset()
+    placed: frozenset[str] = frozenset()
     accepted: dict[str, list[Seen]] = field(default_factory=dict)
-    left_out: set[Place] = field(default_factory=set)
+    left_out: dict[Place, KafkaRecord] = field(default_factory=dict)
     settled: int = 0
-    choice: str = ""
+    choices: dict[int, tuple[str, Incarnation]] = field(default_factory=dict)
     marker: CommitMarker | None = None
     ran: bool = False
 
     @property
     def known(self) -> frozenset[str]:
-        """The ids of the topics that were ever read."""
-        return frozenset(topic for topic, _ in self.read)
+        """The ids of the topics that were ever read, or in which it was settled where to begin."""
+        return self.placed.union(topic for topic, _ in self.read)
 
     @property
     def has_read(self) -> bool:
@@ -178,8 +182,11 @@ class Ledger:
         executed = commit.executed
         if executed is not None and executed.rebuild:
             executed = None
-        if new_life and self.choice:
-            self._chosen(plan, marker)
+        choice, of = self.choices.get(commit.version, ("", None))
+        if new_life and before is not None and before.incarnation == of:
+            self._chosen(choice, plan, marker)
+        self.left_out |= dict(_letters(commit))
+        self.placed |= {source.topic_id for source in marker.sources}
         ran_before = before is not None and not new_life and before.batch == marker.batch
         if ran_before and any(r.topic == plan.output.topic for r in commit.records):
             self.wrong("repeated", f"batch {marker.batch} is written a second time")
@@ -208,14 +215,26 @@ class Ledger:
 
     def unread(self) -> list[str]:
         """What of its inputs it has not read."""
-        found = []
-        for topic_id in sorted(self.active):
-            topic = self.kafka.by_id[topic_id]
-            for partition in range(len(topic.partitions)):
-                read, end = self.read.get((topic_id, partition), 0), topic.end(partition)
-                if read < end:
-                    found.append(f"{topic_id}/{partition}: {read} of {end}")
-        return found
+        return [
+            f"{topic_id}/{partition}: {read} of {end}"
+            for topic_id in sorted(self.active)
+            for partition, read, end in self.rest(topic_id)
+            if read < end
+        ]
+
+    def rest(self, topic_id: str) -> Iterator[tuple[int, int, int]]:
+        """What of a topic is not read: partition, next offset, end."""
+        topic = self.kafka.by_id[topic_id]
+        for partition in range(len(topic.partitions)):
+            yield partition, self._next(topic_id, partition), int(topic.end(partition))
+
+    def _next(self, topic_id: str, partition: int) -> int:
+        """The offset that is to be read next."""
+        key = topic_id, partition
+        first = max(
+            self.begins.get(key, (0, 0))[0], int(self.kafka.by_id[topic_id].start(partition))
+        )
+        return self.read.get(key, first)
 
     # --- a batch ----------------------------------------------------------------------------------
 
@@ -224,11 +243,10 @@ class Ledger:
     ) -> None:
         assert self.deployment is not None
         net = self.deployment.net
-        letters = self._letters(commit)
+        letters = {place: _told(letter)["reason"] for place, letter in _letters(commit)}
         rows, read = self._rows(net, executed, letters, before, commit.marker)
         for place in letters.keys() - read:
             self.wrong("letter", f"a dead letter names {place}, which the batch has not read")
-        self.left_out |= letters.keys()
         due = list(self._due(net, plan, rows, executed))
         promised = None if before is None else before.boundary_ms
         came = [r for r in commit.records if r.topic == plan.output.topic]
@@ -312,17 +330,13 @@ class Ledger:
 
     def _account(self, topic_id: str, partition: int, start: int, end: int) -> None:
         """Compare where a batch begins with where the last one has ended."""
-        key = topic_id, partition
-        due = self.read.get(key)
-        topic = self.kafka.by_id[topic_id]
-        if due is None:
-            due = max(self.begins.get(key, (0, 0))[0], int(topic.start(partition)))
+        due = self._next(topic_id, partition)
         where = f"partition {partition} of {topic_id}"
         if start < due:
             self.wrong("repeated", f"{where} is read again from {start} to {due}")
         if start > due:
             self.wrong("lost", f"{where} is not read from {due} to {start}")
-        self.read[key] = end
+        self.read[topic_id, partition] = end
 
     def _row(self, net: Net, name: str, record: KafkaRecord) -> Seen | None:
         """A record as a row; None for a bad one."""
@@ -337,27 +351,16 @@ class Ledger:
             return None
         return Seen(values["at"], values)
 
-    def _letters(self, commit: Commit) -> dict[Place, str]:
-        """The records that the dead letters of a transaction name, and why."""
-        found: dict[Place, str] = {}
-        for record in commit.records:
-            if record.topic != commit.names.dead_letters:
-                continue
-            told = {name: (value or b"").decode() for name, value in record.headers}
-            place = (
-                told["medusa.error.topic_id"],
-                int(told["medusa.error.partition"]),
-                int(told["medusa.error.offset"]),
-            )
-            found[place] = told["medusa.error.reason"]
-        return found
-
     # --- another plan -----------------------------------------------------------------------------
 
-    def _chosen(self, plan: Fragment, marker: CommitMarker) -> None:
+    def choose(self, version: int, choice: str) -> None:
+        """Note what was chosen for its state in a version."""
+        assert self.marker is not None, "what has no marker has no state"
+        self.choices[version] = choice, self.marker.incarnation
+
+    def _chosen(self, choice: str, plan: Fragment, marker: CommitMarker) -> None:
         """What was chosen for a state has happened: every later result is the new plan's alone."""
         assert self.deployment is not None
-        choice, self.choice = self.choice, ""
         self.accepted = {}
         self.settled = max(self.settled, marker.eviction_ms or 0, marker.boundary_ms or 0)
         net = self.deployment.net
@@ -381,13 +384,37 @@ class Ledger:
                 begin, self.read[key] = self.begins[key]
             for record in records[begin : self.read.get(key, 0)]:
                 row = self._row(net, name, record)
-                gone = (*key, int(record.offset)) in self.left_out
-                if row and not gone and framed_by(record) not in self.registry.deleted:
+                letter = self.left_out.get((*key, int(record.offset)))
+                if (
+                    row
+                    and not self._is_held(letter)
+                    and framed_by(record) not in self.registry.deleted
+                ):
                     yield row
+
+    def _is_held(self, letter: KafkaRecord | None) -> bool:
+        """Whether there is a dead letter, which retention has not removed."""
+        if letter is None:
+            return False
+        return letter.offset >= self.kafka.topic(letter.topic).start(letter.partition)
 
     def _planned(self, deployment: Deployment) -> Fragment | None:
         found = (f for f in deployment.plan.fragments if f.name == self.fragment)
         return next(found, None)
+
+
+def _letters(commit: Commit) -> Iterator[tuple[Place, KafkaRecord]]:
+    """The dead letters of a transaction, and the record that each one names."""
+    for record in commit.records:
+        if record.topic == commit.names.dead_letters:
+            told = _told(record)
+            yield (told["topic_id"], int(told["partition"]), int(told["offset"])), record
+
+
+def _told(letter: KafkaRecord) -> dict[str, str]:
+    """What a dead letter says of its record."""
+    found = ((name, (value or b"").decode()) for name, value in letter.headers)
+    return {name.removeprefix(_ERROR): value for name, value in found if name.startswith(_ERROR)}
 
 
 def framed_by(record: KafkaRecord) -> object:
