@@ -188,10 +188,10 @@ def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, cha
         if there.end(partition) > there.start(partition)
     }
     alive = {there.topic_id for there in kafka.topics.values()}
-    left = (ledger.placed & alive) - set(ids.values()) if changed else frozenset[str]()
+    left = (ledger.positioned & alive) - set(ids.values()) if changed else frozenset[str]()
     leaves = {
         (topic_id, partition): (begin, end)
-        for topic_id in left & ledger.active
+        for topic_id in left
         for partition, begin, end in ledger.rest(topic_id)
         if end > begin
     }

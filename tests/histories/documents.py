@@ -52,11 +52,13 @@ class Net:
     boxes: tuple[Box, ...]
     outputs: Mapping[str, str] = field(default_factory=dict)
     retention: str = "7d"
+    partitions: int = 2
 
     @property
     def text(self) -> str:
         """The document in YAML."""
-        lines = [f"network: {NETWORK}", f"retention: {self.retention}", "partitions: 2", "streams:"]
+        lines = [f"network: {NETWORK}", f"retention: {self.retention}"]
+        lines += [f"partitions: {self.partitions}", "streams:"]
         lines += [
             f"  {s.name}: {{topic: {s.topic}, schema: {s.name}.avsc, event_time: at, "
             f"lateness: {s.lateness_ms}ms, ahead: {s.ahead_ms}ms}}"
@@ -318,6 +320,10 @@ def _retention(net: Net, rng: Random) -> Net | None:
     return replace(net, retention="8d" if net.retention == "7d" else "7d")
 
 
+def _partitions(net: Net, rng: Random) -> Net | None:
+    return replace(net, partitions=rng.choice([n for n in (1, 2, 3) if n != net.partitions]))
+
+
 CHANGES: Mapping[str, Change] = {
     "rename_stream": _rename_stream,
     "rename_inner": _rename_inner,
@@ -333,5 +339,8 @@ CHANGES: Mapping[str, Change] = {
     "lateness": _lateness,
     "ahead": _ahead,
     "retention": _retention,
+    "partitions": _partitions,
 }
 """What a deploy may change, by the name that a script tells."""
+NEEDS_NOTHING: Final = frozenset({"rename_stream", "retention", "partitions", "lateness", "ahead"})
+"""Changes after which every fragment goes on as it is, so that nothing is asked."""

@@ -156,6 +156,12 @@ class Ledger:
         return self.placed.union(topic for topic, _ in self.read)
 
     @property
+    def positioned(self) -> frozenset[str]:
+        """The ids of the topics that the last marker has positions in."""
+        sources = () if self.marker is None else self.marker.sources
+        return frozenset(source.topic_id for source in sources)
+
+    @property
     def has_read(self) -> bool:
         """Whether any record was read."""
         return self.marker is not None and self.marker.totals.records_in > 0
