@@ -203,9 +203,9 @@ class History:
         self._say("settle")
         if not world.nodes:
             world.start_node("n1")
-        for stream in self.net.streams:  # a stream without one good record has no event time
-            world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
         for deploys_before in range(SETTLE_DEPLOYS + 1):
+            for stream in self.net.streams:  # a stream without one good record has no event time
+                world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
             for _ in range(SETTLE_ROUNDS):
                 world.round(SETTLE_S)
                 if self.outcome.wrong or not list(self._open()):
