@@ -190,7 +190,7 @@ class Ledger:
             executed = None
         choice, of = self.choices.get(commit.version, ("", None))
         if new_life and before is not None and before.incarnation == of:
-            self._chosen(choice, plan, marker)
+            self._chosen(choice, plan, commit)
         self.left_out |= dict(_letters(commit))
         self.placed |= {source.topic_id for source in marker.sources}
         ran_before = before is not None and not new_life and before.batch == marker.batch
@@ -364,10 +364,11 @@ class Ledger:
         assert self.marker is not None, "what has no marker has no state"
         self.choices[version] = choice, self.marker.incarnation
 
-    def _chosen(self, choice: str, plan: Fragment, marker: CommitMarker) -> None:
+    def _chosen(self, choice: str, plan: Fragment, commit: Commit) -> None:
         """What was chosen for a state has happened: every later result is the new plan's alone."""
         assert self.deployment is not None
         self.accepted = {}
+        marker, letters = commit.marker, dict(_letters(commit))
         self.settled = max(self.settled, marker.eviction_ms or 0, marker.boundary_ms or 0)
         net = self.deployment.net
         box = core(net, self.fragment, _inputs(plan))
@@ -375,13 +376,15 @@ class Ledger:
             return
         rows: dict[str, list[Seen]] = {}
         for stream in plan.inputs:
-            rows[stream.name] = list(self._rebuilt(net, stream.name, stream.topic))
+            rows[stream.name] = list(self._rebuilt(net, stream.name, stream.topic, letters))
         sides = ("only",) if box.kind == "aggregate" else ("left", "right")
         for side, name in zip(sides, box.inputs, strict=True):
             self.accepted[side] = flow(net, name, rows)
 
-    def _rebuilt(self, net: Net, name: str, topic_name: TopicName) -> Iterator[Seen]:
-        """The rows of a stream that a chosen rebuild takes in."""
+    def _rebuilt(
+        self, net: Net, name: str, topic_name: TopicName, letters: Mapping[Place, KafkaRecord]
+    ) -> Iterator[Seen]:
+        """The rows of a stream that a chosen rebuild takes in; `letters`: what it has refused."""
         topic = self.kafka.topics[topic_name]
         for partition, records in enumerate(topic.partitions):
             key = topic.topic_id, partition
@@ -389,13 +392,13 @@ class Ledger:
             if key not in self.read and key in self.begins:
                 begin, self.read[key] = self.begins[key]
             for record in records[begin : self.read.get(key, 0)]:
-                row = self._row(net, name, record)
-                letter = self.left_out.get((*key, int(record.offset)))
-                if (
-                    row
-                    and not self._is_held(letter)
-                    and framed_by(record) not in self.registry.deleted
-                ):
+                place = (*key, int(record.offset))
+                if self._is_held(self.left_out.get(place)):
+                    continue
+                row, letter = self._row(net, name, record), letters.get(place)
+                why = None if letter is None else _told(letter)["reason"]
+                self._judge(record, place, why, row, 0)
+                if row and why is None:
                     yield row
 
     def _is_held(self, letter: KafkaRecord | None) -> bool:
