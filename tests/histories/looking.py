@@ -167,8 +167,15 @@ class Inspector:
         del most
         frame = emit(self.lowered, self._read, Incarnation(""), left_out)
         look = Look(frame, _ranges(start, end), int(late_ms or 0)).take()
-        found = [_rejected(source, "", record, why) for source, record, why in look.bad]
-        found += [_rejected(s, port, row.record, Reason.LATE) for s, port, row in look.late]
+        found = [
+            _rejected(source, "", record, Why(why, "told")) for source, record, why in look.bad
+        ]
+        found += [
+            _rejected(
+                source, port, row.record, Why(Reason.LATE, "told", event_time_ms=Millis(row.at))
+            )
+            for source, port, row in look.late
+        ]
         return sorted(found, key=lambda r: (r.topic, r.partition, r.offset, r.port))
 
     def unknown_schemas(
@@ -187,11 +194,11 @@ def _ranges(start: Positions, end: Positions) -> Ranges:
     return found
 
 
-def _rejected(source: str, port: str, record: KafkaRecord, reason: Reason) -> Rejected:
+def _rejected(source: str, port: str, record: KafkaRecord, why: Why) -> Rejected:
     return Rejected(
         input=source,  # type: ignore[arg-type]
         port=port,
-        why=Why(reason, "told"),
+        why=why,
         topic=record.topic,
         partition=record.partition,
         offset=record.offset,
