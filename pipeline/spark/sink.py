@@ -15,15 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from brokers.kafka.admin import Isolation
+from brokers.kafka.answers import complete
 from pipeline.boundaries.profile import Joined, Sessions, Stateless, Windowed
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Deadline
-from pipeline.errors import (
-    BrokenInvariantError,
-    FencedError,
-    MedusaError,
-    RetryError,
-)
+from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
 from pipeline.ids import (
     BatchId,
     Millis,
@@ -282,14 +278,16 @@ class Sink:
         self.publisher.publish(self.marker)
 
     def _letters_before(self, judged: _Judged) -> Mapping[int, Offset]:
-        """Where the dead letters end, if a rebuild may need those that the batch writes."""
+        """Where the dead letters end, if a rebuild may need those that the batch writes.
+
+        Raises:
+            NotNowError: a partition of their topic has no leader now.
+        """
         if not judged.rejected or isinstance(self._context.profile.shape, Stateless):
             return {}
         topic = self._context.fragment.names.dead_letters
-        ends = self._context.admin.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic)
-        if not ends:
-            raise RetryError("the ends of the topic cannot be told now", place=f"topic {topic}")
-        return ends
+        ends = self._context.admin.end_offsets((topic,), Isolation.UNCOMMITTED)
+        return complete(ends, (topic,))[topic]
 
     def _next(
         self, facts: BatchFacts, written: Written, letters_before: Mapping[int, Offset]

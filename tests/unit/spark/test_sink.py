@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from brokers.kafka.errors import NotNowError
 from pipeline.brain.events import Event
 from pipeline.errors import (
     BrokenInvariantError,
@@ -25,6 +26,7 @@ from pipeline.spark.sink import Sink, UnknownSchemasError
 from tests.unit.spark.sink_twins import (
     AT,
     NOW,
+    Admin,
     AtOnce,
     Batch,
     Log,
@@ -109,6 +111,18 @@ def test_bad_records_join_the_transaction_of_their_batch() -> None:
     assert headers["medusa.error.offset"] == b"5"
     assert written.marker.totals.dead_letters == 1
     assert log.done[-1] == ("commit", "")
+
+
+def test_a_batch_waits_for_a_dead_letter_topic_without_a_leader() -> None:
+    """A rebuild needs to know where its letters begin; a lane waits as long as it takes."""
+    log, bad = Log(), [rejected(Reason.UNDECODABLE)]
+    written = sink(log, [], fragment("tolls"), admin=Admin(leaderless=("net.tolls.dlq",)))
+    with pytest.raises(NotNowError, match="has no leader") as caught:
+        write(written, Batch(facts(0, 5, **BAD), wrong=bad))
+    assert caught.value.place == "topic net.tolls.dlq"
+    assert ("begin", "") not in log.done
+    write(written, Batch(facts(0, 5, eviction_ms=NOW)))
+    assert written.marker.batch == 0
 
 
 def test_a_stateless_lane_never_writes_at_or_below_what_it_promised() -> None:
