@@ -75,6 +75,7 @@ from pipeline.spark.facts import Engine
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.lane_settings import LaneSettings
 from pipeline.spark.last_marker import read_marker, settled_marker
+from pipeline.spark.lost import in_batch, in_rebuild
 from pipeline.spark.lower import lower
 from pipeline.spark.lowered import Lowered, as_accepted, restricted
 from pipeline.spark.planned import plan_first_batch
@@ -390,7 +391,10 @@ class StableLane:
             write = partial(batch.write, Inspector(lowered, self._again()))
             self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
 
-        return self._knowing_schemas(lowered, end, run)
+        try:
+            return self._knowing_schemas(lowered, end, run)
+        except LostDataError as error:
+            raise in_rebuild(error, start) from error
 
     def _take_in_growth(
         self, planned: BatchId, wanted: Wanted, lowered: Lowered, folder: Path, sink: Sink
@@ -417,11 +421,9 @@ class StableLane:
             self._run_query(lowered, folder, sink, once=once)
         except LostDataError as error:
             self._topics.ask()()
-            log, name = self._log_of_inputs(), self._settings.fragment.name
-            what = f"{error.message}, but now they are there"
-            raise (
-                log.overtaken(sink.marker, lowered, name) or RetryError(what, hint=error.hint)
-            ) from error
+            name, marker = self._settings.fragment.name, sink.marker
+            gone = self._log_of_inputs().overtaken(marker, lowered, name)
+            raise in_batch(error, gone, self._settings.on_change(marker)) from error
 
     def _run_query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool) -> None:
 

@@ -42,10 +42,18 @@ class LaneSettings:
         return f"fragment {self.fragment.names.network}.{self.fragment.name}"
 
     def on_change(self, marker: CommitMarker | None) -> OnChange | None:
-        """What was chosen for the state, as long as the choice counts."""
-        if self.choice is None or marker is None or self.choice.incarnation != marker.incarnation:
+        """What was chosen for the state, as long as the choice counts.
+
+        That is until the lane has begun anew. To pass over what is gone counts up to its first
+        batch: its inputs may lose more before that.
+        """
+        if self.choice is None or marker is None:
             return None
-        return self.choice.on_change
+        chosen = self.choice.on_change
+        if self.choice.incarnation == marker.incarnation:
+            return chosen
+        begun = marker.chosen and marker.judged is None
+        return chosen if begun and chosen is OnChange.EMPTY else None
 
     @property
     def output_id(self) -> str:

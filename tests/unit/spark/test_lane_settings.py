@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+import pytest
+
+from pipeline.ids import Epoch, Incarnation, NetworkLife, NetworkVersion
+from pipeline.lanes.markers import CommitMarker, Judged
+from pipeline.lanes.start import StateChoice
+from pipeline.planner.state import OnChange
+from pipeline.spark.lane_settings import LaneSettings
+from tests.unit.spark.support import fragment
+from tests.unit.spark.test_rebuild import MARKER
+
+ONE, TWO = Incarnation("one"), Incarnation("two")
+BEGUN = replace(MARKER, incarnation=TWO, chosen=True)
+
+
+def settings(choice: OnChange | None) -> LaneSettings:
+    """Of a lane for whose first incarnation something was chosen."""
+    return LaneSettings(
+        fragment=fragment("tolls"),
+        life=NetworkLife("life"),
+        version=NetworkVersion(1),
+        epoch=Epoch(3),
+        topic_ids={},
+        letters_kept_ms=lambda: 0,
+        ran_before=True,
+        record_start=lambda: None,
+        choice=None if choice is None else StateChoice(choice, ONE),
+    )
+
+
+@pytest.mark.parametrize("chosen", [OnChange.REBUILD, OnChange.EMPTY, None])
+def test_a_choice_counts_for_the_incarnation_that_it_was_made_for(chosen: OnChange | None) -> None:
+    """Later ones have begun as it says."""
+    lane = settings(chosen)
+    assert lane.on_change(MARKER) is chosen
+    assert lane.on_change(None) is None
+    assert lane.on_change(replace(MARKER, incarnation=TWO)) is None
+
+
+RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "marker", "counts"),
+    [
+        (OnChange.EMPTY, BEGUN, True),
+        (OnChange.EMPTY, RAN, False),
+        (OnChange.REBUILD, BEGUN, False),
+    ],
+)
+def test_what_is_gone_is_passed_over_up_to_the_first_batch(
+    chosen: OnChange, marker: CommitMarker, *, counts: bool
+) -> None:
+    """Retention may remove more before it has run; a state is rebuilt once."""
+    assert settings(chosen).on_change(marker) is (chosen if counts else None)
