@@ -144,11 +144,19 @@ class Upgrade:
             item = replace(item, action=Action.RESTART, reasons=(reason,))
         if record.name not in self.current.has_run:
             return item
-        if self.choices.some:
+        topics_changed = self._topics_changed(record)
+        if self.choices.some or topics_changed:
             found = self._with_fate(item, fragment)
             if found.fate in CHOSEN:
                 item = replace(found, action=Action.RESTART)
+            elif topics_changed and found.refused:
+                item = found
         return self._cut_off(item, record)
+
+    def _topics_changed(self, record: DeployedFragment) -> bool:
+        """Whether a topic of it is another one than when it was deployed: also its state's."""
+        exist = {topic.name: topic.topic_id for topic in self.current.topics}
+        return any(exist.get(name) != topic_id for name, topic_id in record.topic_ids)
 
     def _with_inputs(self, item: Item) -> Item:
         """The item with what becomes of inputs that it begins to read or leaves."""

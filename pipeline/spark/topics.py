@@ -54,7 +54,9 @@ def check_same(
                 "the topic was deleted and made again since the network was deployed, "
                 "so positions in it mean other records",
                 place=f"topic {topic}",
-                hint="destroy the network and deploy it again to start over",
+                hint="if a stream is read from it, deploy with `--input STREAM=beginning` or "
+                "`--input STREAM=end` (and `--state`, for a state that was made of it); else "
+                "destroy the network and deploy it again to start over",
             )
 
 

@@ -7,6 +7,7 @@ from pipeline.ids import (
     Incarnation,
     Millis,
     NetworkVersion,
+    StreamName,
     Subject,
     TopicName,
 )
@@ -23,6 +24,7 @@ from pipeline.planner.changes import (
 )
 from pipeline.planner.diff import changes, wanted_schemas
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
+from pipeline.planner.inputs import ChangedInput, InputFrom
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import Choices, Fate, KeptState, OnChange
@@ -307,6 +309,37 @@ def test_recreated_topic_is_noticed() -> None:
     found = changes(PLAN, PLAN, replace(current, topics=topics))
     assert len(found.problems) == 3
     assert "topic sightings-topic was deleted and made again" in found.problems[0].message
+
+
+def test_an_input_that_was_made_again_asks_for_the_state_that_was_made_of_it() -> None:
+    """Together with where to begin, so that no lane starts to ask for the rest."""
+    current, tolls_name = deployed(), FragmentName("tolls")
+    topics = (replace(current.topics[0], topic_id="another"), *current.topics[1:])
+    begins = ChangedInput(StreamName("sightings"), TopicName("sightings-topic"), True, ())
+    kept = {name: replace(one, same_sources=False) for name, one in _states(PLAN).items()}
+    current = replace(
+        current,
+        fragments=current.fragments[:1],
+        topics=topics,
+        states=kept,
+        inputs={tolls_name: (begins,)},
+    )
+    inputs = {begins.stream: InputFrom.END}
+    for chosen, refused in (({}, True), ({tolls_name: OnChange.EMPTY}, False)):
+        choices = Choices(named=chosen, inputs=inputs)
+        item = _item(changes(PLAN, PLAN, current, choices), "tolls")
+        assert item.action is Action.RESTART
+        assert ("its state does not fit" in item.refused) is refused
+        assert ("`--state tolls=rebuild`" in item.hint) is refused
+
+
+def test_a_state_that_waits_for_a_choice_made_before_is_not_asked_about_again() -> None:
+    """An unchanged fragment may not have started yet; another one is chosen for meanwhile."""
+    old = {name: replace(one, digest="1:other") for name, one in _states(PLAN).items()}
+    choices = Choices(named={FragmentName("tow_dispatch"): OnChange.EMPTY})
+    found = changes(PLAN, PLAN, replace(deployed(), states=old), choices)
+    assert found.problems == ()
+    assert _item(found, "tolls").action is Action.KEEP
 
 
 def test_lost_topic_is_noticed() -> None:

@@ -43,6 +43,8 @@ def test_a_topic_that_was_made_again_is_refused() -> None:
     with pytest.raises(RefusedError, match="deleted and made again") as caught:
         answer()
     assert caught.value.place == "topic in"
+    for choice in ("--input STREAM=end", "--state", "destroy the network"):
+        assert choice in caught.value.hint
 
 
 def test_a_topic_that_is_gone_is_waited_for() -> None:
