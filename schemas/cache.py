@@ -31,3 +31,8 @@ class BoundedCache(Generic[K, V]):
             self._entries.move_to_end(key)
             if len(self._entries) > self._entries_max:
                 self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        with self._lock:
+            self._entries.clear()

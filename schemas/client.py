@@ -1,9 +1,12 @@
 """A client of a schema registry: ours, or anyone's that speaks Confluent's REST interface.
 
 Ids, and what was registered or found, never change in a registry, so they are cached; what does not
-exist is asked for again each time. A schema that refers to others is given with these written out:
-whoever has it needs nothing else to read with it. It is taken as its author wrote it, with its
-references. How requests are sent and what errors become is in `schemas.transport`.
+exist is asked for again each time. A registry that was restored is another one: `lookup` always
+asks, and when it hears something else than before, all that was cached is forgotten.
+
+A schema that refers to others is given with these written out: whoever has it needs nothing else to
+read with it. It is taken as its author wrote it, with its references. How requests are sent and
+what errors become is in `schemas.transport`.
 """
 
 from collections.abc import Mapping
@@ -128,12 +131,18 @@ class RegistryClient:
     def lookup(
         self, subject: str, schema_text: str, references: References = ()
     ) -> SchemaId | None:
-        """The id under which a subject has this schema; None if it does not have it.
+        """The id under which a subject has this schema now; None if it does not have it.
 
         Raises:
             SchemaError: the text is no schema, or what it refers to cannot be read.
         """
-        return self._id_of(subject, schema_text, references, f"/subjects/{quoted(subject)}")
+        schema = self.read(subject, schema_text, references)
+        key = (subject, content_key(schema), references)
+        known = self._ids.get(key)
+        found = self._asked(key, schema, f"/subjects/{quoted(subject)}")
+        if known is not None and found != known:
+            self._forget()
+        return found
 
     def register(self, subject: str, schema_text: str, references: References = ()) -> SchemaId:
         """Add a schema to a subject; the same id as before if it is there already.
@@ -143,8 +152,11 @@ class RegistryClient:
                 refuses it.
             IncompatibleSchemaError: it does not fit what is registered; with the reasons.
         """
-        path = f"/subjects/{quoted(subject)}/versions"
-        found = self._id_of(subject, schema_text, references, path)
+        schema = self.read(subject, schema_text, references)
+        key = (subject, content_key(schema), references)
+        found = self._ids.get(key)
+        if found is None:
+            found = self._asked(key, schema, f"/subjects/{quoted(subject)}/versions")
         if found is None:
             raise self._transport.not_a_registry("answers 404 to a registration")
         return found
@@ -208,19 +220,13 @@ class RegistryClient:
         answer = self._transport.ask("GET", "/subjects")
         return tuple(sorted([] if answer is None else self._transport.list_of(answer, str)))
 
-    def _id_of(
-        self, subject: str, schema_text: str, references: References, path: str
-    ) -> SchemaId | None:
+    def _asked(self, key: _Key, schema: AvroSchema, path: str) -> SchemaId | None:
         """Send a schema; a conflict is told with its reasons, which another call gives."""
-        schema = self.read(subject, schema_text, references)
-        key = (subject, content_key(schema), references)
-        cached = self._ids.get(key)
-        if cached is not None:
-            return cached
+        subject, _, references = key
         try:
             answer = self._transport.ask("POST", path, _body(schema, references))
         except ConflictError as error:
-            reasons = self.check(subject, schema_text, references) or (error.message,)
+            reasons = self.check(subject, schema.text, references) or (error.message,)
             raise IncompatibleSchemaError(subject, reasons) from error
         if answer is None:
             return None
@@ -230,6 +236,11 @@ class RegistryClient:
         schema_id = SchemaId(found["id"])
         self._ids.put(key, schema_id)
         return schema_id
+
+    def _forget(self) -> None:
+        """Forget everything: the registry is not what it was, so any id may mean another schema."""
+        for cache in (self._schemas, self._uses, self._ids):
+            cache.clear()
 
     def _is_elsewhere(self, subject: str, found: Mapping[str, Any]) -> bool:
         """Whether an answer is about a subject of another context, in which ids mean others.

@@ -68,13 +68,14 @@ class Surveyor:
             RefusedError: a topic was deleted and made again.
             UnavailableError: a server does not answer.
         """
-        texts = ((handle, self._text(handle)) for handle in met)
-        extra = tuple(WriterSchema(found, text) for found, text in texts if text is not None)
         output = fragment.output
         value_id = self._registered(value_subject(output.topic), output.schema_json)
         key_id = None
         if output.key_schema_json is not None:
             key_id = self._registered(key_subject(output.topic), output.key_schema_json)
+        # After the output's: only then it is known whether the registry is what it was.
+        texts = ((handle, self._text(handle)) for handle in met)
+        extra = tuple(WriterSchema(found, text) for found, text in texts if text is not None)
         if sources is None:
             sources = first_sources(planned_sources(fragment, topic_ids))
         return Surroundings(
