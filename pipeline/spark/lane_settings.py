@@ -7,6 +7,7 @@ from pipeline.ids import Epoch, NetworkLife, NetworkVersion, StreamName, TopicNa
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
+from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
 
@@ -44,15 +45,16 @@ class LaneSettings:
     def on_change(self, marker: CommitMarker | None) -> OnChange | None:
         """What was chosen for the state, as long as the choice counts.
 
-        That is until the lane has begun anew. To pass over what is gone counts up to its first
-        batch: its inputs may lose more before that.
+        That is until the lane has begun anew. To pass over what is gone counts up to the first
+        batch of this plan: its inputs may lose more before that.
         """
         if self.choice is None or marker is None:
             return None
         chosen = self.choice.on_change
         if self.choice.incarnation == marker.incarnation:
             return chosen
-        begun = marker.chosen and marker.judged is None
+        own = marker.plan == fragment_digest(self.fragment)
+        begun = own and marker.chosen and marker.judged is None
         return chosen if begun and chosen is OnChange.EMPTY else None
 
     @property

@@ -5,13 +5,15 @@ import pytest
 from pipeline.ids import Epoch, Incarnation, NetworkLife, NetworkVersion
 from pipeline.lanes.markers import CommitMarker, Judged
 from pipeline.lanes.start import StateChoice
+from pipeline.planner.digest import fragment_digest
 from pipeline.planner.state import OnChange
 from pipeline.spark.lane_settings import LaneSettings
 from tests.unit.spark.support import fragment
 from tests.unit.spark.test_rebuild import MARKER
 
 ONE, TWO = Incarnation("one"), Incarnation("two")
-BEGUN = replace(MARKER, incarnation=TWO, chosen=True)
+PLAN = fragment_digest(fragment("tolls"))
+BEGUN = replace(MARKER, incarnation=TWO, chosen=True, plan=PLAN)
 
 
 def settings(choice: OnChange | None) -> LaneSettings:
@@ -46,11 +48,15 @@ RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))
     [
         (OnChange.EMPTY, BEGUN, True),
         (OnChange.EMPTY, RAN, False),
+        (OnChange.EMPTY, replace(BEGUN, plan="of another version"), False),
         (OnChange.REBUILD, BEGUN, False),
     ],
 )
 def test_what_is_gone_is_passed_over_up_to_the_first_batch(
     chosen: OnChange, marker: CommitMarker, *, counts: bool
 ) -> None:
-    """Retention may remove more before it has run; a state is rebuilt once."""
+    """Retention may remove more before it has run; a state is rebuilt once.
+
+    What another version has begun after somebody chose is nothing that was chosen.
+    """
     assert settings(chosen).on_change(marker) is (chosen if counts else None)
