@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
+from pipeline.lanes.growth import no_beginning
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.planner.digest import same_format
@@ -137,6 +138,8 @@ class Wanted:
         plan: the digest of its whole plan.
         ran_before: whether the catalog says that a first marker was committed.
         derived: the streams that fragments write.
+        positions: where to read on in each partition that there is now: where the marker stands,
+            or at the first record of one that came later.
     """
 
     epoch: Epoch
@@ -151,6 +154,7 @@ class Wanted:
     plan: str = ""
     ran_before: bool = False
     derived: frozenset[StreamName] = frozenset()
+    positions: Positions = field(default_factory=dict)
 
     def fits(self, marker: CommitMarker) -> bool:
         """Whether what the marker's lane has kept is what this one needs."""
@@ -182,7 +186,7 @@ def decide_start(
     comparable = same_format(marker.state, wanted.state)
     if wanted.on_change is not None or (comparable and not wanted.fits(marker)):
         return _chosen(marker, wanted)
-    problem = _problem(marker, checkpoint, wanted.most) if comparable else OTHER_DIGEST
+    problem = _problem(marker, checkpoint, wanted) if comparable else OTHER_DIGEST
     if problem is None:
         return _continued(marker, checkpoint)
     _check_letters(marker, wanted, problem)
@@ -327,26 +331,6 @@ def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) ->
     )
 
 
-def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
-    """The marker for exactly the partitions in `starts`, which is where new ones begin."""
-    if marker.end.keys() == starts.keys():
-        return marker
-    start, end, needed = (
-        {at: positions.get(at, offset) for at, offset in starts.items()}
-        for positions in (marker.start, marker.end, marker.needed)
-    )
-    return replace(marker, start=start, end=end, needed=needed)
-
-
-def begin_of_all(begin: Positions | None, end: Positions) -> Positions | None:
-    """From where a rebuild reads each partition up to `end`; None stays None.
-
-    A partition that came after the state was kept has no part in it: the rebuild reads none of it,
-    and the first batch after it begins at its end here, which is the partition's first record.
-    """
-    return None if begin is None else {at: begin.get(at, offset) for at, offset in end.items()}
-
-
 def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
     if wanted.ran_before:
         raise RefusedError(
@@ -376,7 +360,7 @@ def _without_state(
     if wanted.on_change is OnChange.EMPTY:
         return BeginAt(marker, _ASKED)
     changed = not wanted.fits(marker) or marker.plan != wanted.plan
-    problem = "its plan has changed" if changed else _problem(marker, checkpoint, wanted.most)
+    problem = "its plan has changed" if changed else _problem(marker, checkpoint, wanted)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
 
 
@@ -418,7 +402,9 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
             )
 
 
-def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, most: int) -> str | None:
+def _problem(
+    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+) -> str | None:
     """Why a checkpoint cannot be continued; None when it can."""
     if isinstance(checkpoint, Unusable):
         return checkpoint.why
@@ -440,8 +426,8 @@ def _problem(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, most:
     elif committed < marker.batch:
         problem = _behind(marker, checkpoint.planned, stands)
     elif checkpoint.planned is not None and planned > committed:
-        problem = _unfit(marker, checkpoint.planned, most)
-    return problem
+        problem = _unfit(marker, checkpoint.planned, wanted.most)
+    return problem or no_beginning(marker.end, wanted.positions)
 
 
 def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:

@@ -41,6 +41,7 @@ from pipeline.lanes.events import (
     LaneRebuilding,
     LaneStarted,
 )
+from pipeline.lanes.growth import begin_of_all, no_beginning, reassigned
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
 from pipeline.lanes.sources import first_positions
@@ -54,12 +55,10 @@ from pipeline.lanes.start import (
     Unusable,
     Wanted,
     adopted,
-    begin_of_all,
     begun_anew,
     check_owner,
     decide_start,
     first_marker,
-    reassigned,
     rebuilt,
 )
 from pipeline.names import FragmentNames
@@ -204,7 +203,7 @@ class StableLane:
         self._from = carried(last, self._settings, admin)
         marker = self._from.marker
         lowered = self._lowered()
-        wanted = self._wanted(self._from)
+        wanted = self._wanted(self._from, lowered)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
         if marker is not None and wanted.on_change is None:
             fragment = self._settings.fragment
@@ -235,8 +234,9 @@ class StableLane:
 
     # --- where it starts ------------------------------------------------------------------------
 
-    def _wanted(self, found: CarriedMarker) -> Wanted:
+    def _wanted(self, found: CarriedMarker, lowered: Lowered) -> Wanted:
         fragment, marker = self._settings.fragment, found.marker
+        surveyor = self._host.surveyor
         return Wanted(
             epoch=self._settings.epoch,
             state=state_digest(fragment),
@@ -250,6 +250,7 @@ class StableLane:
             plan=fragment_digest(fragment),
             ran_before=self._settings.ran_before,
             derived=fragment.derived,
+            positions=surveyor.positions_for(lowered, marker.end) if marker else {},
         )
 
     def _letters(self) -> str:
@@ -289,7 +290,7 @@ class StableLane:
                 folder = self._checkpoints.empty(epoch)
             case Continue(marker, planned):
                 # A batch that is planned already reads the partitions that the marker has.
-                marker = marker if planned is not None else self._reassigned(marker, lowered)
+                marker = marker if planned is not None else reassigned(marker, wanted.positions)
                 sink.start(adopted(marker, wanted))
                 folder = self._checkpoints.folder(epoch)
             case Rebuild():
@@ -312,7 +313,7 @@ class StableLane:
         self, marker: CommitMarker, lowered: Lowered, wanted: Wanted
     ) -> CommitMarker:
         """The marker for the partitions that there are, and what was chosen to be passed over."""
-        marker = self._reassigned(marker, lowered)
+        marker = reassigned(marker, wanted.positions)
         if wanted.on_change is not OnChange.EMPTY:
             return marker
         held = self._log_of_inputs().held(marker, lowered)
@@ -321,9 +322,6 @@ class StableLane:
                 place = f"topic {at.topic}, partition {at.partition}"
                 self._log.warning("%s: read on at %d instead of %d", place, held.end[at], offset)
         return held
-
-    def _reassigned(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
-        return reassigned(marker, self._host.surveyor.positions_for(lowered, marker.end))
 
     def _lowered(self) -> Lowered:
         fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
@@ -404,7 +402,7 @@ class StableLane:
         The batch has no ends of the new partitions, so no query that reads them can go on with it.
         """
         marker = sink.marker
-        if self._reassigned(marker, lowered) == marker:
+        if reassigned(marker, wanted.positions) == marker:
             return lowered
         self._log.info("an input has more partitions; batch %d is executed without them", planned)
         self._query(restricted(lowered, marker.end), folder, sink, once=True)
@@ -412,7 +410,10 @@ class StableLane:
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
         lowered = self._lowered()
-        sink.start(adopted(self._reassigned(sink.marker, lowered), wanted))
+        positions = self._host.surveyor.positions_for(lowered, sink.marker.end)
+        if problem := no_beginning(marker.end, positions):  # it grew again, and forgot already
+            raise RetryError(problem)
+        sink.start(adopted(reassigned(sink.marker, positions), wanted))
         return lowered
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.continuity import Breach, check_markers, violations
+from pipeline.lanes.growth import reassigned
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import (
@@ -19,7 +20,6 @@ from pipeline.lanes.start import (
     begun_anew,
     first_marker,
     passed_over,
-    reassigned,
     rebuilt,
 )
 from tests.unit.lanes.marked import marked

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.growth import reassigned
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import (
@@ -22,12 +23,10 @@ from pipeline.lanes.start import (
     Unusable,
     Wanted,
     adopted,
-    begin_of_all,
     begun_anew,
     decide_start,
     first_marker,
     passed_over,
-    reassigned,
     rebuilt,
 )
 from pipeline.planner.state import OnChange
@@ -340,25 +339,21 @@ def test_a_batch_planned_with_other_partitions_than_the_marker_has_is_not_execut
     assert start(grown, checkpoint(7, 7)) == Continue(grown, planned=None)
 
 
-def test_partitions_that_came_or_went_are_taken_in() -> None:
-    """A new one begins where it is told; what is known stays; what is read no more goes."""
-    grown = reassigned(marker(7), {CARS: Offset(0), NEW: Offset(5)})
-    assert grown.end == {CARS: Offset(80), NEW: Offset(5)}
-    assert grown.needed == {CARS: Offset(70), NEW: Offset(5)}
-    assert reassigned(grown, {NEW: Offset(0)}).end == {NEW: Offset(5)}
-    assert reassigned(marker(7), {CARS: Offset(0)}) is not None
-
-
-def test_a_rebuild_reads_nothing_of_a_partition_that_came_later() -> None:
-    """The state has none of it: the first batch after the rebuild begins at its first record."""
-    found = decide_start(marker(4), GONE, STATEFUL)
-    assert isinstance(found, Rebuild)
-    grown = reassigned(found.marker, {**found.marker.end, NEW: Offset(7)})
-    begin = begin_of_all(found.begin, grown.end)
-    assert begin == {**marker(4).needed, NEW: Offset(7)}
-    done = rebuilt(replace(found, marker=grown), begin, STATEFUL, Incarnation("two"))
-    assert (done.end, done.needed) == (grown.end, begin)
-    assert begin_of_all(None, grown.end) is None
+@pytest.mark.parametrize("facts", [checkpoint(7, 7), checkpoint(7, 8), checkpoint(6, 7)])
+def test_a_checkpoint_takes_in_a_new_partition_from_offset_0_alone(facts: CheckpointFacts) -> None:
+    """Spark refuses any other, although nothing of it was ever read: its first records are gone."""
+    for offset in (0, 5):
+        positions = {**ends(7), NEW: Offset(offset)}
+        state = start(marker(7), facts, replace(STATEFUL, positions=positions))
+        none = start(marker(7), facts, replace(STATELESS, positions=positions))
+        if offset:
+            assert isinstance(state, Rebuild)
+            assert isinstance(none, BeginAt)
+            assert state.why == "topic sightings, partition 1 is new and begins at 5, not 0"
+            assert none.why == state.why
+        else:
+            assert isinstance(state, Continue)
+            assert none == state
 
 
 STEPS = ("planned", "executed", "written", "committed")

@@ -1,0 +1,35 @@
+from dataclasses import replace
+
+from pipeline.ids import Incarnation, Offset
+from pipeline.lanes.growth import begin_of_all, no_beginning, reassigned
+from pipeline.lanes.start import Rebuild, decide_start, rebuilt
+from tests.unit.lanes.test_start import CARS, GONE, NEW, STATEFUL, marker
+
+
+def test_partitions_that_came_or_went_are_taken_in() -> None:
+    """A new one begins where it is told; what is known stays; what is read no more goes."""
+    grown = reassigned(marker(7), {CARS: Offset(0), NEW: Offset(5)})
+    assert grown.end == {CARS: Offset(80), NEW: Offset(5)}
+    assert grown.needed == {CARS: Offset(70), NEW: Offset(5)}
+    assert reassigned(grown, {NEW: Offset(0)}).end == {NEW: Offset(5)}
+    assert reassigned(marker(7), {CARS: Offset(0)}) is not None
+
+
+def test_a_rebuild_reads_nothing_of_a_partition_that_came_later() -> None:
+    """The state has none of it: the first batch after the rebuild begins at its first record."""
+    found = decide_start(marker(4), GONE, STATEFUL)
+    assert isinstance(found, Rebuild)
+    grown = reassigned(found.marker, {**found.marker.end, NEW: Offset(7)})
+    begin = begin_of_all(found.begin, grown.end)
+    assert begin == {**marker(4).needed, NEW: Offset(7)}
+    done = rebuilt(replace(found, marker=grown), begin, STATEFUL, Incarnation("two"))
+    assert (done.end, done.needed) == (grown.end, begin)
+    assert begin_of_all(None, grown.end) is None
+
+
+def test_a_checkpoint_takes_in_what_begins_at_its_first_offset() -> None:
+    """What it knows may stand anywhere."""
+    known = {CARS: Offset(80)}
+    assert no_beginning(known, {CARS: Offset(80), NEW: Offset(0)}) is None
+    found = no_beginning(known, {CARS: Offset(80), NEW: Offset(5)})
+    assert found == "topic sightings, partition 1 is new and begins at 5, not 0"
