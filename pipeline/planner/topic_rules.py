@@ -7,7 +7,7 @@ that mends it. What each kind of topic accepts:
 |---|---|---|---|
 | output, tentative, redrive | `delete` | `CreateTime` | any |
 | dead letters | `delete` | `LogAppendTime` | `-1` |
-| advances | `delete` | `LogAppendTime` | any |
+| advances | `delete` | `LogAppendTime` | `-1`, any |
 | markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` goes by them |
 | input | any; a compacted one is a warning | any | any |
 
@@ -26,6 +26,13 @@ STAMPS: Final = "message.timestamp.type"
 RETENTION_MS: Final = "retention.ms"
 RETENTION_BYTES: Final = "retention.bytes"
 UNLIMITED: Final = "-1"
+_NEEDED: Final = (
+    "a rebuild of state may need dead letters of any age, and the node removes old ones that it "
+    "does not need"
+)
+_LACKED: Final = (
+    "a fragment that rests for longer would not find again what it has not read, and stop"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +87,6 @@ def _why(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
         if value == "CreateTime":
             return "its records' timestamps are their event times, and the broker replaces them"
         return "its records count from when the broker took them"
-    if topic.trimmed and setting in {RETENTION_MS, RETENTION_BYTES} and found != UNLIMITED:
-        return (
-            "a rebuild of state may need dead letters of any age, and the node removes old ones "
-            "that it does not need"
-        )
+    if setting in {RETENTION_MS, RETENTION_BYTES} and value == UNLIMITED != found:
+        return _NEEDED if topic.trimmed else _LACKED
     return None

@@ -4,7 +4,9 @@ How the settings were chosen:
 
 - Everything that a lane reads is kept equally long. A lane that was stopped over a weekend goes on
   from its positions in all of its inputs; one input that had forgotten them would stop it for good.
-  That includes advances, tentative streams and records sent again.
+  That includes tentative streams and records sent again.
+- An advance is worth nothing once its lane has stopped, and must never be what such a lane lacks,
+  however long it rests. So advances go by the size of what came after them, and never by age.
 - Kafka counts retention of a derived topic from its records' timestamps, which are event times. So
   derived topics keep the timestamps that lanes write (CreateTime), whatever the broker's default.
 - Since Kafka 4 a broker refuses timestamps more than an hour ahead of its clock. Event time may be
@@ -38,6 +40,8 @@ ANY_TIMESTAMP = 9_223_372_036_854_775_807
 RECORD_BYTES = 8_388_608
 """Eight times Kafka's default; more than this is what many hosted clusters do not allow."""
 SAFE_REPLICAS = 3
+ADVANCES_BYTES = 67_108_864
+"""Some hundred thousand advances. They come to a lane that runs, which reads them as they come."""
 
 Config = tuple[tuple[str, str], ...]
 
@@ -49,6 +53,13 @@ _OWN_TIME: Config = (
 _STAMPED: Config = (("message.timestamp.type", "LogAppendTime"),)
 _UNLIMITED: Config = (("retention.bytes", "-1"), ("retention.ms", "-1"))
 _SMALL: Config = (("segment.bytes", str(SEGMENT_BYTES)),)
+_ADVANCES: Config = (
+    ("cleanup.policy", "delete"),
+    ("retention.bytes", str(ADVANCES_BYTES)),
+    ("retention.ms", "-1"),
+    *_SMALL,
+    *_STAMPED,
+)
 _COMPACTED: Config = (("cleanup.policy", "compact"), *_SMALL, *_STAMPED)
 
 
@@ -89,7 +100,7 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
         _topic(network, names.dead_letters, widest, letters), follows=inputs, trimmed=True
     )
     yield replace(_kept(network, names.redrive, widest, (*_LARGE, *_OWN_TIME)), follows=inputs)
-    advances = _kept(network, names.advances, 1, (*_SMALL, *_STAMPED))
+    advances = _topic(network, names.advances, 1, _ADVANCES)
     yield replace(advances, single_partition=True)
     yield _compacted(network, names.markers)
 

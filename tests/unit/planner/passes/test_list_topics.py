@@ -36,7 +36,17 @@ def test_what_lanes_read_is_kept_equally_long() -> None:
     topics = _topics(retention_ms=1234)
     for name in ("sightings-topic", "net.tolls", "net.tolls.tentative", "net.tolls.redrive"):
         assert dict(topics[name].config)["retention.ms"] == "1234"
-    assert dict(topics["net.tolls.advances"].config)["retention.ms"] == "1234"
+
+
+def test_no_advance_expires_by_age() -> None:
+    """However long a lane rests, it finds again what it had not read; only newer ones push it out.
+
+    So many have to come meanwhile that no lane which reads any can lack one.
+    """
+    topic = _topics(retention_ms=1234)["net.tolls.advances"]
+    config = dict(topic.config)
+    assert config["retention.ms"] == "-1"
+    assert int(config["retention.bytes"]) >= 64 * int(config["segment.bytes"])
 
 
 def test_the_broker_stamps_what_no_timestamp_of_a_record_is_kept_of() -> None:
