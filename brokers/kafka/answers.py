@@ -34,6 +34,14 @@ def offset_in(answer: int) -> Offset | None:
     return None if answer == OFFSET_INVALID else Offset(answer)
 
 
+def bounds_in(low: int, high: int) -> tuple[Offset, Offset] | None:
+    """The bounds that the driver answered for a partition; None if one of them may be missing.
+
+    It makes an empty partition of an answer that lacks one: at the offset that it has.
+    """
+    return (Offset(low), Offset(high)) if 0 <= low < high else None
+
+
 def latest() -> OffsetSpec:
     """Asks for ends."""
     spec: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]

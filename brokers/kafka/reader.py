@@ -19,7 +19,8 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from brokers.kafka.admin import Isolation
+from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.answers import bounds_in, complete
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import NoSuchTopicError, NotNowError, medusa_error, translated
 from brokers.kafka.servers import Brokers
@@ -68,6 +69,7 @@ class TopicReader:
         self._brokers = brokers
         self._timeout_s = timeout_s
         self._clock = clock or SystemClock()
+        self._isolation = isolation
         self._positions: dict[TopicName, dict[int, Offset]] = {}
         self._down = False
         settings = client_config(
@@ -113,7 +115,13 @@ class TopicReader:
             )
 
     def bounds(self, topic: TopicName, partition: int) -> tuple[Offset, Offset]:
-        """The oldest offset of a partition, and its end as this reader's isolation sees it."""
+        """The oldest offset of a partition, and its end as this reader's isolation sees it.
+
+        Raises:
+            UnavailableError: the brokers do not answer.
+            NoSuchTopicError: the topic or the partition does not exist.
+            NotNowError: a bound was not told, or a partition of the topic has no leader now.
+        """
         deadline = Deadline.after(self._clock, self._timeout_s, "asking for the bounds")
         while True:
             try:
@@ -126,7 +134,17 @@ class TopicReader:
                     raise
                 self._clock.sleep(_POLL_S)
             else:
-                return Offset(start), Offset(end)
+                found = bounds_in(start, end)
+                return self._bounds_told(topic, partition, deadline) if found is None else found
+
+    def _bounds_told(
+        self, topic: TopicName, partition: int, deadline: Deadline
+    ) -> tuple[Offset, Offset]:
+        """The bounds of a partition that seems to be empty, asked so that a missing one is seen."""
+        admin = KafkaAdmin(self._brokers, max(_POLL_S, deadline.remaining_s()), self._clock)
+        starts = complete(admin.start_offsets((topic,)), (topic,))[topic]
+        ends = complete(admin.end_offsets((topic,), self._isolation), (topic,))[topic]
+        return starts[partition], ends[partition]
 
     def poll(
         self, timeout_s: float, records_max: int = POLL_RECORDS_MAX
