@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from importlib import import_module
 
-from tests.histories.history import draw, run
+from tests.histories.history import Script, draw, run, written
 from tests.histories.shrink import shrunk
 
 
@@ -21,6 +21,8 @@ def main() -> int:
     parser.add_argument("--mutant", default="", help="a defect of tests/histories/mutants")
     parser.add_argument("--all", action="store_true", help="go on after the first failure")
     parser.add_argument("--log", action="store_true", help="show the log of a failing history")
+    parser.add_argument("--steps", default="", help="these steps instead of drawn ones")
+    parser.add_argument("--append-time", action="store_true", help="the cluster stamps records")
     options = parser.parse_args()
     if not options.mutant:
         return search(options)
@@ -38,19 +40,27 @@ def search(options: argparse.Namespace) -> int:
     began_s, found = time.monotonic(), Counter[str]()
     for number in range(options.count):
         seed = options.seed + number
-        outcome = run(draw(seed, only), allowed)
+        outcome = run(_script(options, seed, only), allowed)
         if outcome.kind:
             found[outcome.kind] += 1
             _say(f"seed {seed}: {outcome.wrong[0]}")
             if not options.all:
                 short = shrunk(outcome, allowed)
-                _say(f"shrunk: {' '.join(map(str, short.script.steps))}")
+                stamps = " --append-time" if short.script.append_time else ""
+                steps = " ".join(map(str, short.script.steps))
+                _say(f'shrunk: --count 1 --seed {seed}{stamps} --steps "{steps}"')
                 _say("\n".join(short.log if options.log else short.log[-12:]))
                 return 1
         if number % 100 == 99:
             rate = (number + 1) / (time.monotonic() - began_s)
             _say(f"{number + 1} histories, {rate:.1f} a second, wrong: {dict(found)}")
     return 1 if found else 0
+
+
+def _script(options: argparse.Namespace, seed: int, only: frozenset[str]) -> Script:
+    if options.steps:
+        return written(seed, options.steps, append_time=options.append_time)
+    return draw(seed, only)
 
 
 def _say(text: str) -> None:

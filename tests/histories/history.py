@@ -80,6 +80,13 @@ def draw(seed: int, only: frozenset[str] = frozenset()) -> Script:
     return Script(seed, tuple(steps), append_time)
 
 
+def written(seed: int, steps: str, *, append_time: bool = False) -> Script:
+    """The script of a seed with the steps of a text, as a shrunk history tells them."""
+    parts = (step.split(":") for step in steps.split())
+    found = tuple(Step(kind, int(number)) for kind, number in parts)
+    return Script(seed, found, append_time)
+
+
 class History:
     """Runs a script."""
 

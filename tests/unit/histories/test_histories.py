@@ -2,14 +2,44 @@
 
 import pytest
 
-from tests.histories.history import draw, run
+from tests.histories.history import draw, run, written
 from tests.histories.mutants import needed_is_the_end, promise_is_early, repeats_are_written
 from tests.profiles import examples
 
 KINDS = frozenset({"lateness", "retention", "restart", "grown", "select", "window"})
 
+ONCE_WRONG = {
+    "batch 0 was planned before its input grew": (
+        288,
+        "drain:679656 retype:564347 run:436076 grown:444927",
+    ),
+    "a window had promised more than its derived input": (
+        17,
+        "run:366347 move_in:56490 produce:879894 drain:665709 rollback:43330",
+    ),
+    "a box of another kind took a promise over": (
+        96,
+        "run:748928 rename_inner:1002935 produce:128026 drain:446163 rename_inner:578815",
+    ),
+    "an input was made again below a state": (
+        97,
+        "run:661198 produce:864251 made_again:491686",
+    ),
+    "a partition came before its stream was left": (
+        478,
+        "run:610461 grown:652606 add_input:704451 produce:717418 remove_input:44180",
+    ),
+}
 
-@pytest.mark.parametrize("seed", range(examples(80)))
+
+@pytest.mark.parametrize(("seed", "steps"), ONCE_WRONG.values(), ids=ONCE_WRONG)
+def test_what_was_wrong_once_is_right(seed: int, steps: str) -> None:
+    """Shortened histories that have found a defect."""
+    outcome = run(written(seed, steps))
+    assert not outcome.wrong, "\n".join(outcome.log)
+
+
+@pytest.mark.parametrize("seed", range(examples(60)))
 def test_what_comes_is_what_is_due(seed: int) -> None:
     """Nothing is lost, repeated or different, whatever is deployed and whatever ends."""
     outcome = run(draw(seed, KINDS))
