@@ -7,7 +7,6 @@ a change it is open whether it was done: read to find out.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -45,6 +44,7 @@ from pipeline.catalog.steps import (
     Claim,
     StoredFragment,
     StoredNetwork,
+    begun_deploys,
     bump,
     check_claimable,
     check_expected,
@@ -269,26 +269,28 @@ class Catalog:
 
     def begin_deploy(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
         """Keep which topics a deploy is about to create, beside those of deploys cut off before."""
-        path = self._znodes.deploy(network)
         self._store.make_parents(self._znodes.deploys())
-
-        def step() -> None:
-            found = self._store.get(path)
-            before = self._decoded(DeployRecord, found, path)
-            both = {*topics, *(before.topics if before else ())}
-            self._store.apply((put(path, encode(DeployRecord(tuple(sorted(both)))), found),))
-
-        self._retrying(step, f"network {network}")
+        self._change_begun(network, lambda known: known.union(topics))
 
     def begun_deploy(self, network: NetworkName) -> tuple[TopicName, ...]:
         """The topics that deploys which never ended were about to create."""
         found = self._get(DeployRecord, self._znodes.deploy(network))
         return found.topics if found else ()
 
-    def end_deploy(self, network: NetworkName) -> None:
-        """A deploy is done: what it created stands in the network's record."""
-        with suppress(NoSuchPathError):
-            self._store.apply((Delete(self._znodes.deploy(network), None),))
+    def end_deploy(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
+        """A deploy is done: what it created stands in the network's record. Others may not be."""
+        self._change_begun(network, lambda known: known.difference(topics))
+
+    def _change_begun(self, network: NetworkName, change: Callable[..., set[TopicName]]) -> None:
+        path = self._znodes.deploy(network)
+
+        def step() -> None:
+            found = self._store.get(path)
+            known = self._decoded(DeployRecord, found, path)
+            topics = change(set(known.topics if known else ()))
+            self._store.apply(begun_deploys(path, found, topics))
+
+        self._retrying(step, f"network {network}")
 
     def set_desired(
         self,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned
 from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.records import (
+    DeployRecord,
     EpochRecord,
     FragmentRecord,
     NetworkRecord,
@@ -33,6 +34,7 @@ from pipeline.ids import (
     NetworkVersion,
     NodeId,
     ParticipantId,
+    TopicName,
 )
 from pipeline.names import Znodes
 
@@ -270,6 +272,15 @@ def bump(znodes: Znodes, revision: Versioned) -> Set:
     path = znodes.networks()
     count = decode(RevisionRecord, revision.value, path).revision
     return Set(path, encode(RevisionRecord(count + 1)), revision.version)
+
+
+def begun_deploys(
+    path: str, found: Versioned | None, topics: set[TopicName]
+) -> tuple[Operation, ...]:
+    """Keep which topics deploys are about to create, or remove that when there are none."""
+    if topics:
+        return (put(path, encode(DeployRecord(tuple(sorted(topics)))), found),)
+    return () if found is None else (Delete(path, found.version),)
 
 
 def put(path: str, value: bytes, found: Versioned | None) -> Create | Set:

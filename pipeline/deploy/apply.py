@@ -140,27 +140,29 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
     for schema in found.register:
         tell(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
-    created = _begun_before(network, servers)
+    begun = servers.catalog.begun_deploy(network)
+    created = _begun_before(begun, servers)
+    own = tuple(topic.name for topic in found.create_topics)
     if found.create_topics:
         tell(f"creating {counted(len(found.create_topics), 'topic')}")
         for new in found.create_topics:
             if new.external:
                 tell(f"input topic {new.name} does not exist: creating it too")
-        servers.catalog.begin_deploy(network, tuple(topic.name for topic in found.create_topics))
+        servers.catalog.begin_deploy(network, own)
         created += servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
     for topic in _adopted(comparison, created):
         tell(f"topic {topic} was there before: output goes into it, and it is never removed")
     done = _commit(comparison, servers, tuple(sorted(created)))
-    servers.catalog.end_deploy(network)
+    servers.catalog.end_deploy(network, (*begun, *own))
     return done
 
 
-def _begun_before(network: NetworkName, servers: Servers) -> tuple[TopicName, ...]:
-    """What a deploy that was cut off has created: the topics that it was about to create.
+def _begun_before(begun: tuple[TopicName, ...], servers: Servers) -> tuple[TopicName, ...]:
+    """What a deploy that was cut off has created, of the topics that it was about to create.
 
     One that holds records by now is somebody else's, since nothing of ours has run yet.
     """
-    there = servers.topics.describe(servers.catalog.begun_deploy(network))
+    there = servers.topics.describe(begun)
     filled = filled_topics(there, servers.topics)
     return tuple(topic for topic in there if topic not in filled)
 
