@@ -14,7 +14,14 @@ from pipeline.counting import counted
 from pipeline.deploy.apply import Servers, Tell
 from pipeline.deploy.documents import replan
 from pipeline.errors import DocumentError, RefusedError, RetryError
-from pipeline.ids import FragmentName, GroupName, NetworkName, NetworkVersion, TopicName
+from pipeline.ids import (
+    FragmentName,
+    GroupName,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    TopicName,
+)
 from pipeline.names import FragmentNames
 
 _POLL_S = 0.2
@@ -105,29 +112,39 @@ def doomed(network: NetworkName, servers: Servers) -> Doomed:
     )
 
 
-def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> None:
-    """Stop a network and remove what it made.
+def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> Doomed:
+    """Stop a network and remove what it made, also since it was looked at.
+
+    Returns:
+        What was removed.
 
     Raises:
         RetryError: a fragment did not stop in time, or somebody else destroyed the network and
             deployed it again meanwhile; nothing was removed.
     """
-    network = what.network.network
-    if deployed(network, servers.catalog).life != what.network.life:
-        raise RetryError(
-            "it was destroyed and deployed again meanwhile",
-            place=f"network {network}",
-            hint="look at it, and destroy it again if it is to go.",
-        )
+    network, life = what.network.network, what.network.life
+    _check_life(deployed(network, servers.catalog), life)
     if stop(network, servers.catalog):
         tell("stopping fragments")
     await_stopped(network, servers, deadline)
+    what = doomed(network, servers)  # a deploy since then may have made more
+    _check_life(what.network, life)
     if what.topics:
         tell(f"deleting {counted(len(what.topics), 'topic')}")
         servers.topics.delete_topics(what.topics)
     for group in what.groups:
         servers.topics.delete_group(group)
     servers.catalog.remove_network(network)
+    return what
+
+
+def _check_life(found: NetworkRecord, life: NetworkLife) -> None:
+    if found.life != life:
+        raise RetryError(
+            "it was destroyed and deployed again meanwhile",
+            place=f"network {found.network}",
+            hint="look at it, and destroy it again if it is to go.",
+        )
 
 
 def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]:

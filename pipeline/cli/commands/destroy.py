@@ -40,7 +40,7 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
                 session.printer.note(_words(what, checkpoints, "this removes"))
                 confirm(session, f"destroy {name}?")
             deadline = Deadline.after(session.clock, timeout, f"destroying {name}")
-            destroy(what, connections.servers, deadline, session.printer.note)
+            what = destroy(what, connections.servers, deadline, session.printer.note)
             if checkpoints is not None:
                 shutil.rmtree(checkpoints, ignore_errors=True)
     session.printer.show(

@@ -132,6 +132,21 @@ def test_destroy_also_removes_what_former_versions_made(tmp_path: Path) -> None:
     assert set(world.kafka.topics) == {"car-sightings"}
 
 
+def test_destroy_removes_what_a_deploy_has_made_since_it_was_asked_for(tmp_path: Path) -> None:
+    """The question stood meanwhile; what is forgotten by the catalog could never be removed."""
+    fewer = DOCUMENT.replace("  stopped: {filter: sightings, where: speed = 0}\n", "").replace(
+        "  stopped: {topic: stopped-cars}\n", ""
+    )
+    world = _deployed(tmp_path, document=fewer)
+    what = doomed(CARS, world.servers)
+    _deployed(tmp_path, world)
+    assert TopicName("cars.stopped.markers") in world.kafka.topics
+    deadline = Deadline.after(world.clock, 5, "destroying")
+    done = destroy(what, world.servers, deadline, lambda _: None)
+    assert TopicName("cars.stopped.markers") in set(done.topics) - set(what.topics)
+    assert set(world.kafka.topics) == {"car-sightings"}
+
+
 def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
     """If a lane does not stop in time, topics and catalog stay as they are."""
     world = _deployed(tmp_path)
