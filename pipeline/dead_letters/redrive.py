@@ -10,15 +10,16 @@ remember that it was sent.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, told_place
 from pipeline.formats import WRITTEN
-from pipeline.ids import Millis, Offset, SchemaHandle, SourceId
+from pipeline.ids import Millis, Offset, SchemaHandle, SourceId, TopicName
 from pipeline.lanes.dead_letters import LATE, PARTLY_LATE, PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
+from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import MarkedSource
 from pipeline.planner.plan import Fragment
 
@@ -75,6 +76,20 @@ def reads(fragment: Fragment, sources: Iterable[MarkedSource]) -> frozenset[tupl
         if way.source == source.name
         for at in ("", way.name)
     )
+
+
+def read_partitions(marker: CommitMarker | None, topic: TopicName, count: int) -> Sequence[int]:
+    """Which partitions of a redrive topic the lane reads now.
+
+    One that the topic got since the lane has started is read from its next start on.
+
+    Args:
+        marker: the fragment's last one; None: it has never run.
+        topic: the redrive topic.
+        count: how many partitions it has.
+    """
+    read = {at.partition for at in marker.end if at.topic == topic} if marker else set()
+    return sorted(read) or range(count)
 
 
 def kept_from(retention_ms: int, now_ms: Millis) -> Millis | None:

@@ -36,9 +36,20 @@ class Transactions(Protocol):
 
 
 def send(
-    letters: Iterable[Letter], topic: TopicName, partitions: int, writer: Transactions, clock: Clock
+    letters: Iterable[Letter],
+    topic: TopicName,
+    partitions: Sequence[int],
+    writer: Transactions,
+    clock: Clock,
 ) -> None:
-    """Send letters again, each into the partition of the record that it was.
+    """Send letters again, each by the partition of the record that it was.
+
+    Args:
+        letters: what is sent.
+        topic: where to.
+        partitions: those of the topic that are read.
+        writer: sends it.
+        clock: for the deadlines of transactions.
 
     Raises:
         FencedError: somebody else began to send since.
@@ -55,7 +66,7 @@ def send(
                 record.value,
                 timestamp_ms=letter.timestamp_ms,
                 headers=headers_again(letter),
-                partition=at % partitions,
+                partition=partitions[at % len(partitions)],
             )
         writer.commit(Deadline.after(clock, TRANSACTION_WITHIN_S, "sending dead letters again"))
 

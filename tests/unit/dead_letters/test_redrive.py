@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -9,14 +9,24 @@ from brokers.records import KafkaRecord
 from pipeline.clock import Deadline, SystemClock
 from pipeline.dead_letters import send as sending
 from pipeline.dead_letters.letter import Letter
-from pipeline.dead_letters.redrive import Rules, Tally, chosen, kept_from, reads, sent_letters
+from pipeline.dead_letters.redrive import (
+    Rules,
+    Tally,
+    chosen,
+    kept_from,
+    read_partitions,
+    reads,
+    sent_letters,
+)
 from pipeline.dead_letters.send import send
 from pipeline.errors import UnavailableError
-from pipeline.ids import Millis, Offset, SchemaId, SourceId, TopicName
+from pipeline.ids import Millis, Offset, SchemaId, SourceId, StreamName, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_FROM
+from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import named_sources
 from tests.unit.dead_letters.support import NAMES, NOW, letter
 from tests.unit.spark.support import fragment
+from tests.unit.spark.test_rebuild import MARKER
 
 SOURCE = SourceId("id of car-sightings/0")
 READS = frozenset({(SOURCE, ""), (SOURCE, "only")})
@@ -61,7 +71,7 @@ class Topic:
         tally = Tally()
         sent = sent_letters(self.visible)
         todo = chosen(letters, sent, RULES, limit, tally)
-        send(todo, NAMES.redrive, 4, self, SystemClock())
+        send(todo, NAMES.redrive, range(4), self, SystemClock())
         return tally
 
     @property
@@ -210,3 +220,18 @@ def test_headers_that_name_no_letter_are_passed_over() -> None:
         for told in (None, b"", b"1", b"a/1", b"1/", b"2/3")
     ]
     assert sent_letters(records) == {(2, 3, None)}
+
+
+def test_letters_go_only_into_partitions_that_the_lane_reads() -> None:
+    """The topic may have grown since: what is said to be sent would be read at the next start."""
+    places = {
+        InputPartition(StreamName("cars"), name, partition): Offset(0)
+        for name, partition in ((NAMES.redrive, 0), (NAMES.redrive, 2), (TopicName("other"), 3))
+    }
+    marker = replace(MARKER, end=places)
+    assert read_partitions(marker, NAMES.redrive, 4) == [0, 2]
+    assert list(read_partitions(None, NAMES.redrive, 4)) == [0, 1, 2, 3]
+    topic = Topic()
+    letters = [letter(offset, partition=offset) for offset in range(4)]
+    send(letters, NAMES.redrive, [0, 2], topic, SystemClock())
+    assert [record.partition for record in topic.visible] == [0, 2, 0, 2]

@@ -27,6 +27,7 @@ from pipeline.dead_letters.redrive import (
     Tally,
     chosen,
     kept_from,
+    read_partitions,
     reads,
 )
 from pipeline.dead_letters.send import send
@@ -146,7 +147,9 @@ class _Run:
     def sent(self, rules: Rules, deadline: Deadline) -> Tally:
         """Do it. First every other run is ended, then it counts what was sent before."""
         connections, names, tally = self._connections, self.fragment.names, Tally()
-        partitions = len(ends_of(names.redrive, connections))
+        count = len(ends_of(names.redrive, connections))
+        marker = present_marker(self.fragment, connections)
+        partitions = read_partitions(marker, names.redrive, count)
         writer = connections.redriver(names)
         writer.start(deadline)
         sent = sent_again(self.fragment, connections)
