@@ -124,21 +124,6 @@ def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> N
     assert world.catalog.begun_deploy(CARS) == ()
 
 
-def test_a_deploy_ends_its_own_and_not_one_that_began_beside_it(tmp_path: Path) -> None:
-    """The other one loses, and what it has created is known as ours by the next."""
-    world, other = World.new(), TopicName("cars.other.markers")
-
-    def beside(told: str) -> None:
-        if told.startswith("creating"):
-            world.catalog.begin_deploy(CARS, (other, TopicName("cars.moving.markers")))
-
-    deploy(_compare(world, tmp_path), world.servers, beside)
-    assert world.catalog.begun_deploy(CARS) == (other,)
-    world.kafka.add(other)
-    assert other in _deploy(world, tmp_path).created
-    assert world.catalog.begun_deploy(CARS) == ()
-
-
 def test_an_output_topic_of_somebody_else_is_told_once(tmp_path: Path) -> None:
     """It is used as it is, and destroy will leave it; the next deploy knows it."""
     world, told = World.new(), list[str]()

@@ -11,7 +11,7 @@ from pipeline.deploy.documents import read_document
 from pipeline.deploy.pause import pause, resume
 from pipeline.deploy.remove import destroy, doomed, stop
 from pipeline.errors import RetryError
-from pipeline.ids import NetworkName, ParticipantId
+from pipeline.ids import NetworkName, ParticipantId, TopicName
 from tests.unit.deploy.twins import DOCUMENT, World, write_project
 
 CARS = NetworkName("cars")
@@ -70,3 +70,20 @@ def test_a_deploy_that_was_planned_in_an_earlier_life_changes_nothing(tmp_path: 
     with pytest.raises(RetryError, match="again since"):
         last_step()
     assert (world.catalog.network(CARS), world.catalog.fragments(CARS)) == before
+
+
+def test_a_deploy_ends_its_own_and_not_one_that_began_beside_it(tmp_path: Path) -> None:
+    """The other one loses, and what it has created is known as ours by the next."""
+    world, other = World.new(), TopicName("cars.other.markers")
+
+    def beside(told: str) -> None:
+        if told.startswith("creating"):
+            world.catalog.begin_deploy(CARS, (other, TopicName("cars.moving.markers")))
+
+    document = read_document(write_project(tmp_path, DOCUMENT), lambda _: None)
+    deploy(compare(document, US, world.servers), world.servers, beside)
+    assert world.catalog.begun_deploy(CARS) == (other,)
+    world.kafka.add(other)
+    again = deploy(compare(document, US, world.servers), world.servers, lambda _: None)
+    assert other in again.created
+    assert world.catalog.begun_deploy(CARS) == ()
