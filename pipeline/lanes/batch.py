@@ -1,6 +1,6 @@
 """A finished batch → the marker that its transaction carries. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +9,7 @@ from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
 from pipeline.lanes.continuity import check_follows
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
+from pipeline.lanes.needed_letters import LetterSpan, letters_from
 from pipeline.lanes.positions import InputPartition, Positions
 
 UNLIKE: Final = (
@@ -136,12 +137,12 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
     *,
     epoch: Epoch,
     needed: Positions,
-    letters_from: Mapping[int, Offset],
+    letters: Sequence[LetterSpan],
     output_ends: Mapping[int, Offset],
     boundary_ms: Millis | None,
     now_ms: Millis,
 ) -> CommitMarker:
-    """The marker of a batch that follows `last`.
+    """The marker of a batch that follows `last`; `letters`: the open spans, oldest first.
 
     Raises:
         BrokenInvariantError: the batch does not follow on the last marker.
@@ -172,8 +173,8 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         written_at_ms=now_ms,
         state=last.state,
         refused=written.refused,
-        letters=last.letters,
-        letters_from=letters_from,
+        letters=letters[0].topic_id if letters else last.letters,
+        letters_from=letters_from(letters),
         output=last.output,
         chosen=last.chosen,
         output_ends=output_ends,

@@ -67,8 +67,8 @@ class CommitMarker:
         written_at_ms: wall time at which the batch was written; later copies keep it.
         state: the digest of the plan that decides what the state holds.
         refused: the dead letters of the streams and boxes that have a limit of them.
-        letters: Kafka's id of the topic whose dead letters name what this incarnation has left out;
-            empty: there was no such topic.
+        letters: Kafka's id of the topic whose dead letters name what a rebuild has to leave out; if
+            it was made again meanwhile, of the oldest that is needed. Empty: there was none.
         letters_from: per partition of that topic the offset from which a rebuild needs dead
             letters; of a partition that is missing it needs none.
         output: Kafka's id of the output topic.

@@ -6,9 +6,13 @@ read to after them. A span is over once the needed positions cover those ends, s
 reads none of the records that its dead letters can name. There are at most `SPANS_MAX` spans; two
 neighbours become one with the older offsets and the newer ends, so more is kept than is needed,
 never less.
+
+The dead-letter topic may be deleted and made again while the lane runs. Offsets count letters of
+one topic, so a span knows which, and what is needed is told of the oldest span's topic: as long as
+that one is open, letters are needed that are gone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,17 +28,21 @@ class LetterSpan:
     """A run of batches that wrote dead letters.
 
     Args:
-        before: partition of the dead-letter topic → an offset at or before their first one.
+        topic_id: Kafka's id of the dead-letter topic.
+        before: partition of that topic → an offset at or before their first one.
         ends: the positions after the last of these batches.
     """
 
+    topic_id: str
     before: Mapping[int, Offset]
     ends: Positions
 
 
 def resume_letters(marker: CommitMarker) -> tuple[LetterSpan, ...]:
     """The spans of a lane that continues from a marker: one, over all that was needed then."""
-    return (LetterSpan(marker.letters_from, marker.end),) if marker.letters_from else ()
+    if not marker.letters_from:
+        return ()
+    return (LetterSpan(marker.letters, marker.letters_from, marker.end),)
 
 
 def after_letters(
@@ -51,15 +59,16 @@ def after_letters(
     return _bounded(tuple(span for span in found if not _covered(span.ends, needed)))
 
 
-def letters_from(spans: tuple[LetterSpan, ...]) -> dict[int, Offset]:
-    """Per partition of the dead-letter topic the offset from which dead letters are needed.
+def letters_from(spans: Sequence[LetterSpan]) -> dict[int, Offset]:
+    """Per partition of the oldest span's topic the offset from which dead letters are needed.
 
     Of a partition that is missing here no dead letter is needed.
     """
     found: dict[int, Offset] = {}
     for span in spans:
-        for partition, offset in span.before.items():
-            found.setdefault(partition, offset)
+        if span.topic_id == spans[0].topic_id:
+            for partition, offset in span.before.items():
+                found.setdefault(partition, offset)
     return found
 
 
@@ -110,4 +119,6 @@ def _bounded(spans: tuple[LetterSpan, ...]) -> tuple[LetterSpan, ...]:
 
 
 def _joined(older: LetterSpan, newer: LetterSpan) -> LetterSpan:
-    return LetterSpan({**newer.before, **older.before}, newer.ends)
+    same = newer.topic_id == older.topic_id
+    before = {**newer.before, **older.before} if same else older.before
+    return LetterSpan(older.topic_id, before, newer.ends)

@@ -106,6 +106,9 @@ class Records(Protocol):
 class PartitionEnds(Protocol):
     """As in `brokers/kafka/admin.py`."""
 
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """What is known of those topics that exist."""
+
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:

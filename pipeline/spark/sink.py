@@ -23,7 +23,6 @@ from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
 from pipeline.ids import (
     BatchId,
     Millis,
-    Offset,
     SchemaHandle,
 )
 from pipeline.lanes import codec
@@ -43,7 +42,6 @@ from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.needed_letters import (
     LetterSpan,
     after_letters,
-    letters_from,
     resume_letters,
 )
 from pipeline.lanes.positions import MarkedSource, by_topic
@@ -188,7 +186,7 @@ class Sink:
         clock, writer = self._context.clock, self._context.writer
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
         still_the_same = self._context.topics.ask()
-        letters_before = self._letters_before(judged)
+        wrote = self._letters_written(judged)
         writer.begin()
         try:
             sent, failed = self._send_results(judged.results)
@@ -200,7 +198,7 @@ class Sink:
                 refused=judged.refused,
                 checksum=refused_checksum(judged.rejected),
             )
-            marker, needs = self._next(judged.facts, written, letters_before)
+            marker, needs = self._next(judged.facts, written, wrote)
             self._send_marker(marker)
             still_the_same()
             writer.commit(deadline)
@@ -277,25 +275,26 @@ class Sink:
         self._mirror()
         self.publisher.publish(self.marker)
 
-    def _letters_before(self, judged: _Judged) -> Mapping[int, Offset]:
-        """Where the dead letters end, if a rebuild may need those that the batch writes.
+    def _letters_written(self, judged: _Judged) -> LetterSpan | None:
+        """Which dead letters the batch is about to write, if a rebuild may need them.
 
         Raises:
             NotNowError: a partition of their topic has no leader now.
         """
         if not judged.rejected or isinstance(self._context.profile.shape, Stateless):
-            return {}
-        topic = self._context.fragment.names.dead_letters
-        ends = self._context.admin.end_offsets((topic,), Isolation.UNCOMMITTED)
-        return complete(ends, (topic,))[topic]
+            return None
+        topic, admin = self._context.fragment.names.dead_letters, self._context.admin
+        # Before its ends: if it is made again in between, none of the old one's count in the new.
+        described = admin.describe((topic,)).get(topic)
+        ends = complete(admin.end_offsets((topic,), Isolation.UNCOMMITTED), (topic,))[topic]
+        return LetterSpan(described.topic_id if described else "", ends, judged.facts.end)
 
     def _next(
-        self, facts: BatchFacts, written: Written, letters_before: Mapping[int, Offset]
+        self, facts: BatchFacts, written: Written, wrote: LetterSpan | None
     ) -> tuple[CommitMarker, _Needs]:
         shape, last = self._context.profile.shape, self.marker
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
         log, needed = after_batch(shape, self._needs.log, read)
-        wrote = LetterSpan(letters_before, facts.end) if letters_before else None
         letters = after_letters(self._needs.letters, wrote, needed)
         promised = promise(
             shape,
@@ -309,7 +308,7 @@ class Sink:
             written,
             epoch=self._context.epoch,
             needed=needed,
-            letters_from=letters_from(letters),
+            letters=letters,
             output_ends=self.publisher.output_ends,
             boundary_ms=promised,
             now_ms=self._context.clock.now_ms(),

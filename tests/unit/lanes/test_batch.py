@@ -9,6 +9,7 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repeat, next_marker
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
+from pipeline.lanes.needed_letters import LetterSpan
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import Rebuild, Wanted, begun_anew, first_marker, rebuilt
 
@@ -40,7 +41,7 @@ def _after(marker: CommitMarker, facts: BatchFacts, written: Written | None = No
         written or Written(0, 0, 0),
         epoch=Epoch(2),
         needed=facts.end,
-        letters_from={0: Offset(3)},
+        letters=(LetterSpan("letters", {0: Offset(3)}, facts.end),),
         output_ends={0: Offset(4)},
         boundary_ms=None,
         now_ms=Millis(9),

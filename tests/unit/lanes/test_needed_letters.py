@@ -24,9 +24,9 @@ def at(a: int, b: int = 0) -> Positions:
     return {A: Offset(a), B: Offset(b)}
 
 
-def span(before: int, a: int, b: int = 0) -> LetterSpan:
+def span(before: int, a: int, b: int = 0, topic_id: str = "id") -> LetterSpan:
     """Of one partition of dead letters."""
-    return LetterSpan({0: Offset(before)}, at(a, b))
+    return LetterSpan(topic_id, {0: Offset(before)}, at(a, b))
 
 
 MARKER = CommitMarker(
@@ -61,15 +61,34 @@ def test_a_partition_that_is_not_needed_at_all_keeps_nothing() -> None:
 
 def test_dead_letters_that_gain_a_partition() -> None:
     """Of each partition the first span counts that knows it."""
-    wider = LetterSpan({0: Offset(8), 1: Offset(0)}, at(20))
+    wider = LetterSpan("id", {0: Offset(8), 1: Offset(0)}, at(20))
     assert letters_from((span(3, a=10), wider)) == {0: 3, 1: 0}
 
 
 def test_a_lane_goes_on_with_all_that_was_needed() -> None:
     """As one span up to where the marker stands; without need, without any."""
     marker = replace(MARKER, letters_from={0: Offset(4)})
-    assert resume_letters(marker) == (LetterSpan({0: Offset(4)}, at(9)),)
+    assert resume_letters(marker) == (LetterSpan("id", {0: Offset(4)}, at(9)),)
     assert resume_letters(MARKER) == ()
+
+
+def test_of_a_topic_that_was_made_again_nothing_counts_before_the_old_one_is_over() -> None:
+    """What is needed of it is told once no letter that is gone is needed."""
+    spans = after_letters((), span(7, a=10, topic_id="old"), needed=at(2))
+    spans = after_letters(spans, LetterSpan("new", {0: Offset(1), 1: Offset(0)}, at(20)), at(9))
+    assert (spans[0].topic_id, letters_from(spans)) == ("old", {0: 7})
+    spans = after_letters(spans, None, needed=at(10))
+    assert (spans[0].topic_id, letters_from(spans)) == ("new", {0: 1, 1: 0})
+
+
+def test_joined_spans_of_two_topics_keep_the_older_ones() -> None:
+    """Until the newer one is over as well: more is kept than is needed, never less."""
+    spans: tuple[LetterSpan, ...] = ()
+    for n in range(SPANS_MAX + 1):
+        wrote = span(100 if n == 0 else n, a=n + 1, topic_id="old" if n == 0 else "new")
+        spans = after_letters(spans, wrote, at(0))
+    assert spans[0] == LetterSpan("old", {0: Offset(100)}, at(2))
+    assert spans[1] == LetterSpan("new", {0: Offset(2)}, at(4))
 
 
 @given(needed=st.lists(st.integers(0, 400), min_size=200, max_size=200).map(sorted))

@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 
-from brokers.kafka.errors import NotNowError
 from pipeline.brain.events import Event
 from pipeline.errors import (
     BrokenInvariantError,
@@ -17,7 +16,6 @@ from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.ids import RESULT_ID
 from pipeline.lanes.limits import Refused, TooManyDeadLettersError
-from pipeline.lanes.markers import CommitMarker
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
 from pipeline.spark.hidden import NO_RESULT, Reason
@@ -26,7 +24,6 @@ from pipeline.spark.sink import Sink, UnknownSchemasError
 from tests.unit.spark.sink_twins import (
     AT,
     NOW,
-    Admin,
     AtOnce,
     Batch,
     Log,
@@ -111,18 +108,6 @@ def test_bad_records_join_the_transaction_of_their_batch() -> None:
     assert headers["medusa.error.offset"] == b"5"
     assert written.marker.totals.dead_letters == 1
     assert log.done[-1] == ("commit", "")
-
-
-def test_a_batch_waits_for_a_dead_letter_topic_without_a_leader() -> None:
-    """A rebuild needs to know where its letters begin; a lane waits as long as it takes."""
-    log, bad = Log(), [rejected(Reason.UNDECODABLE)]
-    written = sink(log, [], fragment("tolls"), admin=Admin(leaderless=("net.tolls.dlq",)))
-    with pytest.raises(NotNowError, match="has no leader") as caught:
-        write(written, Batch(facts(0, 5, **BAD), wrong=bad))
-    assert caught.value.place == "topic net.tolls.dlq"
-    assert ("begin", "") not in log.done
-    write(written, Batch(facts(0, 5, eviction_ms=NOW)))
-    assert written.marker.batch == 0
 
 
 def test_a_stateless_lane_never_writes_at_or_below_what_it_promised() -> None:
@@ -441,32 +426,6 @@ def test_what_a_chosen_rebuild_refuses_is_a_dead_letter_in_the_transaction_of_it
     with pytest.raises(TooManyDeadLettersError):
         written.start(written.marker, [rejected(Reason.UNDECODABLE)])
     assert log.done == []
-
-
-def markers_of(log: Log) -> list[CommitMarker]:
-    """The markers that were written, in order."""
-    values = log.values["net.tolls.markers"]
-    return [codec.decode_marker(value, "") for value in values if value is not None]
-
-
-def test_the_marker_says_from_where_on_a_rebuild_needs_dead_letters() -> None:
-    """From before the first letter of a record that may be read again; without a window none."""
-    log = Log()
-    written = sink(log, [], fragment("tolls"))
-    late = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
-    write(written, Batch(facts(0, 5, **late)))
-    write(written, Batch(facts(1, 9, bad=1, **late), wrong=[rejected(Reason.UNDECODABLE)]))
-    write(written, Batch(facts(2, 12, **late)))
-    write(written, Batch(facts(3, 15, eviction_ms=NOW + 10**7)))
-    assert [marker.letters_from for marker in markers_of(log)] == [{}, {0: 42}, {0: 42}, {}]
-
-
-def test_a_stateless_lane_needs_no_dead_letters() -> None:
-    """It is never rebuilt."""
-    log = Log()
-    written = sink(log, [])
-    write(written, Batch(facts(0, 5, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
-    assert written.marker.letters_from == {}
 
 
 def test_the_marker_says_where_the_output_ended_at_least() -> None:
