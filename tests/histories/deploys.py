@@ -142,7 +142,7 @@ def deploy(
         ledger = ledgers.get((world.life, item.name))
         if ledger is not None and item.fate in (Fate.REBUILD, Fate.EMPTY):
             ledger.choose(versions[item.name], item.fate.value)
-    _remember(world, begins, comparison)
+    _remember(world, ledgers, begins, comparison)
     both = (*chosen.named.items(), *chosen.inputs.items())
     told = ", ".join(f"{name}={choice.value}" for name, choice in both)
     yield f"version {done.version}{', chosen: ' if told else ''}{told}"
@@ -198,10 +198,11 @@ def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, cha
     return Said(begins, leaves, frozenset(map(str, topics)))
 
 
-def _remember(world: World, begins: Begins, comparison: Comparison) -> None:
+def _remember(world: World, ledgers: Ledgers, begins: Begins, comparison: Comparison) -> None:
     """Keep where fragments begin to read what they have never read.
 
-    A choice holds as long as its fragment is to read that topic, under whatever name.
+    A choice holds as long as its fragment is to read that topic, under whatever name, and once a
+    marker has positions there.
     """
     topics = world.kafka.topics
     wanted = {
@@ -209,7 +210,9 @@ def _remember(world: World, begins: Begins, comparison: Comparison) -> None:
         for fragment in comparison.plan.fragments
     }
     for (life, name), mine in begins.items():
-        for key in [key for key in mine if key[0] not in wanted.get(name, set())]:
+        ledger = ledgers.get((life, name))
+        kept = wanted.get(name, set()) | (ledger.positioned if ledger is not None else set())
+        for key in [key for key in mine if key[0] not in kept]:
             if life == world.life:
                 del mine[key]
     for fragment, found in comparison.changes.begins.items():

@@ -243,7 +243,9 @@ class History:
                 yield name, ledger if runs else None
 
     def _all_run(self) -> bool:
-        return all(ledger is not None for _, ledger in self._fragments())
+        """Whether each fragment runs as it was deployed, and as it was chosen there."""
+        ledgers = [ledger for _, ledger in self._fragments()]
+        return all(ledger is not None and not ledger.undone for ledger in ledgers)
 
     def _open(self) -> Iterator[tuple[str, str]]:
         """What is still to come, by fragment."""

@@ -208,6 +208,12 @@ class Ledger:
         one, other = self._planned(self.deployment), self._planned(deployment)
         return one is not None and other is not None and same(one, other)
 
+    @property
+    def undone(self) -> bool:
+        """Whether something was chosen for its state, and the lane has not begun by it yet."""
+        last = self.marker.incarnation if self.marker is not None else None
+        return any(incarnation == last for _, incarnation in self.choices.values())
+
     def pending(self) -> list[int]:
         """The ends of windows that are not published yet."""
         plan = None if self.deployment is None else self._planned(self.deployment)
