@@ -113,3 +113,9 @@ class CommitMarker:
         """Whether no batch has run in any incarnation: nothing was read, nothing is promised."""
         ran = self.batch != NO_BATCH or bool(self.totals.records_in)
         return not ran and self.boundary_ms is None
+
+    @property
+    def settled_ms(self) -> Millis | None:
+        """Event time up to which results are promised or closed; None: there is none."""
+        ends_ms = (ms for ms in (self.eviction_ms, self.boundary_ms) if ms is not None)
+        return max(ends_ms, default=None)

@@ -238,8 +238,6 @@ def begun(
     places = list(_decided(marker.sources, begins))
     needed = {at: offset for at, offset, _ in places}
     end = {at: until if rebuilds else offset for at, offset, until in places}
-    settled = [ms for ms in (marker.boundary_ms, marker.eviction_ms) if ms is not None]
-    skipped_ms = max(settled, default=None)
     skipping = {name for name, begin in begins.items() if begin.skips}
     return replace(
         marker,
@@ -247,7 +245,7 @@ def begun(
         end={**marker.end, **end},
         needed={**marker.needed, **needed},
         sources=tuple(
-            replace(source, skipped_ms=skipped_ms) if source.name in skipping else source
+            replace(source, skipped_ms=marker.settled_ms) if source.name in skipping else source
             for source in marker.sources
         ),
     )

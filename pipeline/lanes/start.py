@@ -294,7 +294,7 @@ def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
     That plan may have promised more than the writers of what is read now. Where it has, their
     records come too late and break no promise of theirs.
     """
-    settled_ms = _settled_ms(marker)
+    settled_ms = marker.settled_ms
     if settled_ms is None or (wanted.on_change is None and wanted.fits(marker)):
         return marker.sources
     return tuple(
@@ -302,13 +302,6 @@ def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
         if source.name in wanted.derived
         else source
         for source in marker.sources
-    )
-
-
-def _settled_ms(marker: CommitMarker) -> Millis | None:
-    """Up to where results are promised or closed; None: nowhere."""
-    return max(
-        (ms for ms in (marker.eviction_ms, marker.boundary_ms) if ms is not None), default=None
     )
 
 
@@ -386,7 +379,7 @@ def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
 
 def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
     """What somebody chose for a state that does not fit. What is promised stays promised."""
-    eviction_ms = _settled_ms(marker)
+    eviction_ms = marker.settled_ms
     match wanted.on_change:
         case OnChange.REBUILD:
             return Rebuild(marker, None, eviction_ms, _ASKED, chosen=True)
