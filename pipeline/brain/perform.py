@@ -265,6 +265,7 @@ class Performer:
             record_start=partial(starts.record, *name, epoch),
             choice=assigned.choice,
             begins=assigned.begins,
+            take_over=assigned.take_over,
         )
         return self._context.make_lane(settings)
 

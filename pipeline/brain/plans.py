@@ -29,6 +29,7 @@ from pipeline.ids import (
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
+from pipeline.lanes.take_over import TakeOver
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import fragment_digest, same_format
 from pipeline.planner.plan import Fragment, Plan
@@ -76,6 +77,11 @@ class Assigned:
             )
             for stream, _, ranges, skips in self.record.begins
         }
+
+    @property
+    def take_over(self) -> TakeOver | None:
+        """Which other fragments have written its output; None: none has."""
+        return None if self.record.taken_over is None else TakeOver(*self.record.taken_over)
 
     @property
     def running(self) -> bool:

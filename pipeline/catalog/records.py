@@ -22,6 +22,7 @@ from pipeline.ids import (
     SchemaGuid,
     SchemaId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.planner.state import OnChange
@@ -146,6 +147,10 @@ class NodeRecord:
     reads: int = 1
 
 
+Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]
+"""The id of a topic, and the fragments that were deployed to write it, the last one first."""
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkRecord:
     """A deployed network: which of its versions is wanted.
@@ -154,6 +159,8 @@ class NetworkRecord:
         life: made by its first deploy and kept by later ones; `destroy` ends it.
         made_topics: the topics that deploys of this network created for its output and for its
             fragments' own records, sorted; `destroy` removes these and no others.
+        writers: Kafka's ids of the topics that its fragments were deployed to write, sorted, each
+            with these fragments: the one that was deployed last comes first.
     """
 
     network: NetworkName
@@ -161,6 +168,7 @@ class NetworkRecord:
     version: NetworkVersion
     life: NetworkLife
     made_topics: tuple[TopicName, ...] = ()
+    writers: Writers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +196,10 @@ Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool]
 """A stream, the id of its topic, per partition the first offset to read and the end when that was
 decided, and whether what was settled by then is skipped."""
 
+TakenOver = tuple[TopicId, Incarnation | None, tuple[FragmentName, ...]]
+"""An output topic that others have written, by its id; the life of the fragment's own lane that the
+deploy saw, None if it had not run; and these others, the last one first."""
+
 
 @dataclass(frozen=True, slots=True)
 class FragmentRecord:
@@ -202,6 +214,8 @@ class FragmentRecord:
             over, the choice is done. None: to go on with the state, exactly.
         begins: where it begins to read topics that it has never read, as deploys have decided.
             Once a topic is read, this is done.
+        taken_over: that other fragments have written its output; once it has begun anew, this is
+            done. None: none has.
     """
 
     network: NetworkName
@@ -212,6 +226,7 @@ class FragmentRecord:
     topic_ids: tuple[tuple[TopicName, str], ...]
     choice: tuple[OnChange, Incarnation] | None = None
     begins: tuple[Begun, ...] = ()
+    taken_over: TakenOver | None = None
 
 
 @dataclass(frozen=True, slots=True)

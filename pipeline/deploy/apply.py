@@ -10,11 +10,15 @@ nothing more and is told to try again.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from brokers.records import NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
+from pipeline.catalog.records import (
+    FragmentRecord,
+    NetworkRecord,
+    NetworkVersionRecord,
+)
 from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
@@ -22,8 +26,15 @@ from pipeline.deploy.documents import Document, replan
 from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import review
+from pipeline.deploy.writers import TakeOvers, recorded_writers
 from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
-from pipeline.ids import NetworkLife, NetworkName, NetworkVersion, ParticipantId, TopicName
+from pipeline.ids import (
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    ParticipantId,
+    TopicName,
+)
 from pipeline.planner import planner
 from pipeline.planner.changes import Changes
 from pipeline.planner.diff import changes
@@ -51,13 +62,23 @@ class Servers:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A planned document beside what is there; `topic_ids` of the topics that were there."""
+    """A planned document beside what is there.
+
+    Args:
+        document: what is wanted.
+        plan: made from it.
+        recorded: what the catalog holds.
+        changes: what a deploy would do.
+        topic_ids: of the topics that were there.
+        taken_over: the fragments whose output another one wrote last.
+    """
 
     document: Document
     plan: Plan
     recorded: Recorded
     changes: Changes
     topic_ids: Mapping[TopicName, str]
+    taken_over: TakeOvers = field(default_factory=TakeOvers)
 
     def check(self) -> None:
         """Raise if anything stands against deploying this.
@@ -123,7 +144,7 @@ def compare(
     found = changes(plan, old, around.current, choices)
     found = review(plan, found, around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
-    return Comparison(document, plan, recorded, found, ids)
+    return Comparison(document, plan, recorded, found, ids, around.taken_over)
 
 
 def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
@@ -181,11 +202,14 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     last = before.version if before else NetworkVersion(0)
     ids = _topic_ids(plan, servers.topics, comparison.topic_ids)
     version = NetworkVersion(last + 1)
-    facts = Facts(ids, version, comparison.changes.chosen, comparison.changes.begins)
+    found = comparison.changes
+    facts = Facts(ids, version, found.chosen, found.begins, comparison.taken_over)
     fragments = desired_fragments(plan, recorded.fragments, facts)
     life = before.life if before else servers.new_life()
-    network = NetworkRecord(plan.network, plan.owner, version, life, _made(plan, before, created))
-    registered = tuple(schema.subject for schema in comparison.changes.register)
+    made = _made(plan, before, created)
+    writers = recorded_writers(before.writers if before else (), plan, ids)
+    network = NetworkRecord(plan.network, plan.owner, version, life, made, writers)
+    registered = tuple(schema.subject for schema in found.register)
     if before is not None and _same(network, fragments, comparison):
         return Deployed(plan.network, last, False, fragments, created, registered)
     record = NetworkVersionRecord(
@@ -210,6 +234,7 @@ def _same(
         not comparison.changes.new_version
         and before.network is not None
         and before.network.made_topics == network.made_topics
+        and before.network.writers == network.writers
         and sorted(before.fragments, key=_name) == sorted(fragments, key=_name)
     )
 

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.catalog.records import Begun, DesiredState, FragmentRecord
+from pipeline.deploy.writers import TakeOvers
 from pipeline.ids import (
     FragmentName,
     Incarnation,
     NetworkVersion,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.names import tentative_topic
@@ -27,12 +29,14 @@ class Facts:
         version: the number that a changed fragment gets.
         chosen: what was chosen for states, and for which lives of their lanes.
         begins: where fragments begin to read what they have never read, as far as chosen now.
+        taken_over: the fragments whose output another one wrote last.
     """
 
     topic_ids: Mapping[TopicName, str]
     version: NetworkVersion
     chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
     begins: Mapping[FragmentName, tuple[Begins, ...]] = field(default_factory=dict)
+    taken_over: TakeOvers = field(default_factory=TakeOvers)
 
 
 def desired_fragments(
@@ -52,6 +56,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
     same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
     paused = old is not None and old.desired is DesiredState.PAUSED
+    output_id = TopicId(facts.topic_ids[fragment.output.topic])
     return FragmentRecord(
         network=fragment.names.network,
         fragment=name,
@@ -61,6 +66,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         topic_ids=ids,
         choice=facts.chosen.get(name, same.choice if same else None),
         begins=_begins(fragment, old, facts),
+        taken_over=facts.taken_over.of(fragment, output_id) or (same.taken_over if same else None),
     )
 
 

@@ -12,8 +12,9 @@ from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.readers import unreadable
 from pipeline.deploy.review import Surroundings, inputs_of
+from pipeline.deploy.writers import take_overs
 from pipeline.errors import DocumentError
-from pipeline.ids import FragmentName, Millis, NetworkName, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkName, TopicId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.markers import CommitMarker
 from pipeline.planner.changes import (
@@ -66,7 +67,11 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
     markers = _markers(plan, has_run, asked.log)
     made = frozenset(recorded.network.made_topics if recorded.network else ())
     inputs = look(described, topics, _read_before(markers), made)
-    states = _states(plan, records, choices, markers, inputs)
+    ids = {topic: TopicId(facts.topic_id) for topic, facts in described.items()}
+    writers = recorded.network.writers if recorded.network else ()
+    taken_over = take_overs(plan, writers, records, markers, ids)
+    going_on = {name: one for name, one in markers.items() if name not in taken_over}
+    states = _states(plan, records, choices, going_on, inputs)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
@@ -81,17 +86,12 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
             schemas=_schemas(plan, registry),
             states=states,
             oldest=_oldest(plan, states, described, asked.log),
-            inputs=changed_inputs(
-                plan,
-                records,
-                markers,
-                inputs,
-                filled & known,
-            ),
+            inputs=changed_inputs(plan, records, markers, inputs, taken_over),
         ),
         filled=filled,
         known=known,
         taken=_taken(plan.network, asked.catalog),
+        taken_over=taken_over,
     )
 
 

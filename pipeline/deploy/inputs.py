@@ -7,6 +7,7 @@ from brokers.records import Ends, TopicDescription
 from pipeline.catalog.records import FragmentRecord
 from pipeline.deploy.desired import positioned_topics
 from pipeline.deploy.ports import Topics
+from pipeline.deploy.writers import TakeOvers
 from pipeline.ids import FragmentName, Offset, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import LeftSource
@@ -105,7 +106,7 @@ def changed_inputs(
     records: Mapping[FragmentName, FragmentRecord],
     markers: Mapping[FragmentName, CommitMarker],
     inputs: Inputs,
-    written: frozenset[TopicName],
+    taken_over: TakeOvers,
 ) -> dict[FragmentName, tuple[ChangedInput, ...]]:
     """What fragments begin to read, or leave.
 
@@ -114,15 +115,16 @@ def changed_inputs(
         records: what is deployed.
         markers: of the fragments that have run.
         inputs: what is known of topics.
-        written: topics of this network that hold results.
+        taken_over: the fragments that begin to write where others have written.
     """
     found: dict[FragmentName, tuple[ChangedInput, ...]] = {}
     for fragment in plan.fragments:
         record, marker = records.get(fragment.name), markers.get(fragment.name)
-        if marker is not None:
+        if fragment.name in taken_over:
+            before = record if fragment.name in taken_over.pending else None
+            found[fragment.name] = tuple(_beside(fragment, before, inputs))
+        elif marker is not None:
             found[fragment.name] = tuple(_of(fragment, record, marker, inputs))
-        elif record is None and fragment.output.topic in written:
-            found[fragment.name] = tuple(_beside(fragment, inputs))
     return found
 
 
@@ -146,10 +148,16 @@ def _of(
             yield ChangedInput(left.source.name, topic, False, inputs.unread(left), derived)
 
 
-def _beside(fragment: Fragment, inputs: Inputs) -> Iterator[ChangedInput]:
-    """A fragment that has never run is to write where others have written."""
+def _beside(
+    fragment: Fragment, before: FragmentRecord | None, inputs: Inputs
+) -> Iterator[ChangedInput]:
+    """A fragment is to write where others have written.
+
+    `before`: what was deployed, if that has decided something already that is not done yet.
+    """
+    decided = inputs.begun(fragment, before)
     for stream in fragment.inputs:
-        derived = not isinstance(stream, ExternalStream)
-        yield ChangedInput(
-            stream.name, stream.topic, True, inputs.held(stream), derived, fragment.output.topic
-        )
+        if stream.name not in decided:
+            derived = not isinstance(stream, ExternalStream)
+            held, output = inputs.held(stream), fragment.output.topic
+            yield ChangedInput(stream.name, stream.topic, True, held, derived, output)

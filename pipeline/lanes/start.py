@@ -140,6 +140,7 @@ class Wanted:
         derived: the streams that fragments write.
         positions: where to read on in each partition that there is now: where the marker stands,
             or at the first record of one that came later.
+        anew: whether the marker is the one that it begins anew from, beside others' results.
     """
 
     epoch: Epoch
@@ -155,6 +156,12 @@ class Wanted:
     ran_before: bool = False
     derived: frozenset[StreamName] = frozenset()
     positions: Positions = field(default_factory=dict)
+    anew: bool = False
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it starts as somebody chose, rather than from what its lane has left."""
+        return self.on_change is not None or self.anew
 
     def fits(self, marker: CommitMarker) -> bool:
         """Whether what the marker's lane has kept is what this one needs."""
@@ -257,7 +264,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         letters=wanted.letters,
         letters_from={},
         output_ends=_output_ends(marker, wanted),
-        chosen=wanted.on_change is not None,
+        chosen=wanted.chosen,
         sources=_settled(marker, wanted),
         judged=None,
         plan=wanted.plan,
@@ -281,7 +288,7 @@ def rebuilt(
         state=wanted.state,
         letters=wanted.letters,
         output_ends=_output_ends(start.marker, wanted),
-        chosen=wanted.on_change is not None,
+        chosen=wanted.chosen,
         sources=_settled(start.marker, wanted),
         judged=None,
         plan=wanted.plan,

@@ -36,7 +36,7 @@ class ChangedInput:
         ranges: of a topic that it begins to read all that it holds; of one that it leaves what was
             not read when this was found out.
         derived: whether a fragment writes the topic.
-        beside: the output topic, if the fragment has never run and others have written there.
+        beside: the output topic, if others have written there: the fragment begins anew.
     """
 
     stream: StreamName
@@ -148,8 +148,8 @@ def question(one: ChangedInput) -> str:
         return f"stream {one.stream} leaves topic {one.topic}, of which {unread} not read by now"
     if one.beside is not None:
         return (
-            f"it has never run, and topic {one.beside} holds results of another fragment: what it "
-            f"reads of stream {one.stream} from the beginning may come a second time"
+            f"topic {one.beside} holds results of another fragment, beside which it begins anew: "
+            f"what it reads of stream {one.stream} from the beginning may come a second time"
         )
     return (
         f"stream {one.stream} reads topic {one.topic}, which this fragment has never read; it "

@@ -1,6 +1,6 @@
 """The last commit marker of a fragment, as the lane that is starting names its sources."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from brokers.kafka.admin import KafkaAdmin
@@ -27,6 +27,7 @@ class CarriedMarker:
     Args:
         marker: the last one; None: the fragment has never run.
         written: the same as it was written, in the names of its own plan.
+        anew: whether it is the one that the lane begins anew from, beside others' results.
         sources: what the lane reads, with the ids that it has had or gets now.
         same: whether that is what the marker's lane has read, in the same order.
         not_before: where sources begin that were never read: nothing before that counts.
@@ -37,6 +38,7 @@ class CarriedMarker:
     same: bool = True
     not_before: Positions = field(default_factory=dict)
     written: CommitMarker | None = None
+    anew: bool = False
 
 
 def carried(
@@ -53,18 +55,22 @@ def carried(
         return CarriedMarker(None, first_sources(planned))
     found = carry(marker, planned)
     begins = begins_of(found, settings.begins, settings.place)
-    begins = _held(begins, found.marker, admin)
+    begins = held(begins, found.marker.sources, admin)
     rebuilds = settings.on_change(marker) is OnChange.REBUILD
     now = begun(found.marker, begins, rebuilds=rebuilds)
     not_before = {at: offset for at, offset in now.needed.items() if at.input in begins}
     return CarriedMarker(now, now.sources, found.same, not_before, marker)
 
 
-def _held(
-    begins: Mapping[StreamName, Begin], marker: CommitMarker, admin: KafkaAdmin
+def held(
+    begins: Mapping[StreamName, Begin], sources: Iterable[MarkedSource], admin: KafkaAdmin
 ) -> Mapping[StreamName, Begin]:
-    """Without what was removed from the topics since it was decided where to begin."""
-    topics = {s.name: s.topics[0][0] for s in marker.sources if s.name in begins}
+    """Where sources begin, without what was removed from their topics since that was decided.
+
+    Raises:
+        UnavailableError, NotNowError: Kafka does not answer.
+    """
+    topics = {source.name: source.topics[0][0] for source in sources if source.name in begins}
     asked = sorted(topics.values())
     starts = complete(admin.start_offsets(asked), asked)
-    return {name: begin.not_before(starts[topics[name]]) for name, begin in begins.items()}
+    return {name: begins[name].not_before(starts[topic]) for name, topic in topics.items()}

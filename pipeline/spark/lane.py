@@ -62,7 +62,6 @@ from pipeline.lanes.start import (
     rebuilt,
 )
 from pipeline.names import FragmentNames
-from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.state import OnChange
 from pipeline.spark.ahead import Ahead, BatchLimit
 from pipeline.spark.arrow_rows import ArrowRows
@@ -100,7 +99,9 @@ from pipeline.spark.rejected import Rejected
 from pipeline.spark.sink import Sink, UnknownSchemasError
 from pipeline.spark.sink_context import SinkContext
 from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.take_over import Others, look_back
 from pipeline.spark.topics import watch_topics
+from pipeline.spark.wanted import wanted_lane
 from pipeline.spark.warm_up import WarmUp
 from schemas.wire import prefix
 
@@ -200,10 +201,8 @@ class StableLane:
         last = settled_marker(self._host.brokers, admin, names)
         if last is not None:
             check_owner(last, self._settings.epoch, self._settings.place)
-        self._from = carried(last, self._settings, admin)
-        marker = self._from.marker
-        lowered = self._lowered()
-        wanted = self._wanted(self._from, lowered)
+        lowered = self._look_back(last)
+        marker, wanted = self._from.marker, self._wanted(lowered)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
         if marker is not None and wanted.on_change is None:
             fragment = self._settings.fragment
@@ -234,29 +233,32 @@ class StableLane:
 
     # --- where it starts ------------------------------------------------------------------------
 
-    def _wanted(self, found: CarriedMarker, lowered: Lowered) -> Wanted:
-        fragment, marker = self._settings.fragment, found.marker
-        surveyor = self._host.surveyor
-        return Wanted(
-            epoch=self._settings.epoch,
-            state=state_digest(fragment),
-            stateful=fragment.stateful_box is not None,
-            on_change=self._settings.on_change(marker),
-            place=self._settings.place,
-            sources=found.sources,
-            same_sources=found.same,
-            most=self._limit.at(marker.end) if marker else RECORDS_PER_BATCH,
-            letters=self._letters(),
-            plan=fragment_digest(fragment),
-            ran_before=self._settings.ran_before,
-            derived=fragment.derived,
-            positions=surveyor.positions_for(lowered, marker.end) if marker else {},
+    def _look_back(self, last: CommitMarker | None) -> Lowered:
+        """Find out what it starts from: its last marker, or another one if it begins anew."""
+        settings, host = self._settings, self._host
+        take_over = settings.take_over
+        if take_over is None or not take_over.is_due(last, ran_before=settings.ran_before):
+            self._from = carried(last, settings, host.surveyor.admin)
+            return self._lowered()
+        others = Others(host.brokers, host.surveyor, self._clock)
+        begins = look_back(settings, take_over, last, others)
+        self._from = begins.nothing
+        lowered = self._lowered()
+        if last is None:  # refuses if there is a checkpoint
+            decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
+        first = first_marker(
+            self._wanted(lowered),
+            self._incarnation(),
+            begins.positions(lowered),
+            self._clock.now_ms(),
         )
+        self._from = begins.at(first)
+        return lowered
 
-    def _letters(self) -> str:
-        topic = self._settings.fragment.names.dead_letters
-        found = self._host.surveyor.admin.describe((topic,))
-        return found[topic].topic_id if topic in found else ""
+    def _wanted(self, lowered: Lowered) -> Wanted:
+        marker = self._from.marker
+        most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
+        return wanted_lane(self._settings, self._from, lowered, self._host.surveyor, most)
 
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered

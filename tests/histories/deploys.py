@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from types import MappingProxyType
 from typing import Final
@@ -19,6 +19,7 @@ from pipeline.planner.state import Choices, Fate, OnChange
 from tests.histories.documents import NETWORK, Net
 from tests.histories.node import OWNER, loaded
 from tests.histories.reference import Ledger, Wrong
+from tests.histories.taken import Writers
 from tests.histories.world import Deployment, World
 
 Ledgers = dict[tuple[int, str], Ledger]
@@ -109,10 +110,18 @@ def read(net: Net) -> Document | None:
     return Document("net.yaml", net.text, schemas, network)
 
 
+@dataclass
+class Accounts:
+    """What the reference keeps: of each fragment, of what was chosen, and of who writes what."""
+
+    ledgers: Ledgers = field(default_factory=dict)
+    begins: Begins = field(default_factory=dict)
+    writers: Writers = field(default_factory=Writers)
+
+
 def deploy(
     world: World,
-    ledgers: Ledgers,
-    begins: Begins,
+    accounts: Accounts,
     net: Net,
     rng: Random,
     stopped: Mapping[str, str] = NOBODY,
@@ -131,53 +140,71 @@ def deploy(
     try:
         comparison, chosen = compared(world, document, rng, Choices(named=named))
         comparison.check()
-        differences = list(_compared(world, ledgers, begins, comparison))
+        differences = list(_compared(world, accounts, comparison))
         done = apply.deploy(comparison, world.servers, lambda _: None)
     except MedusaError as error:
         yield f"refused: {error}"
         return
     world.deployments[world.life, int(done.version)] = Deployment(net, comparison.plan)
     versions = {str(record.fragment): int(record.version) for record in done.fragments}
+    deployed = [(fragment, versions[fragment.name]) for fragment in comparison.plan.fragments]
+    accounts.writers.deployed(world.kafka, world.life, deployed)
     for item in comparison.changes.fragments:
-        ledger = ledgers.get((world.life, item.name))
+        ledger = accounts.ledgers.get((world.life, item.name))
         if ledger is not None and item.fate in (Fate.REBUILD, Fate.EMPTY):
             ledger.choose(versions[item.name], item.fate.value)
-    _remember(world, ledgers, begins, comparison)
+    _remember(world, accounts, comparison)
     both = (*chosen.named.items(), *chosen.inputs.items())
     told = ", ".join(f"{name}={choice.value}" for name, choice in both)
     yield f"version {done.version}{', chosen: ' if told else ''}{told}"
     yield from differences
 
 
-def _compared(
-    world: World, ledgers: Ledgers, decided: Begins, comparison: Comparison
-) -> Iterator[Wrong]:
+def _compared(world: World, accounts: Accounts, comparison: Comparison) -> Iterator[Wrong]:
     """What `plan` says, against what will be."""
     last = max((v for life, v in world.deployments if life == world.life), default=None)
     for fragment in comparison.plan.fragments:
-        ledger = ledgers.get((world.life, fragment.name))
+        ledger = accounts.ledgers.get((world.life, fragment.name))
+        chosen = accounts.begins.get((world.life, fragment.name), {})
+        told = said(world, comparison, fragment.name)
+        if accounts.writers.others(world.kafka, world.life, fragment):
+            yield from _differs(fragment, told, _anew(world, fragment, {}))
+            continue
+        if (world.life, fragment.name) in accounts.writers.due:
+            yield from _differs(fragment, told, _anew(world, fragment, chosen))
+            continue
         if ledger is None or not ledger.has_read:
             continue
         before = None if last is None else world.deployments[world.life, last]
         changed = before is None or not before.has(fragment)
-        chosen = decided.get((world.life, fragment.name), {})
         due = _due(world, ledger, fragment, chosen, changed=changed)
-        told = said(world, comparison, fragment.name)
-        if told.topics != due.topics or told.begins != due.begins:
-            text = f"begins {due.topics} {due.begins}, plan says {told.topics} {told.begins}"
-            yield Wrong("begins", fragment.name, text)
-        if told.leaves != due.leaves:
-            text = f"leaves {due.leaves}, plan says {told.leaves}"
-            yield Wrong("leaves", fragment.name, text)
+        yield from _differs(fragment, told, due)
 
 
-def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool) -> Said:
-    """What a fragment will begin to read and leave, by the account of what it has read.
+def _differs(fragment: Fragment, told: Said, due: Said) -> Iterator[Wrong]:
+    """What `plan` says otherwise than it is."""
+    if told.topics != due.topics or told.begins != due.begins:
+        text = f"begins {due.topics} {due.begins}, plan says {told.topics} {told.begins}"
+        yield Wrong("begins", fragment.name, text)
+    if told.leaves != due.leaves:
+        text = f"leaves {due.leaves}, plan says {told.leaves}"
+        yield Wrong("leaves", fragment.name, text)
 
-    `changed`: whether it was not deployed like this; else what it leaves was said before.
+
+def _anew(world: World, fragment: Fragment, chosen: Where) -> Said:
+    """What a fragment begins to read that writes beside the results of others: all there is.
+
+    `chosen`: where it was decided already.
     """
+    known = frozenset(topic_id for topic_id, _ in chosen)
+    return Said(*_begun(world, fragment, known))
+
+
+def _begun(
+    world: World, fragment: Fragment, known: frozenset[str]
+) -> tuple[Where, Where, frozenset[str]]:
+    """All that the topics hold which a fragment begins to read, and which these are."""
     kafka = world.kafka
-    known = ledger.known | {topic_id for topic_id, _ in chosen}
     ids = {i.topic: there.topic_id for i in fragment.inputs if (there := kafka.topics.get(i.topic))}
     topics = {i.topic for i in fragment.inputs if ids.get(i.topic) not in known}
     begins = {
@@ -187,31 +214,45 @@ def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, cha
         for partition in range(len(there.partitions))
         if there.end(partition) > there.start(partition)
     }
+    return begins, {}, frozenset(map(str, topics))
+
+
+def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool) -> Said:
+    """What a fragment will begin to read and leave, by the account of what it has read.
+
+    `changed`: whether it was not deployed like this; else what it leaves was said before.
+    """
+    kafka = world.kafka
+    known = ledger.known | {topic_id for topic_id, _ in chosen}
+    begins, _, topics = _begun(world, fragment, frozenset(known))
+    ids = {kafka.topics[i.topic].topic_id for i in fragment.inputs if i.topic in kafka.topics}
     alive = {there.topic_id for there in kafka.topics.values()}
-    left = (ledger.positioned & alive) - set(ids.values()) if changed else frozenset[str]()
+    left = (ledger.positioned & alive) - ids if changed else frozenset[str]()
     leaves = {
         (topic_id, partition): (begin, end)
         for topic_id in left
         for partition, begin, end in ledger.rest(topic_id)
         if end > begin
     }
-    return Said(begins, leaves, frozenset(map(str, topics)))
+    return Said(begins, leaves, topics)
 
 
-def _remember(world: World, ledgers: Ledgers, begins: Begins, comparison: Comparison) -> None:
+def _remember(world: World, accounts: Accounts, comparison: Comparison) -> None:
     """Keep where fragments begin to read what they have never read.
 
     A choice holds as long as its fragment is to read that topic, under whatever name, and once a
     marker has positions there.
     """
-    topics = world.kafka.topics
+    topics, begins = world.kafka.topics, accounts.begins
     wanted = {
         str(fragment.name): {topics[stream.topic].topic_id for stream in fragment.inputs}
         for fragment in comparison.plan.fragments
     }
     for (life, name), mine in begins.items():
-        ledger = ledgers.get((life, name))
-        kept = wanted.get(name, set()) | (ledger.positioned if ledger is not None else set())
+        ledger = accounts.ledgers.get((life, name))
+        anew = (life, name) in accounts.writers.due
+        placed = ledger.positioned if ledger is not None and not anew else set()
+        kept = wanted.get(name, set()) | placed
         for key in [key for key in mine if key[0] not in kept]:
             if life == world.life:
                 del mine[key]

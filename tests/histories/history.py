@@ -100,8 +100,8 @@ class History:
         self.world.ended = self._ended
         self.net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
         self.nets: list[Net] = [self.net]
-        self.ledgers: deploys.Ledgers = {}
-        self.begins: deploys.Begins = {}
+        self.accounts = deploys.Accounts()
+        self.ledgers = self.accounts.ledgers
         self.excuses: set[str] = set()  # what was lost from outside, so that lanes may stop
 
     def run(self) -> Outcome:
@@ -152,7 +152,7 @@ class History:
     def _deploy(self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NOBODY) -> str:
         """Deploy a document; what had to be chosen for it, in words."""
         chosen = ""
-        for told in deploys.deploy(self.world, self.ledgers, self.begins, net, rng, stopped):
+        for told in deploys.deploy(self.world, self.accounts, net, rng, stopped):
             if isinstance(told, Wrong):
                 self._wrong(told)
             else:
@@ -174,7 +174,7 @@ class History:
             return
         ledger = self.ledgers.get(key)
         if ledger is None:
-            begins = self.begins.setdefault(key, {})
+            begins = self.accounts.begins.setdefault(key, {})
             ledger = self.ledgers[key] = Ledger(
                 key[1], self.world.kafka, self.world.registry, self._wrong, begins
             )
@@ -186,6 +186,8 @@ class History:
             f"late {commit.marker.late_ms} evict {commit.marker.eviction_ms} promise "
             f"{commit.marker.boundary_ms}"
         )
+        for wrong in self.accounts.writers.heard(commit, ledger, self.ledgers):
+            self._wrong(wrong)
         ledger.hear(commit, deployment)
 
     def _ended(self, lane: str, error: Exception) -> None:

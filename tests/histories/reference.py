@@ -138,7 +138,7 @@ class Ledger:
     kafka: Kafka
     registry: Registry
     tell: Callable[[Wrong], None]
-    begins: Mapping[tuple[str, int], tuple[int, int]]
+    begins: dict[tuple[str, int], tuple[int, int]]
     deployment: Deployment | None = None
     read: dict[tuple[str, int], int] = field(default_factory=dict)
     active: frozenset[str] = frozenset()
@@ -247,6 +247,21 @@ class Ledger:
             self.begins.get(key, (0, 0))[0], int(self.kafka.by_id[topic_id].start(partition))
         )
         return self.read.get(key, first)
+
+    def begin_anew(self, marker: CommitMarker, others: Iterable["Ledger"]) -> None:
+        """Begin beside the results of others: where was chosen, without a state.
+
+        What was to be passed over then, and was read on for this output meanwhile, is passed over.
+        """
+        beside = [one for one in others if one.marker and one.marker.output == marker.output]
+        self.accepted, self.left_out, self.read = {}, {}, {}
+        self.placed = frozenset()
+        self.settled = max(marker.eviction_ms or 0, marker.boundary_ms or 0)
+        for key, (begin, until) in list(self.begins.items()):
+            if begin == until:
+                read = max((other.read.get(key, begin) for other in beside), default=begin)
+                self.begins[key] = max(begin, read), max(until, read)
+            self.read[key] = self.begins[key][0]
 
     # --- a batch ----------------------------------------------------------------------------------
 

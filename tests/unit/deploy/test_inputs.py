@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,12 +79,21 @@ class Scene:
         found = self.compare(document, Choices(inputs=chosen))
         return deploy(found, self.world.servers, lambda _: None)
 
-    def read(self, document: str, ends: Mapping[str, int], records_in: int = 5) -> None:
+    def read(
+        self, document: str, ends: Mapping[str, int], records_in: int = 5, **fields: Any
+    ) -> None:
         """Let the lane of the deployed version commit a marker; `ends` by topic, partition 0."""
-        self.read_as(self.record, document, ends, records_in)
+        self.read_as(self.record, document, ends, records_in, **fields)
 
     def read_as(
-        self, record: FragmentRecord, document: str, ends: Mapping[str, int], records_in: int = 5
+        self,
+        record: FragmentRecord,
+        document: str,
+        ends: Mapping[str, int],
+        records_in: int = 5,
+        *,
+        life: Incarnation = LIFE,
+        output: str = "",
     ) -> None:
         """Let a lane commit a marker that was started for this record."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
@@ -102,7 +112,8 @@ class Scene:
             sources=sources,
         )  # fmt: skip
         marker = replace(
-            first_marker(wanted, LIFE, positions, NOW),
+            first_marker(wanted, life, positions, NOW),
+            output=output,
             batch=BatchId(4),
             totals=Totals(records_in=records_in),
             left=carry(decode_marker(last, ""), planned).marker.left if last is not None else (),

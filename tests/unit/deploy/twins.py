@@ -28,6 +28,7 @@ from schemas.compatibility import Level, check
 from schemas.entries import SchemaUse, StoredVersion, context_of, proposed, qualified
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
 from schemas.referring import alone, read, written_out
+from schemas.registry.config import DEFAULT_CONFIG, Config
 from schemas.registry.content import Guid
 from schemas.registry.journal import Journal
 from schemas.registry.lookup import lookup, numbered, subjects
@@ -35,7 +36,7 @@ from schemas.registry.names import DEFAULT, SubjectName
 from schemas.registry.prepare import LATEST, Sent
 from schemas.registry.refused import IncompatibleError, NoSchemaError, NoSubjectError
 from schemas.registry.register import register
-from schemas.registry.state import State
+from schemas.registry.state import ConfigPut, State
 
 NOW = Millis(1_700_000_000_000)
 
@@ -222,7 +223,12 @@ class TwinRegistry:
         schema = written_out(self.read(subject, schema_text, references), subject)
         versions = self.state.versions(SubjectName.parse(subject))
         texts = [self.state.content(one.guid).text for one in versions]
-        return check(Level.BACKWARD, schema, [parse(text) for text in texts])
+        config = self.state.configs.get(SubjectName.parse(subject)) or DEFAULT_CONFIG
+        return check(config.level or Level.BACKWARD, schema, [parse(text) for text in texts])
+
+    def set_level(self, subject: str, level: Level) -> None:
+        """Configure which schemas fit a subject."""
+        self._journal.write((ConfigPut(SubjectName.parse(subject), Config(level=level)),))
 
     def register(self, subject: str, schema_text: str, references: References = ()) -> SchemaId:
         """Register it."""

@@ -1,0 +1,86 @@
+"""Which fragment wrote an output topic last, and which one begins to write it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pipeline.catalog.records import FragmentRecord, TakenOver, Writers
+from pipeline.ids import FragmentName, TopicId, TopicName
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.take_over import TakeOver
+from pipeline.planner.plan import Fragment, Plan
+
+
+def recorded_writers(before: Writers, plan: Plan, topic_ids: Mapping[TopicName, str]) -> Writers:
+    """The writers of all output topics, with those that are deployed now in front.
+
+    Args:
+        before: as the last deploy recorded them.
+        plan: what is deployed now.
+        topic_ids: of its topics.
+    """
+    found = dict(before)
+    for fragment in plan.fragments:
+        topic_id = TopicId(topic_ids[fragment.output.topic])
+        others = (one for one in found.get(topic_id, ()) if one != fragment.name)
+        found[topic_id] = (fragment.name, *others)
+    return tuple(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOvers:
+    """The fragments that begin anew when they start, since others have written their output.
+
+    Args:
+        found: what this deploy has found.
+        pending: what an earlier one found; the fragment has not begun anew since.
+    """
+
+    found: Mapping[FragmentName, TakenOver] = field(default_factory=dict)
+    pending: Mapping[FragmentName, TakenOver] = field(default_factory=dict)
+
+    def __contains__(self, name: FragmentName) -> bool:
+        """Whether a fragment begins anew when it starts."""
+        return name in self.found or name in self.pending
+
+    def of(self, fragment: Fragment, topic_id: TopicId) -> TakenOver | None:
+        """What its record holds; an output of another name and id changes nothing of it.
+
+        Args:
+            fragment: as planned.
+            topic_id: of its output.
+        """
+        known = self.found.get(fragment.name) or self.pending.get(fragment.name)
+        return None if known is None else (topic_id, *known[1:])
+
+
+def take_overs(
+    plan: Plan,
+    writers: Writers,
+    records: Mapping[FragmentName, FragmentRecord],
+    markers: Mapping[FragmentName, CommitMarker],
+    topic_ids: Mapping[TopicName, TopicId],
+) -> TakeOvers:
+    """Compare who writes a topic now with who has written it.
+
+    Args:
+        plan: what is wanted.
+        writers: as the last deploy recorded them.
+        records: what is deployed.
+        markers: the last ones of the plan's fragments that have run.
+        topic_ids: of the topics that exist.
+    """
+    found: dict[FragmentName, TakenOver] = {}
+    pending: dict[FragmentName, TakenOver] = {}
+    known = dict(writers)
+    for fragment in plan.fragments:
+        name, topic_id = fragment.name, topic_ids.get(fragment.output.topic)
+        marker, record = markers.get(name), records.get(name)
+        written_by = known.get(topic_id, ()) if topic_id is not None else ()
+        if topic_id is not None and written_by and written_by[0] != name:
+            others = tuple(one for one in written_by if one != name)
+            found[name] = topic_id, marker.incarnation if marker else None, others
+        elif record is not None and record.taken_over is not None:
+            taken_over = record.taken_over
+            if TakeOver(*taken_over).is_due(marker, ran_before=False):
+                pending[name] = taken_over
+    return TakeOvers(found, pending)

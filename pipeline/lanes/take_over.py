@@ -1,0 +1,162 @@
+"""A fragment that begins to write a topic which another fragment of its network wrote last. Pure.
+
+It begins anew: at the positions that a deploy decided, without state, and with what the others have
+promised of that topic. What it wrote there before that is not gone on with, since another fragment
+has written beside its positions since.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pipeline.ids import (
+    NO_EPOCH,
+    FragmentName,
+    Incarnation,
+    Millis,
+    Offset,
+    StreamName,
+    TopicId,
+)
+from pipeline.lanes.markers import NO_BATCH, CommitMarker
+from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
+from pipeline.lanes.signals import BoundaryRecord
+from pipeline.lanes.sources import Begin
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """What a deploy found when it gave an output topic to another fragment.
+
+    Args:
+        output: Kafka's id of that topic.
+        incarnation: the life of the fragment's own lane that the deploy saw; None: it had not run.
+        writers: the other fragments that have written there, the last one first.
+    """
+
+    output: TopicId
+    incarnation: Incarnation | None
+    writers: tuple[FragmentName, ...]
+
+    def is_due(self, marker: CommitMarker | None, *, ran_before: bool) -> bool:
+        """Whether the lane has not begun anew yet.
+
+        Args:
+            marker: its own last one.
+            ran_before: whether the catalog says that it has run since it was deployed: its markers
+                are lost then, if there is none.
+        """
+        if marker is None:
+            return not ran_before
+        return marker.output != self.output or marker.incarnation == self.incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the other writers have left, none of which writes the topic any more.
+
+    Args:
+        promised_ms: the largest boundary that one of them has promised; None: none has.
+        read: how far they have read, per topic id and partition.
+    """
+
+    promised_ms: Millis | None
+    read: Mapping[tuple[TopicId, int], Offset]
+
+
+def left_by(
+    output: TopicId, markers: Iterable[CommitMarker], boundaries: Iterable[BoundaryRecord]
+) -> Left:
+    """What other writers of a topic have left.
+
+    Args:
+        output: Kafka's id of the topic.
+        markers: the last one of each of them; one that writes another topic by now says nothing.
+        boundaries: the newest ones that were published.
+    """
+    last = [marker for marker in markers if marker.output == output]
+    promises = [marker.boundary_ms for marker in last]
+    promises += [record.boundary_ms for record in boundaries if record.topic_id == output]
+    read: dict[tuple[TopicId, int], Offset] = {}
+    for marker in last:
+        ids = {(source.name, source.topics[0][0]): source.topic_id for source in marker.sources}
+        for at, offset in marker.end.items():
+            if (topic_id := ids.get((at.input, at.topic))) is not None:
+                place = topic_id, at.partition
+                read[place] = max(offset, read.get(place, offset))
+    return Left(max((ms for ms in promises if ms is not None), default=None), read)
+
+
+def sources_anew(
+    sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: Left
+) -> tuple[MarkedSource, ...]:
+    """The sources of the lane, without what is settled by the promise that it takes over.
+
+    Args:
+        sources: in the names of its plan, with their ids.
+        begins: where they begin, as a deploy decided.
+        left: what the other writers have left.
+    """
+    return tuple(
+        replace(
+            source,
+            skipped_ms=left.promised_ms if begins[source.name].skips else None,
+            settled_ms=None,
+        )
+        for source in sources
+    )
+
+
+def positions_anew(
+    sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: Left
+) -> dict[InputPartition, Offset]:
+    """Where the lane begins in the topics that carry its streams.
+
+    What was to be passed over by then was read on meanwhile, until its writer was stopped.
+    """
+    found: dict[InputPartition, Offset] = {}
+    for source in sources:
+        begin = begins[source.name]
+        for partition, offset in begin.offsets.items():
+            passed_over = begin.until.get(partition, offset) == offset
+            read = left.read.get((source.topic_id, partition), offset) if passed_over else offset
+            at = InputPartition(source.name, source.topics[0][0], partition)
+            found[at] = max(offset, read)
+    return found
+
+
+def begun_beside(first: CommitMarker, own: CommitMarker | None, left: Left) -> CommitMarker:
+    """The marker from which the lane begins anew.
+
+    Args:
+        first: as of a fragment that has never run, with its positions.
+        own: the last one of its former life, in the names of its plan; None: it has never run.
+            What it has counted goes on.
+        left: what the other writers have left, and the promise of the former life.
+    """
+    marker = replace(
+        first,
+        batch=NO_BATCH,
+        epoch=NO_EPOCH if own is None else own.epoch,
+        eviction_ms=left.promised_ms,
+        boundary_ms=left.promised_ms,
+        chosen=True,
+    )
+    if own is None:
+        return marker
+    ends_ms = [ms for ms in (left.promised_ms, own.settled_ms) if ms is not None]
+    closed_ms = max(ends_ms, default=None)
+    return replace(marker, eviction_ms=closed_ms, totals=own.totals, refused=own.refused)
+
+
+def with_positions(
+    first: Positions, own: Positions, anew: Positions
+) -> dict[InputPartition, Offset]:
+    """Positions in all topics of a lane: in those of its own it goes on where it was.
+
+    Args:
+        first: as of a fragment that has never run.
+        own: of its former life.
+        anew: see `positions_anew`.
+    """
+    kept = {at: offset for at, offset in own.items() if at in first}
+    return {**first, **kept, **anew}

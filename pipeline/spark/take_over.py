@@ -1,0 +1,160 @@
+"""Begins a lane anew whose output another fragment wrote last: it stops them, and looks back."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from brokers.kafka.errors import NoSuchTopicError
+from brokers.kafka.reader import read_last
+from brokers.kafka.servers import Brokers
+from brokers.kafka.transactions import TransactionalWriter
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import RefusedError
+from pipeline.ids import Offset
+from pipeline.lanes import codec
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition, MarkedSource
+from pipeline.lanes.signals import BoundaryRecord
+from pipeline.lanes.sources import carry, first_sources, planned_sources
+from pipeline.lanes.take_over import (
+    Left,
+    TakeOver,
+    begun_beside,
+    left_by,
+    positions_anew,
+    sources_anew,
+    with_positions,
+)
+from pipeline.names import FragmentNames, boundaries_topic
+from pipeline.spark.carried import CarriedMarker, held
+from pipeline.spark.lane_settings import LaneSettings
+from pipeline.spark.last_marker import settled_marker
+from pipeline.spark.lowered import Lowered
+from pipeline.spark.surroundings import Surveyor
+
+DEADLINE_S: Final = 60.0
+_BOUNDARIES: Final = 64
+"""So many of the newest boundaries are looked at. The topic keeps the last one of each writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The other writers of a topic, of which at most one may still run somewhere."""
+
+    brokers: Brokers
+    surveyor: Surveyor
+    clock: Clock
+
+    def stop(self, settings: LaneSettings, take_over: TakeOver) -> Left:
+        """Fence those whose last marker says that they write the topic; what they have left.
+
+        A fragment that is deployed elsewhere by now, and is fenced while it starts, starts again.
+
+        Raises:
+            NotNowError: a transaction of one of them is open.
+            UnavailableError: Kafka does not answer.
+        """
+        own = settings.fragment.names
+        names = [FragmentNames(own.owner, own.network, one) for one in take_over.writers]
+        markers = [found for one in names if (found := self._last(one, take_over)) is not None]
+        return left_by(take_over.output, markers, self._boundaries(settings))
+
+    def _last(self, names: FragmentNames, take_over: TakeOver) -> CommitMarker | None:
+        """The last marker of one of them, which writes none any more unless elsewhere."""
+        try:
+            found = settled_marker(self.brokers, self.surveyor.admin, names)
+            if found is not None and found.output == take_over.output:
+                self._fence(names)
+                found = settled_marker(self.brokers, self.surveyor.admin, names)
+        except NoSuchTopicError:  # deleted by hand: nothing is known of it
+            return None
+        return found
+
+    def _fence(self, names: FragmentNames) -> None:
+        writer = TransactionalWriter(self.brokers, names.transactional_id)
+        try:
+            writer.start(Deadline.after(self.clock, DEADLINE_S, f"stopping {names.fragment}"))
+        finally:
+            writer.close()
+
+    def _boundaries(self, settings: LaneSettings) -> list[BoundaryRecord]:
+        topic = boundaries_topic(settings.fragment.output.topic)
+        try:
+            records = read_last(self.brokers, topic, 0, _BOUNDARIES, DEADLINE_S)
+        except NoSuchTopicError:
+            return []
+        place = f"topic {topic}"
+        return [codec.decode_boundary(r.value, place) for r in records if r.value is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """How a lane begins anew.
+
+    Args:
+        settings: of the lane.
+        own: its own last marker, in the names of its plan; None: it has never run.
+        left: what the others have left, once they are stopped; own promises count as well.
+        sources: what it reads, with the ids that it has had.
+        surveyor: whom to ask for positions.
+    """
+
+    settings: LaneSettings
+    own: CommitMarker | None
+    left: Left
+    sources: tuple[MarkedSource, ...]
+    surveyor: Surveyor
+
+    @property
+    def nothing(self) -> CarriedMarker:
+        """What is known before there is a marker: what the lane reads."""
+        return CarriedMarker(None, self.sources)
+
+    def positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        """Where it begins in every topic that it reads."""
+        begins = held(self.settings.begins, self.sources, self.surveyor.admin)
+        anew = positions_anew(self.sources, begins, self.left)
+        own = self.own.end if self.own is not None else {}
+        return with_positions(self.surveyor.start_positions(lowered), own, anew)
+
+    def at(self, first: CommitMarker) -> CarriedMarker:
+        """What it starts from.
+
+        Args:
+            first: the marker as of a fragment that has never run.
+        """
+        marker = begun_beside(first, self.own, self.left)
+        return CarriedMarker(marker, marker.sources, written=marker, anew=True)
+
+
+def look_back(
+    settings: LaneSettings, take_over: TakeOver, last: CommitMarker | None, others: Others
+) -> Anew:
+    """Stop the others, and find out from where a lane begins anew.
+
+    Args:
+        settings: of the lane.
+        take_over: what its deploy found.
+        last: its own last marker; None: it has never run.
+        others: who have written its output.
+
+    Raises:
+        RefusedError: of one of its streams nobody has decided where it begins.
+        NotNowError: a transaction of one of the others is open.
+        UnavailableError: Kafka does not answer.
+    """
+    planned = planned_sources(settings.fragment, settings.topic_ids)
+    own = carry(last, planned).marker if last is not None else None
+    known = own.sources if own is not None else first_sources(planned)
+    for name in (source.name for source in known if source.name not in settings.begins):
+        raise RefusedError(
+            f"another fragment has written topic {settings.fragment.output.topic}, and nobody has "
+            f"decided where stream {name} begins",
+            place=settings.place,
+            hint=f"deploy with `--input {name}=beginning` or `--input {name}=end`; `medusa plan` "
+            "says what either means.",
+        )
+    left = others.stop(settings, take_over)
+    ends_ms = (left.promised_ms, own.boundary_ms if own is not None else None)
+    left = replace(left, promised_ms=max((ms for ms in ends_ms if ms is not None), default=None))
+    sources = sources_anew(known, settings.begins, left)
+    return Anew(settings, own, left, sources, others.surveyor)

@@ -1,0 +1,70 @@
+"""Who writes an output topic: an account of its own, beside what deploys find."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pipeline.planner.plan import Fragment
+from tests.histories.kafka import Kafka
+from tests.histories.reference import Ledger, Wrong
+from tests.histories.world import Commit
+
+Key = tuple[int, str]
+"""A life of the network, and a fragment."""
+
+
+@dataclass
+class Writers:
+    """The fragments that were deployed to write a topic, and what was promised there.
+
+    Args:
+        writers: by life and topic id, the last one last.
+        due: the fragments that are to begin anew: with which version, and beside whom.
+        promised: by topic id, with whose promise that is.
+    """
+
+    writers: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    due: dict[Key, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    promised: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def others(self, kafka: Kafka, life: int, fragment: Fragment) -> tuple[str, ...]:
+        """Who has written what a fragment is to write, if it is not the one that wrote it last."""
+        topic = kafka.topics.get(fragment.output.topic)
+        known = [] if topic is None else self.writers.get((life, topic.topic_id), [])
+        if not known or known[-1] == fragment.name:
+            return ()
+        return tuple(one for one in known if one != fragment.name)
+
+    def deployed(self, kafka: Kafka, life: int, fragments: Iterable[tuple[Fragment, int]]) -> None:
+        """Take in a deploy: its fragments, and the version of each."""
+        for fragment, version in fragments:
+            key, name = (life, str(fragment.name)), str(fragment.name)
+            topic_id = kafka.topics[fragment.output.topic].topic_id
+            if others := self.others(kafka, life, fragment):
+                self.due[key] = version, others
+            known = self.writers.setdefault((life, topic_id), [])
+            known[:] = [*(one for one in known if one != name), name]
+        names = {str(fragment.name) for fragment, _ in fragments}
+        for key in [key for key in self.due if key[0] == life and key[1] not in names]:
+            del self.due[key]
+
+    def heard(self, commit: Commit, ledger: Ledger, ledgers: dict[Key, Ledger]) -> Iterator[Wrong]:
+        """Let a fragment begin anew whose first marker this is; what is wrong with it."""
+        name = str(commit.names.fragment)
+        due = self.due.get((commit.life, name))
+        last, marker = ledger.marker, commit.marker
+        anew = last is None or last.incarnation != marker.incarnation
+        if due is not None and commit.version >= due[0] and anew:
+            del self.due[commit.life, name]
+            others = (ledgers.get((commit.life, one)) for one in due[1])
+            ledger.begin_anew(marker, [one for one in others if one is not None])
+        promised_ms, by = self.promised.get(marker.output, (-1, name))
+        if by != name:
+            for record in commit.records:
+                if (
+                    record.topic == commit.fragment.output.topic
+                    and record.timestamp_ms <= promised_ms
+                ):
+                    text = f"a result at {record.timestamp_ms}, {by} has promised {promised_ms}"
+                    yield Wrong("promise", name, text)
+        if marker.boundary_ms is not None and marker.boundary_ms >= promised_ms:
+            self.promised[marker.output] = int(marker.boundary_ms), name

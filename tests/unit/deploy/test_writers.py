@@ -1,0 +1,112 @@
+"""Who writes an output topic, and who has written it."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.deploy.apply import Comparison
+from pipeline.deploy.writers import recorded_writers
+from pipeline.errors import DeployError
+from pipeline.ids import FragmentName, Incarnation, StreamName, TopicId, TopicName
+from pipeline.names import value_subject
+from pipeline.planner.inputs import InputFrom
+from pipeline.planner.state import Choices
+from schemas.compatibility import Level
+from tests.unit.deploy.test_inputs import FILTER, LIFE, NET, Scene
+
+OUT = TopicName("moving-cars")
+MOVING = f"{FILTER}outputs: {{moving: {{topic: {OUT}}}}}\n"
+DRIVING = MOVING.replace("moving:", "driving:")
+COUNTING = "aggregate: sightings, window: 10s, by: [car], compute: {n: count(*)}"
+END = {"sightings": InputFrom.END}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """`moving` has read five of nine offsets, and has published four results.
+
+    Its topic takes any schema: records are named after their box.
+    """
+    found = Scene(tmp_path)
+    found.world.kafka.add("car-sightings", partitions=1, records=9)
+    found.deploy(MOVING)
+    found.read(MOVING, {"car-sightings": 5})
+    found.world.kafka.fill(OUT, 4)
+    found.world.registry.set_level(value_subject(OUT), Level.NONE)
+    return found
+
+
+def output_id(scene: Scene) -> str:
+    """Kafka's id of the output topic."""
+    return scene.world.kafka.topics[OUT].topic_id
+
+
+def compared(scene: Scene, document: str, choice: InputFrom) -> Comparison:
+    """With the choice that is needed."""
+    return scene.compare(document, Choices(inputs={StreamName("sightings"): choice}))
+
+
+def test_the_last_writer_comes_first(tmp_path: Path) -> None:
+    """A fragment that writes again moves to the front; other topics stay as they are."""
+    plan = Scene(tmp_path).compare(MOVING).plan
+    other, topic = (TopicId("#other"), (FragmentName("x"),)), TopicId("#out")
+    ids = {OUT: topic}
+    assert recorded_writers((), plan, ids) == ((topic, ("moving",)),)
+    before = (other, (topic, (FragmentName("driving"), FragmentName("moving"))))
+    assert recorded_writers(before, plan, ids) == (other, (topic, ("moving", "driving")))
+
+
+def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
+    """Its own marker stands before the results of the one that came between."""
+    scene.deploy(DRIVING, **END)
+    driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
+    assert driving is not None
+    assert driving.taken_over == (output_id(scene), None, ("moving",))
+    with pytest.raises(DeployError, match="topic moving-cars holds results of another fragment"):
+        scene.deploy(MOVING)
+    scene.deploy(MOVING, **END)
+    assert scene.record.taken_over == (output_id(scene), LIFE, ("driving",))
+    ((stream, _, ranges, _),) = scene.record.begins
+    assert (stream, ranges) == ("sightings", ((0, 9, 9),))
+
+
+def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
+    """Another deploy before the lane has started asks nothing again, and forgets nothing."""
+    scene.deploy(DRIVING, **END)
+    changed = DRIVING.replace("speed > 0", "speed > 1")
+    found = scene.compare(changed)
+    found.check()
+    assert found.changes.announced == ()
+    scene.deploy(changed)
+    driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
+    assert driving is not None
+    assert driving.taken_over == (output_id(scene), None, ("moving",))
+    assert [ranges for _, _, ranges, _ in driving.begins] == [((0, 9, 9),)]
+
+
+def test_who_left_a_topic_that_nobody_wrote_since_goes_on(scene: Scene) -> None:
+    """It was the last writer, so its marker is the truth about the topic."""
+    elsewhere = FILTER.replace("moving:", "standing:").replace("> 0", "< 1")
+    scene.deploy(elsewhere)
+    scene.compare(MOVING).check()
+
+
+def test_what_was_decided_holds_for_an_output_of_another_name(scene: Scene) -> None:
+    """What was to be passed over stays so; once it is done, nothing of it is left."""
+    scene.deploy(DRIVING, **END)
+    scene.deploy(MOVING, **END)
+    elsewhere = MOVING.replace(OUT, "other-cars")
+    scene.deploy(elsewhere)
+    topic_id = scene.world.kafka.topics[TopicName("other-cars")].topic_id
+    assert scene.record.taken_over == (topic_id, LIFE, ("driving",))
+    scene.read(elsewhere, {"car-sightings": 9}, life=Incarnation("2-9"), output=topic_id)
+    assert not scene.deploy(elsewhere).changed
+    scene.deploy(elsewhere.replace("speed > 0", "speed > 1"))
+    assert scene.record.taken_over is None
+
+
+def test_a_state_is_not_asked_for_where_a_fragment_begins_anew(scene: Scene) -> None:
+    """It has none then, whatever it kept before."""
+    scene.deploy(DRIVING, **END)
+    counts = MOVING.replace("filter: sightings, where: speed > 0", COUNTING)
+    compared(scene, counts, InputFrom.BEGINNING).check()

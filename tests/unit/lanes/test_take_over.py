@@ -1,0 +1,120 @@
+"""A fragment that writes where another one has written begins anew, below no promise."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.ids import (
+    NO_EPOCH,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    Offset,
+    StreamName,
+    TopicId,
+)
+from pipeline.lanes.continuity import violations
+from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
+from pipeline.lanes.signals import BoundaryRecord
+from pipeline.lanes.sources import Begin, first_sources
+from pipeline.lanes.start import Wanted, begun_anew
+from pipeline.lanes.take_over import (
+    Left,
+    TakeOver,
+    begun_beside,
+    left_by,
+    positions_anew,
+    sources_anew,
+    with_positions,
+)
+from tests.unit.lanes.test_sources import ADVANCES, REDRIVE, at, marker, source
+
+OUTPUT, ELSEWHERE = TopicId("#out"), TopicId("#other-out")
+ONE, TWO = Incarnation("one"), Incarnation("two")
+TAKE_OVER = TakeOver(OUTPUT, ONE, (FragmentName("other"),))
+LAST = replace(marker({at("a"): 7}, source("a")), output=OUTPUT)
+TO_END = Begin({0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False)
+FROM_BEGINNING = Begin({0: Offset(0)}, {0: Offset(9)}, skips=True)
+
+
+@pytest.mark.parametrize(
+    ("last", "ran_before", "due"),
+    [
+        (LAST, True, True),
+        (replace(LAST, incarnation=TWO), True, False),
+        (replace(LAST, incarnation=TWO, output=ELSEWHERE), True, True),
+        (None, False, True),
+        (None, True, False),
+    ],
+)
+def test_it_is_due_until_the_lane_has_begun_anew(
+    last: CommitMarker | None, *, ran_before: bool, due: bool
+) -> None:
+    """With lost markers it is not: a start refuses those."""
+    assert TAKE_OVER.is_due(last, ran_before=ran_before) is due
+
+
+def boundary(at_ms: int, topic_id: TopicId = OUTPUT) -> BoundaryRecord:
+    """A published promise."""
+    return BoundaryRecord(topic_id, "us.net.other", Epoch(1), Millis(at_ms), {0: Offset(1)})
+
+
+def test_the_largest_promise_of_the_topic_counts() -> None:
+    """Published or only committed, by whomever; what is about another topic does not."""
+    moved = replace(LAST, output=ELSEWHERE, boundary_ms=Millis(900), end={at("a"): Offset(99)})
+    ahead = replace(LAST, end={at("a"): Offset(8)})
+    left = left_by(OUTPUT, [LAST, moved, ahead], [boundary(60), boundary(800, ELSEWHERE)])
+    assert left == Left(Millis(70), {(TopicId("#cars"), 0): Offset(8)})
+    assert left_by(OUTPUT, [LAST], [boundary(80)]).promised_ms == 80
+    assert left_by(OUTPUT, [], []) == Left(None, {})
+
+
+def test_what_is_passed_over_includes_what_the_others_have_read_since() -> None:
+    """Their results of it are there. From the beginning everything is read, settled or not."""
+    sources = first_sources([source("a"), source("b", "prices")])
+    left = Left(Millis(70), {(TopicId("#cars"), 0): Offset(12), (TopicId("#prices"), 0): Offset(5)})
+    begins = {StreamName("a"): TO_END, StreamName("b"): FROM_BEGINNING}
+    found = positions_anew(sources, begins, left)
+    assert found == {at("a"): 12, at("a", partition=1): 4, at("b", "prices"): 0}
+    assert [one.skipped_ms for one in sources_anew(sources, begins, left)] == [None, 70]
+
+
+def test_in_topics_of_its_own_a_lane_goes_on_where_it_was() -> None:
+    """Records that were sent again do not count twice; positions in other topics are gone."""
+    first = {at("a"): Offset(0), at("a", REDRIVE): Offset(0), at("a", ADVANCES): Offset(6)}
+    own = {at("a"): Offset(7), at("a", REDRIVE): Offset(2), at("b"): Offset(3)}
+    found = with_positions(first, own, {at("a"): Offset(9)})
+    assert found == {at("a"): 9, at("a", REDRIVE): 2, at("a", ADVANCES): 6}
+
+
+def fresh(*, anew: bool = True) -> tuple[CommitMarker, Wanted]:
+    """A marker as of a fragment that never ran, and its lane."""
+    made = marker({at("a"): 2}, source("a"))
+    wanted = Wanted(
+        Epoch(5), "digest", stateful=True, on_change=None, place="", sources=made.sources, anew=anew
+    )
+    plain = replace(
+        made, epoch=Epoch(5), incarnation=TWO, totals=Totals(), boundary_ms=None, eviction_ms=None
+    )
+    return plain, wanted
+
+
+def test_promise_and_counts_go_on() -> None:
+    """Of the former life only these: no state, no batch, no position."""
+    first, wanted = fresh()
+    own = replace(LAST, epoch=Epoch(3), batch=LAST.batch, eviction_ms=Millis(65))
+    found = begun_beside(first, own, Left(Millis(80), {}))
+    assert (found.batch, found.epoch, found.boundary_ms, found.eviction_ms) == (NO_BATCH, 3, 80, 80)
+    assert (found.totals, found.end) == (own.totals, {at("a"): 2})
+    # Its first marker may lie before the last one of the former life: somebody chose that.
+    begun = begun_anew(found, wanted, Incarnation("three"))
+    assert violations([own, begun]) == ()
+    assert violations([own, begun_anew(found, fresh(anew=False)[1], Incarnation("three"))])
+
+
+def test_without_a_former_life_any_epoch_follows() -> None:
+    """Nothing that was promised: nothing is settled."""
+    first, _ = fresh()
+    found = begun_beside(first, None, Left(None, {}))
+    assert (found.epoch, found.boundary_ms, found.nothing_read) == (NO_EPOCH, None, True)
