@@ -196,9 +196,9 @@ Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool]
 """A stream, the id of its topic, per partition the first offset to read and the end when that was
 decided, and whether what was settled by then is skipped."""
 
-TakenOver = tuple[TopicId, Incarnation | None, tuple[FragmentName, ...]]
-"""An output topic that others have written, by its id; the life of the fragment's own lane that the
-deploy saw, None if it had not run; and these others, the last one first."""
+TakenOver = tuple[NetworkVersion, tuple[FragmentName, ...]]
+"""With which version of its network a fragment got an output topic that other fragments had written
+last, and these others, the last one first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from pipeline.ids import (
     Incarnation,
     NetworkVersion,
     StreamName,
-    TopicId,
     TopicName,
 )
 from pipeline.names import tentative_topic
@@ -56,7 +55,6 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
     same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
     paused = old is not None and old.desired is DesiredState.PAUSED
-    output_id = TopicId(facts.topic_ids[fragment.output.topic])
     return FragmentRecord(
         network=fragment.names.network,
         fragment=name,
@@ -66,7 +64,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         topic_ids=ids,
         choice=facts.chosen.get(name, same.choice if same else None),
         begins=_begins(fragment, old, facts),
-        taken_over=facts.taken_over.of(fragment, output_id) or (same.taken_over if same else None),
+        taken_over=facts.taken_over.of(name, facts.version) or (same.taken_over if same else None),
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pipeline.catalog.records import FragmentRecord, TakenOver, Writers
-from pipeline.ids import FragmentName, TopicId, TopicName
+from pipeline.ids import FragmentName, NetworkVersion, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.take_over import TakeOver
-from pipeline.planner.plan import Fragment, Plan
+from pipeline.planner.plan import Plan
 
 
 def recorded_writers(before: Writers, plan: Plan, topic_ids: Mapping[TopicName, str]) -> Writers:
@@ -31,26 +31,25 @@ class TakeOvers:
     """The fragments that begin anew when they start, since others have written their output.
 
     Args:
-        found: what this deploy has found.
+        found: what this deploy has found: who else has written the output, the last one first.
         pending: what an earlier one found; the fragment has not begun anew since.
     """
 
-    found: Mapping[FragmentName, TakenOver] = field(default_factory=dict)
+    found: Mapping[FragmentName, tuple[FragmentName, ...]] = field(default_factory=dict)
     pending: Mapping[FragmentName, TakenOver] = field(default_factory=dict)
 
     def __contains__(self, name: FragmentName) -> bool:
         """Whether a fragment begins anew when it starts."""
         return name in self.found or name in self.pending
 
-    def of(self, fragment: Fragment, topic_id: TopicId) -> TakenOver | None:
-        """What its record holds; an output of another name and id changes nothing of it.
+    def of(self, name: FragmentName, version: NetworkVersion) -> TakenOver | None:
+        """What a fragment's record holds, if it begins anew.
 
         Args:
-            fragment: as planned.
-            topic_id: of its output.
+            name: of the fragment.
+            version: what this deploy makes.
         """
-        known = self.found.get(fragment.name) or self.pending.get(fragment.name)
-        return None if known is None else (topic_id, *known[1:])
+        return (version, self.found[name]) if name in self.found else self.pending.get(name)
 
 
 def take_overs(
@@ -69,18 +68,17 @@ def take_overs(
         markers: the last ones of the plan's fragments that have run.
         topic_ids: of the topics that exist.
     """
-    found: dict[FragmentName, TakenOver] = {}
+    found: dict[FragmentName, tuple[FragmentName, ...]] = {}
     pending: dict[FragmentName, TakenOver] = {}
     known = dict(writers)
     for fragment in plan.fragments:
         name, topic_id = fragment.name, topic_ids.get(fragment.output.topic)
-        marker, record = markers.get(name), records.get(name)
+        record = records.get(name)
         written_by = known.get(topic_id, ()) if topic_id is not None else ()
         if topic_id is not None and written_by and written_by[0] != name:
-            others = tuple(one for one in written_by if one != name)
-            found[name] = topic_id, marker.incarnation if marker else None, others
+            found[name] = tuple(one for one in written_by if one != name)
         elif record is not None and record.taken_over is not None:
             taken_over = record.taken_over
-            if TakeOver(*taken_over).is_due(marker, ran_before=False):
+            if TakeOver(*taken_over).is_due(markers.get(name), ran_before=False):
                 pending[name] = taken_over
     return TakeOvers(found, pending)

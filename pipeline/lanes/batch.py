@@ -177,6 +177,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         letters_from=letters_from(letters),
         output=last.output,
         chosen=last.chosen,
+        anew=last.anew,
         output_ends=output_ends,
         sources=last.sources,
         left=last.left,

@@ -17,6 +17,7 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     Millis,
+    NetworkVersion,
     Offset,
     SourceId,
     StreamName,
@@ -70,6 +71,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "judged": None if marker.judged is None else _judged(marker.judged),
             "plan": marker.plan,
             "chosen": marker.chosen,
+            "anew": marker.anew,
         },
     )
 
@@ -115,6 +117,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         judged=fields.judged(),
         plan=fields.text("plan"),
         chosen=fields.flag("chosen"),
+        anew=fields.version("anew"),
     )
 
 
@@ -298,6 +301,10 @@ class _Fields:
     def instant(self, name: str) -> Millis | None:
         found = self._member(name)
         return None if found is None else Millis(self._whole(found, name))
+
+    def version(self, name: str) -> NetworkVersion | None:
+        found = self._member(name)
+        return None if found is None else NetworkVersion(self._whole(found, name))
 
     def inner(self, name: str) -> "_Fields":
         what = f"{self.what}, {name}"

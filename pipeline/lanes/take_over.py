@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pipeline.ids import (
     NO_EPOCH,
     FragmentName,
-    Incarnation,
     Millis,
+    NetworkVersion,
     Offset,
     StreamName,
     TopicId,
@@ -28,13 +28,11 @@ class TakeOver:
     """What a deploy found when it gave an output topic to another fragment.
 
     Args:
-        output: Kafka's id of that topic.
-        incarnation: the life of the fragment's own lane that the deploy saw; None: it had not run.
+        version: of the network, which that deploy made.
         writers: the other fragments that have written there, the last one first.
     """
 
-    output: TopicId
-    incarnation: Incarnation | None
+    version: NetworkVersion
     writers: tuple[FragmentName, ...]
 
     def is_due(self, marker: CommitMarker | None, *, ran_before: bool) -> bool:
@@ -47,7 +45,7 @@ class TakeOver:
         """
         if marker is None:
             return not ran_before
-        return marker.output != self.output or marker.incarnation == self.incarnation
+        return marker.anew != self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,8 @@ def left_by(
 
     Args:
         output: Kafka's id of the topic.
-        markers: the last one of each of them; one that writes another topic by now says nothing.
+        markers: the last one of each of them, and of the fragment itself; one that writes another
+            topic by now says nothing.
         boundaries: the newest ones that were published.
     """
     last = [marker for marker in markers if marker.output == output]
@@ -124,7 +123,9 @@ def positions_anew(
     return found
 
 
-def begun_beside(first: CommitMarker, own: CommitMarker | None, left: Left) -> CommitMarker:
+def begun_beside(
+    first: CommitMarker, own: CommitMarker | None, left: Left, version: NetworkVersion
+) -> CommitMarker:
     """The marker from which the lane begins anew.
 
     Args:
@@ -132,6 +133,7 @@ def begun_beside(first: CommitMarker, own: CommitMarker | None, left: Left) -> C
         own: the last one of its former life, in the names of its plan; None: it has never run.
             What it has counted goes on.
         left: what the other writers have left, and the promise of the former life.
+        version: of the network, for which it begins anew.
     """
     marker = replace(
         first,
@@ -140,6 +142,7 @@ def begun_beside(first: CommitMarker, own: CommitMarker | None, left: Left) -> C
         eviction_ms=left.promised_ms,
         boundary_ms=left.promised_ms,
         chosen=True,
+        anew=version,
     )
     if own is None:
         return marker

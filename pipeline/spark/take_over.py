@@ -9,7 +9,7 @@ from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError
-from pipeline.ids import Offset
+from pipeline.ids import Offset, TopicId
 from pipeline.lanes import codec
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, MarkedSource
@@ -44,10 +44,11 @@ class Others:
     surveyor: Surveyor
     clock: Clock
 
-    def stop(self, settings: LaneSettings, take_over: TakeOver) -> Left:
+    def stop(self, settings: LaneSettings, take_over: TakeOver, last: CommitMarker | None) -> Left:
         """Fence those whose last marker says that they write the topic; what they have left.
 
         A fragment that is deployed elsewhere by now, and is fenced while it starts, starts again.
+        What the lane's fragment itself has read before it heard of its deploy counts as well.
 
         Raises:
             NotNowError: a transaction of one of them is open.
@@ -55,14 +56,16 @@ class Others:
         """
         own = settings.fragment.names
         names = [FragmentNames(own.owner, own.network, one) for one in take_over.writers]
-        markers = [found for one in names if (found := self._last(one, take_over)) is not None]
-        return left_by(take_over.output, markers, self._boundaries(settings))
+        output = TopicId(settings.output_id)
+        found = (self._last(one, output) for one in names)
+        markers = [one for one in (*found, last) if one is not None]
+        return left_by(output, markers, self._boundaries(settings))
 
-    def _last(self, names: FragmentNames, take_over: TakeOver) -> CommitMarker | None:
+    def _last(self, names: FragmentNames, output: TopicId) -> CommitMarker | None:
         """The last marker of one of them, which writes none any more unless elsewhere."""
         try:
             found = settled_marker(self.brokers, self.surveyor.admin, names)
-            if found is not None and found.output == take_over.output:
+            if found is not None and found.output == output:
                 self._fence(names)
                 found = settled_marker(self.brokers, self.surveyor.admin, names)
         except NoSuchTopicError:  # deleted by hand: nothing is known of it
@@ -92,6 +95,7 @@ class Anew:
 
     Args:
         settings: of the lane.
+        take_over: what its deploy found.
         own: its own last marker, in the names of its plan; None: it has never run.
         left: what the others have left, once they are stopped; own promises count as well.
         sources: what it reads, with the ids that it has had.
@@ -99,6 +103,7 @@ class Anew:
     """
 
     settings: LaneSettings
+    take_over: TakeOver
     own: CommitMarker | None
     left: Left
     sources: tuple[MarkedSource, ...]
@@ -122,7 +127,7 @@ class Anew:
         Args:
             first: the marker as of a fragment that has never run.
         """
-        marker = begun_beside(first, self.own, self.left)
+        marker = begun_beside(first, self.own, self.left, self.take_over.version)
         return CarriedMarker(marker, marker.sources, written=marker, anew=True)
 
 
@@ -153,8 +158,8 @@ def look_back(
             hint=f"deploy with `--input {name}=beginning` or `--input {name}=end`; `medusa plan` "
             "says what either means.",
         )
-    left = others.stop(settings, take_over)
+    left = others.stop(settings, take_over, last)
     ends_ms = (left.promised_ms, own.boundary_ms if own is not None else None)
     left = replace(left, promised_ms=max((ms for ms in ends_ms if ms is not None), default=None))
     sources = sources_anew(known, settings.begins, left)
-    return Anew(settings, own, left, sources, others.surveyor)
+    return Anew(settings, take_over, own, left, sources, others.surveyor)

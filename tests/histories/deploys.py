@@ -12,7 +12,7 @@ from pipeline.deploy import apply, remove
 from pipeline.deploy.apply import Comparison
 from pipeline.deploy.documents import Document
 from pipeline.errors import DocumentError, MedusaError
-from pipeline.ids import FragmentName, NetworkName, StreamName
+from pipeline.ids import FragmentName, NetworkName, StreamName, TopicName
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
@@ -145,7 +145,7 @@ def deploy(
     except MedusaError as error:
         yield f"refused: {error}"
         return
-    world.deployments[world.life, int(done.version)] = Deployment(net, comparison.plan)
+    world.deployments[world.life, int(done.version)] = Deployment(net, comparison.plan, _ids(world))
     versions = {str(record.fragment): int(record.version) for record in done.fragments}
     deployed = [(fragment, versions[fragment.name]) for fragment in comparison.plan.fragments]
     accounts.writers.deployed(world.kafka, world.life, deployed)
@@ -176,9 +176,14 @@ def _compared(world: World, accounts: Accounts, comparison: Comparison) -> Itera
         if ledger is None or not ledger.has_read:
             continue
         before = None if last is None else world.deployments[world.life, last]
-        changed = before is None or not before.has(fragment)
+        changed = before is None or not before.has(fragment, _ids(world))
         due = _due(world, ledger, fragment, chosen, changed=changed)
         yield from _differs(fragment, told, due)
+
+
+def _ids(world: World) -> dict[TopicName, str]:
+    """Of all topics that there are."""
+    return {name: topic.topic_id for name, topic in world.kafka.topics.items()}
 
 
 def _differs(fragment: Fragment, told: Said, due: Said) -> Iterator[Wrong]:

@@ -252,15 +252,17 @@ class Ledger:
         """Begin beside the results of others: where was chosen, without a state.
 
         What was to be passed over then, and was read on for this output meanwhile, is passed over.
+        `others`: who has written it, the fragment itself before it began anew, too.
         """
         beside = [one for one in others if one.marker and one.marker.output == marker.output]
-        self.accepted, self.left_out, self.read = {}, {}, {}
+        read = {key: max(one.read.get(key, 0) for one in beside) for key in self.begins if beside}
+        self.accepted, self.read = {}, {}
         self.placed = frozenset()
         self.settled = max(marker.eviction_ms or 0, marker.boundary_ms or 0)
         for key, (begin, until) in list(self.begins.items()):
             if begin == until:
-                read = max((other.read.get(key, begin) for other in beside), default=begin)
-                self.begins[key] = max(begin, read), max(until, read)
+                last = read.get(key, begin)
+                self.begins[key] = max(begin, last), max(until, last)
             self.read[key] = self.begins[key][0]
 
     # --- a batch ----------------------------------------------------------------------------------

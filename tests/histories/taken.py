@@ -55,7 +55,7 @@ class Writers:
         anew = last is None or last.incarnation != marker.incarnation
         if due is not None and commit.version >= due[0] and anew:
             del self.due[commit.life, name]
-            others = (ledgers.get((commit.life, one)) for one in due[1])
+            others = (ledgers.get((commit.life, one)) for one in (*due[1], name))
             ledger.begin_anew(marker, [one for one in others if one is not None])
         promised_ms, by = self.promised.get(marker.output, (-1, name))
         if by != name:

@@ -1,7 +1,7 @@
 """The world of a history: a cluster, a catalog, a registry, a clock, nodes, and who watches."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
@@ -121,10 +121,13 @@ class Deployment:
 
     net: Net
     plan: Plan
+    ids: Mapping[TopicName, str] = field(default_factory=dict)
 
-    def has(self, fragment: Fragment) -> bool:
-        """Whether a fragment is part of it as it is."""
-        return any(same(fragment, one) for one in self.plan.fragments)
+    def has(self, fragment: Fragment, ids: Mapping[TopicName, str]) -> bool:
+        """Whether a fragment is part of it as it is, with the same topics."""
+        topics = [stream.topic for stream in fragment.inputs]
+        alike = all(self.ids.get(topic) == ids.get(topic) for topic in topics)
+        return alike and any(same(fragment, one) for one in self.plan.fragments)
 
 
 def same(one: Fragment, other: Fragment) -> bool:

@@ -17,6 +17,7 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     NetworkName,
+    NetworkVersion,
     Offset,
     ParticipantId,
     StreamName,
@@ -92,8 +93,7 @@ class Scene:
         ends: Mapping[str, int],
         records_in: int = 5,
         *,
-        life: Incarnation = LIFE,
-        output: str = "",
+        anew: NetworkVersion | None = None,
     ) -> None:
         """Let a lane commit a marker that was started for this record."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
@@ -112,8 +112,8 @@ class Scene:
             sources=sources,
         )  # fmt: skip
         marker = replace(
-            first_marker(wanted, life, positions, NOW),
-            output=output,
+            first_marker(wanted, LIFE, positions, NOW),
+            anew=anew,
             batch=BatchId(4),
             totals=Totals(records_in=records_in),
             left=carry(decode_marker(last, ""), planned).marker.left if last is not None else (),

@@ -7,12 +7,12 @@ import pytest
 from pipeline.deploy.apply import Comparison
 from pipeline.deploy.writers import recorded_writers
 from pipeline.errors import DeployError
-from pipeline.ids import FragmentName, Incarnation, StreamName, TopicId, TopicName
+from pipeline.ids import FragmentName, NetworkVersion, StreamName, TopicId, TopicName
 from pipeline.names import value_subject
 from pipeline.planner.inputs import InputFrom
 from pipeline.planner.state import Choices
 from schemas.compatibility import Level
-from tests.unit.deploy.test_inputs import FILTER, LIFE, NET, Scene
+from tests.unit.deploy.test_inputs import FILTER, NET, Scene
 
 OUT = TopicName("moving-cars")
 MOVING = f"{FILTER}outputs: {{moving: {{topic: {OUT}}}}}\n"
@@ -36,11 +36,6 @@ def scene(tmp_path: Path) -> Scene:
     return found
 
 
-def output_id(scene: Scene) -> str:
-    """Kafka's id of the output topic."""
-    return scene.world.kafka.topics[OUT].topic_id
-
-
 def compared(scene: Scene, document: str, choice: InputFrom) -> Comparison:
     """With the choice that is needed."""
     return scene.compare(document, Choices(inputs={StreamName("sightings"): choice}))
@@ -61,11 +56,11 @@ def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
     scene.deploy(DRIVING, **END)
     driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
     assert driving is not None
-    assert driving.taken_over == (output_id(scene), None, ("moving",))
+    assert driving.taken_over == (2, ("moving",))
     with pytest.raises(DeployError, match="topic moving-cars holds results of another fragment"):
         scene.deploy(MOVING)
     scene.deploy(MOVING, **END)
-    assert scene.record.taken_over == (output_id(scene), LIFE, ("driving",))
+    assert scene.record.taken_over == (3, ("driving",))
     ((stream, _, ranges, _),) = scene.record.begins
     assert (stream, ranges) == ("sightings", ((0, 9, 9),))
 
@@ -80,7 +75,7 @@ def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
     scene.deploy(changed)
     driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
     assert driving is not None
-    assert driving.taken_over == (output_id(scene), None, ("moving",))
+    assert driving.taken_over == (2, ("moving",))
     assert [ranges for _, _, ranges, _ in driving.begins] == [((0, 9, 9),)]
 
 
@@ -97,9 +92,8 @@ def test_what_was_decided_holds_for_an_output_of_another_name(scene: Scene) -> N
     scene.deploy(MOVING, **END)
     elsewhere = MOVING.replace(OUT, "other-cars")
     scene.deploy(elsewhere)
-    topic_id = scene.world.kafka.topics[TopicName("other-cars")].topic_id
-    assert scene.record.taken_over == (topic_id, LIFE, ("driving",))
-    scene.read(elsewhere, {"car-sightings": 9}, life=Incarnation("2-9"), output=topic_id)
+    assert scene.record.taken_over == (3, ("driving",))
+    scene.read(elsewhere, {"car-sightings": 9}, anew=NetworkVersion(3))
     assert not scene.deploy(elsewhere).changed
     scene.deploy(elsewhere.replace("speed > 0", "speed > 1"))
     assert scene.record.taken_over is None

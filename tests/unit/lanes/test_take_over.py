@@ -10,6 +10,7 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkVersion,
     Offset,
     StreamName,
     TopicId,
@@ -31,8 +32,9 @@ from pipeline.lanes.take_over import (
 from tests.unit.lanes.test_sources import ADVANCES, REDRIVE, at, marker, source
 
 OUTPUT, ELSEWHERE = TopicId("#out"), TopicId("#other-out")
-ONE, TWO = Incarnation("one"), Incarnation("two")
-TAKE_OVER = TakeOver(OUTPUT, ONE, (FragmentName("other"),))
+TWO = Incarnation("two")
+SECOND, THIRD = NetworkVersion(2), NetworkVersion(3)
+TAKE_OVER = TakeOver(THIRD, (FragmentName("other"),))
 LAST = replace(marker({at("a"): 7}, source("a")), output=OUTPUT)
 TO_END = Begin({0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False)
 FROM_BEGINNING = Begin({0: Offset(0)}, {0: Offset(9)}, skips=True)
@@ -42,8 +44,8 @@ FROM_BEGINNING = Begin({0: Offset(0)}, {0: Offset(9)}, skips=True)
     ("last", "ran_before", "due"),
     [
         (LAST, True, True),
-        (replace(LAST, incarnation=TWO), True, False),
-        (replace(LAST, incarnation=TWO, output=ELSEWHERE), True, True),
+        (replace(LAST, anew=SECOND, incarnation=TWO), True, True),
+        (replace(LAST, anew=THIRD), True, False),
         (None, False, True),
         (None, True, False),
     ],
@@ -104,9 +106,10 @@ def test_promise_and_counts_go_on() -> None:
     """Of the former life only these: no state, no batch, no position."""
     first, wanted = fresh()
     own = replace(LAST, epoch=Epoch(3), batch=LAST.batch, eviction_ms=Millis(65))
-    found = begun_beside(first, own, Left(Millis(80), {}))
+    found = begun_beside(first, own, Left(Millis(80), {}), THIRD)
     assert (found.batch, found.epoch, found.boundary_ms, found.eviction_ms) == (NO_BATCH, 3, 80, 80)
     assert (found.totals, found.end) == (own.totals, {at("a"): 2})
+    assert found.anew == THIRD
     # Its first marker may lie before the last one of the former life: somebody chose that.
     begun = begun_anew(found, wanted, Incarnation("three"))
     assert violations([own, begun]) == ()
@@ -116,5 +119,5 @@ def test_promise_and_counts_go_on() -> None:
 def test_without_a_former_life_any_epoch_follows() -> None:
     """Nothing that was promised: nothing is settled."""
     first, _ = fresh()
-    found = begun_beside(first, None, Left(None, {}))
+    found = begun_beside(first, None, Left(None, {}), THIRD)
     assert (found.epoch, found.boundary_ms, found.nothing_read) == (NO_EPOCH, None, True)
