@@ -263,6 +263,7 @@ class Performer:
             letters_kept_ms=partial(plans.retention_ms, assigned.fragment),
             ran_before=starts.recorded(*name),
             record_start=partial(starts.record, *name, epoch),
+            check_wanted=partial(starts.check, *name, epoch, version),
             choice=assigned.choice,
             begins=assigned.begins,
             take_over=assigned.take_over,

@@ -11,9 +11,9 @@ from brokers.versioned_store import (
     VersionedStore,
 )
 from pipeline.catalog.codec import decode, encode
-from pipeline.catalog.records import OwnerRecord, StartRecord
-from pipeline.errors import FencedError
-from pipeline.ids import Epoch, FragmentName, NetworkName
+from pipeline.catalog.records import FragmentRecord, OwnerRecord, StartRecord
+from pipeline.errors import FencedError, RetryError
+from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion
 from pipeline.names import Znodes
 
 
@@ -27,6 +27,38 @@ class Starts:
     def recorded(self, network: NetworkName, fragment: FragmentName) -> bool:
         """Whether a fragment has run since it was deployed."""
         return self._store.get(self._znodes.started(network, fragment)) is not None
+
+    def check(
+        self,
+        network: NetworkName,
+        fragment: FragmentName,
+        epoch: Epoch,
+        version: NetworkVersion,
+    ) -> None:
+        """Make sure that a lane is still to start as it is about to.
+
+        Its owner calls this once it has fenced earlier ones, before it writes anything.
+
+        Args:
+            network: of the fragment.
+            fragment: which one.
+            epoch: under which it was claimed.
+            version: of the network, as the lane has it.
+
+        Raises:
+            FencedError: this epoch does not own the fragment any more.
+            RetryError: another version of it is deployed.
+        """
+        place = f"fragment {network}.{fragment}"
+        of_owner, path = (
+            self._znodes.owner(network, fragment),
+            self._znodes.fragment(network, fragment),
+        )
+        owner, record = self._store.get(of_owner), self._store.get(path)
+        if owner is None or decode(OwnerRecord, owner.value, of_owner).epoch != epoch:
+            raise FencedError(f"epoch {epoch} does not own it any more", place=place)
+        if record is None or decode(FragmentRecord, record.value, path).version != version:
+            raise RetryError("it was deployed again before it started", place=place)
 
     def record(self, network: NetworkName, fragment: FragmentName, epoch: Epoch) -> None:
         """Keep that a fragment has run. Its owner calls this once a marker of its is committed.

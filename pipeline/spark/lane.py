@@ -197,6 +197,7 @@ class StableLane:
     def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
         writer.start(deadline)
+        self._settings.check_wanted()
         names, admin = self._settings.fragment.names, self._host.surveyor.admin
         last = settled_marker(self._host.brokers, admin, names)
         if last is not None:

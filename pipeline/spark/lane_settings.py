@@ -23,6 +23,7 @@ class LaneSettings:
         letters_kept_ms: returns for how long dead letters are kept that no rebuild needs.
         ran_before: whether the catalog says that a first marker was committed.
         record_start: records that in the catalog.
+        check_wanted: compares the catalog with what is to start; raises if that has changed.
         choice: what becomes of a state that does not fit.
         begins: where it begins to read what it has never read.
         take_over: which other fragments have written its output; None: none has, at its deploy.
@@ -36,6 +37,7 @@ class LaneSettings:
     letters_kept_ms: Callable[[], int]
     ran_before: bool
     record_start: Callable[[], None]
+    check_wanted: Callable[[], None]
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
     take_over: TakeOver | None = None

@@ -162,10 +162,16 @@ class Log:
 
         Raises:
             RefusedError: a topic no longer holds what the state needs, or dead letters are gone.
+            RetryError: a partition is gone, so its topic is another one; the next start says so.
             UnavailableError: Kafka does not answer, or a partition has no leader.
         """
         earliest, dead_letters = self.earliest(lowered), names.dead_letters
         end, sources = start.marker.end, start.marker.sources
+        for at in sorted(end.keys() - earliest.keys()):
+            raise RetryError(
+                "the partition is gone: the topic was deleted, and made again with fewer",
+                place=f"topic {at.topic}, partition {at.partition}",
+            )
         found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
         start = with_letters(start, found, dead_letters)
         begin = start.begin

@@ -45,9 +45,10 @@ class Others:
     clock: Clock
 
     def stop(self, settings: LaneSettings, take_over: TakeOver, last: CommitMarker | None) -> Left:
-        """Fence those whose last marker says that they write the topic; what they have left.
+        """Fence all of them, and look at what they have left.
 
-        A fragment that is deployed elsewhere by now, and is fenced while it starts, starts again.
+        One that is about to start as an earlier version had it stops by itself then, since the
+        catalog has another version. One that is deployed to write another topic starts again.
         What the lane's fragment itself has read before it heard of its deploy counts as well.
 
         Raises:
@@ -57,20 +58,17 @@ class Others:
         own = settings.fragment.names
         names = [FragmentNames(own.owner, own.network, one) for one in take_over.writers]
         output = TopicId(settings.output_id)
-        found = (self._last(one, output) for one in names)
+        found = [self._last(one) for one in names]
         markers = [one for one in (*found, last) if one is not None]
         return left_by(output, markers, self._boundaries(settings))
 
-    def _last(self, names: FragmentNames, output: TopicId) -> CommitMarker | None:
-        """The last marker of one of them, which writes none any more unless elsewhere."""
+    def _last(self, names: FragmentNames) -> CommitMarker | None:
+        """The last marker that one of them writes as it was deployed before."""
+        self._fence(names)
         try:
-            found = settled_marker(self.brokers, self.surveyor.admin, names)
-            if found is not None and found.output == output:
-                self._fence(names)
-                found = settled_marker(self.brokers, self.surveyor.admin, names)
+            return settled_marker(self.brokers, self.surveyor.admin, names)
         except NoSuchTopicError:  # deleted by hand: nothing is known of it
             return None
-        return found
 
     def _fence(self, names: FragmentNames) -> None:
         writer = TransactionalWriter(self.brokers, names.transactional_id)

@@ -259,7 +259,10 @@ class Ledger:
         self.accepted, self.read = {}, {}
         self.placed = frozenset()
         self.settled = max(marker.eviction_ms or 0, marker.boundary_ms or 0)
+        read_now = {source.topic_id for source in marker.sources}
         for key, (begin, until) in list(self.begins.items()):
+            if key[0] not in read_now:
+                continue  # a later deploy has decided that already
             if begin == until:
                 last = read.get(key, begin)
                 self.begins[key] = max(begin, last), max(until, last)

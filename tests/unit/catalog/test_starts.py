@@ -4,7 +4,7 @@ import pytest
 
 from brokers.memory_store import MemoryTree
 from pipeline.catalog.catalog import Catalog
-from pipeline.errors import FencedError
+from pipeline.errors import FencedError, RetryError
 from pipeline.ids import Epoch, NetworkVersion
 from tests.unit.catalog.support import (
     ME,
@@ -62,6 +62,25 @@ def test_a_deploy_of_another_version_changes_nothing(catalog: Catalog) -> None:
     records = (fragment(version=2, digest="d2"),)
     catalog.deploy(network(2), network_version(2), records, NetworkVersion(1))
     assert catalog.starts.recorded(TOLLS, MOVING)
+
+
+def test_a_lane_that_is_not_wanted_any_more_does_not_start(catalog: Catalog) -> None:
+    """Another epoch owns it, another version is deployed, or it is gone."""
+    first = claimed(catalog)
+    with pytest.raises(FencedError):
+        catalog.starts.check(TOLLS, MOVING, Epoch(first + 1), NetworkVersion(1))
+    epoch = claimed(catalog)
+    catalog.starts.check(TOLLS, MOVING, epoch, NetworkVersion(1))
+    with pytest.raises(FencedError, match="epoch 1 does not own it any more"):
+        catalog.starts.check(TOLLS, MOVING, first, NetworkVersion(1))
+    records = (fragment(version=2, digest="d2"),)
+    catalog.deploy(network(2), network_version(2), records, NetworkVersion(1))
+    with pytest.raises(RetryError, match="deployed again before it started"):
+        catalog.starts.check(TOLLS, MOVING, epoch, NetworkVersion(1))
+    catalog.starts.check(TOLLS, MOVING, epoch, NetworkVersion(2))
+    catalog.remove_network(TOLLS)
+    with pytest.raises(FencedError):
+        catalog.starts.check(TOLLS, MOVING, epoch, NetworkVersion(2))
 
 
 def test_it_goes_with_the_fragment(catalog: Catalog) -> None:

@@ -27,6 +27,7 @@ def settings(choice: OnChange | None) -> LaneSettings:
         letters_kept_ms=lambda: 0,
         ran_before=True,
         record_start=lambda: None,
+        check_wanted=lambda: None,
         choice=None if choice is None else StateChoice(choice, ONE),
     )
 

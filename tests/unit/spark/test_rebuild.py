@@ -8,7 +8,7 @@ from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.errors import NotNowError
 from brokers.records import Ends
 from pipeline.clock import SystemClock
-from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import (
     BatchId,
     BoxName,
@@ -231,6 +231,16 @@ def test_dead_letters_that_cannot_be_read_now_are_waited_for() -> None:
     with pytest.raises(NotNowError) as caught:
         log(names.dead_letters).prepare(start, lowered, names)
     assert caught.value.place == f"topic {names.dead_letters}"
+
+
+def test_a_partition_that_is_gone_is_another_topic() -> None:
+    """It was made again with fewer while the lane was starting; the next start compares its id."""
+    lowered = tolls()
+    at = min(ended(lowered, 5))
+    marker = replace(MARKER, end={**ended(lowered, 5), replace(at, partition=7): Offset(1)})
+    with pytest.raises(RetryError, match="the partition is gone") as caught:
+        log().prepare(Rebuild(marker, None, None, "it is gone"), lowered, fragment("tolls").names)
+    assert caught.value.place == f"topic {at.topic}, partition 7"
 
 
 def test_an_input_without_a_leader_is_waited_for() -> None:
