@@ -266,7 +266,7 @@ class Performer:
             check_wanted=partial(starts.check, *name, epoch, version),
             choice=assigned.choice,
             begins=assigned.begins,
-            take_over=assigned.take_over,
+            succession=assigned.succession,
         )
         return self._context.make_lane(settings)
 

@@ -29,7 +29,7 @@ from pipeline.ids import (
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
-from pipeline.lanes.take_over import TakeOver
+from pipeline.lanes.succession import Succession
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import fragment_digest, same_format
 from pipeline.planner.plan import Fragment, Plan
@@ -79,9 +79,9 @@ class Assigned:
         }
 
     @property
-    def take_over(self) -> TakeOver | None:
+    def succession(self) -> Succession | None:
         """Which other fragments have written its output; None: none has."""
-        return None if self.record.taken_over is None else TakeOver(*self.record.taken_over)
+        return None if self.record.succeeds is None else Succession(*self.record.succeeds)
 
     @property
     def running(self) -> bool:

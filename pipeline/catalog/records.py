@@ -196,7 +196,7 @@ Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool]
 """A stream, the id of its topic, per partition the first offset to read and the end when that was
 decided, and whether what was settled by then is skipped."""
 
-TakenOver = tuple[NetworkVersion, tuple[FragmentName, ...]]
+Succeeds = tuple[NetworkVersion, tuple[FragmentName, ...]]
 """With which version of its network a fragment got an output topic that other fragments had written
 last, and these others, the last one first."""
 
@@ -214,8 +214,8 @@ class FragmentRecord:
             over, the choice is done. None: to go on with the state, exactly.
         begins: where it begins to read topics that it has never read, as deploys have decided.
             Once a topic is read, this is done.
-        taken_over: that other fragments have written its output; once it has begun anew, this is
-            done. None: none has.
+        succeeds: the other fragments that have written its output; once it has begun anew, this
+            is done. None: it is the one that wrote it last.
     """
 
     network: NetworkName
@@ -226,7 +226,7 @@ class FragmentRecord:
     topic_ids: tuple[tuple[TopicName, str], ...]
     choice: tuple[OnChange, Incarnation] | None = None
     begins: tuple[Begun, ...] = ()
-    taken_over: TakenOver | None = None
+    succeeds: Succeeds | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from pipeline.deploy.documents import Document, replan
 from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import review
-from pipeline.deploy.writers import TakeOvers, recorded_writers
+from pipeline.deploy.writers import Successions, recorded_writers
 from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
 from pipeline.ids import (
     NetworkLife,
@@ -70,7 +70,7 @@ class Comparison:
         recorded: what the catalog holds.
         changes: what a deploy would do.
         topic_ids: of the topics that were there.
-        taken_over: the fragments whose output another one wrote last.
+        successions: the fragments whose output another one wrote last.
     """
 
     document: Document
@@ -78,7 +78,7 @@ class Comparison:
     recorded: Recorded
     changes: Changes
     topic_ids: Mapping[TopicName, str]
-    taken_over: TakeOvers = field(default_factory=TakeOvers)
+    successions: Successions = field(default_factory=Successions)
 
     def check(self) -> None:
         """Raise if anything stands against deploying this.
@@ -144,7 +144,7 @@ def compare(
     found = changes(plan, old, around.current, choices)
     found = review(plan, found, around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
-    return Comparison(document, plan, recorded, found, ids, around.taken_over)
+    return Comparison(document, plan, recorded, found, ids, around.successions)
 
 
 def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
@@ -203,7 +203,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     ids = _topic_ids(plan, servers.topics, comparison.topic_ids)
     version = NetworkVersion(last + 1)
     found = comparison.changes
-    facts = Facts(ids, version, found.chosen, found.begins, comparison.taken_over)
+    facts = Facts(ids, version, found.chosen, found.begins, comparison.successions)
     fragments = desired_fragments(plan, recorded.fragments, facts)
     life = before.life if before else servers.new_life()
     made = _made(plan, before, created)

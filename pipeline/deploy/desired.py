@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.catalog.records import Begun, DesiredState, FragmentRecord
-from pipeline.deploy.writers import TakeOvers
+from pipeline.deploy.writers import Successions
 from pipeline.ids import (
     FragmentName,
     Incarnation,
@@ -28,14 +28,14 @@ class Facts:
         version: the number that a changed fragment gets.
         chosen: what was chosen for states, and for which lives of their lanes.
         begins: where fragments begin to read what they have never read, as far as chosen now.
-        taken_over: the fragments whose output another one wrote last.
+        successions: the fragments whose output another one wrote last.
     """
 
     topic_ids: Mapping[TopicName, str]
     version: NetworkVersion
     chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
     begins: Mapping[FragmentName, tuple[Begins, ...]] = field(default_factory=dict)
-    taken_over: TakeOvers = field(default_factory=TakeOvers)
+    successions: Successions = field(default_factory=Successions)
 
 
 def desired_fragments(
@@ -64,7 +64,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         topic_ids=ids,
         choice=facts.chosen.get(name, same.choice if same else None),
         begins=_begins(fragment, old, facts),
-        taken_over=facts.taken_over.of(name, facts.version) or (same.taken_over if same else None),
+        succeeds=facts.successions.of(name, facts.version) or (same.succeeds if same else None),
     )
 
 

@@ -12,7 +12,7 @@ from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.readers import unreadable
 from pipeline.deploy.review import Surroundings, inputs_of
-from pipeline.deploy.writers import take_overs
+from pipeline.deploy.writers import successions
 from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicId, TopicName
 from pipeline.lanes import codec
@@ -69,8 +69,8 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
     inputs = look(described, topics, _read_before(markers), made)
     ids = {topic: TopicId(facts.topic_id) for topic, facts in described.items()}
     writers = recorded.network.writers if recorded.network else ()
-    taken_over = take_overs(plan, writers, records, markers, ids)
-    going_on = {name: one for name, one in markers.items() if name not in taken_over}
+    found = successions(plan, writers, records, markers, ids)
+    going_on = {name: one for name, one in markers.items() if name not in found}
     states = _states(plan, records, choices, going_on, inputs)
     return Surroundings(
         current=Current(
@@ -86,12 +86,12 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
             schemas=_schemas(plan, registry),
             states=states,
             oldest=_oldest(plan, states, described, asked.log),
-            inputs=changed_inputs(plan, records, markers, inputs, taken_over),
+            inputs=changed_inputs(plan, records, markers, inputs, found),
         ),
         filled=filled,
         known=known,
         taken=_taken(plan.network, asked.catalog),
-        taken_over=taken_over,
+        successions=found,
     )
 
 

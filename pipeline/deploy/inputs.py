@@ -7,7 +7,7 @@ from brokers.records import Ends, TopicDescription
 from pipeline.catalog.records import FragmentRecord
 from pipeline.deploy.desired import positioned_topics
 from pipeline.deploy.ports import Topics
-from pipeline.deploy.writers import TakeOvers
+from pipeline.deploy.writers import Successions
 from pipeline.ids import FragmentName, Offset, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import LeftSource
@@ -106,7 +106,7 @@ def changed_inputs(
     records: Mapping[FragmentName, FragmentRecord],
     markers: Mapping[FragmentName, CommitMarker],
     inputs: Inputs,
-    taken_over: TakeOvers,
+    successions: Successions,
 ) -> dict[FragmentName, tuple[ChangedInput, ...]]:
     """What fragments begin to read, or leave.
 
@@ -115,13 +115,13 @@ def changed_inputs(
         records: what is deployed.
         markers: of the fragments that have run.
         inputs: what is known of topics.
-        taken_over: the fragments that begin to write where others have written.
+        successions: the fragments that begin to write where others have written.
     """
     found: dict[FragmentName, tuple[ChangedInput, ...]] = {}
     for fragment in plan.fragments:
         record, marker = records.get(fragment.name), markers.get(fragment.name)
-        if fragment.name in taken_over:
-            before = record if fragment.name in taken_over.pending else None
+        if fragment.name in successions:
+            before = record if fragment.name in successions.pending else None
             found[fragment.name] = tuple(_beside(fragment, before, inputs))
         elif marker is not None:
             found[fragment.name] = tuple(_of(fragment, record, marker, inputs))

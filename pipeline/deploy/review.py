@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pipeline import durations
 from pipeline.boundaries.profile import Joined, Stateless, profile, reach_ms
 from pipeline.deploy.others import Taken, conflicts
-from pipeline.deploy.writers import TakeOvers
+from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import StreamName, Subject, TopicName
 from pipeline.names import value_subject
@@ -24,14 +24,14 @@ class Surroundings:
         filled: the plan's topics that hold at least one record.
         known: the topics that the last deploy of this network recorded.
         taken: the topics that other deployed networks write.
-        taken_over: the fragments whose output another one of this network wrote last.
+        successions: the fragments whose output another one of this network wrote last.
     """
 
     current: Current
     filled: frozenset[TopicName] = frozenset()
     known: frozenset[TopicName] = frozenset()
     taken: Mapping[TopicName, Taken] = field(default_factory=dict)
-    taken_over: TakeOvers = field(default_factory=TakeOvers)
+    successions: Successions = field(default_factory=Successions)
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:

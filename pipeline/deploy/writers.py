@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.catalog.records import FragmentRecord, TakenOver, Writers
+from pipeline.catalog.records import FragmentRecord, Succeeds, Writers
 from pipeline.ids import FragmentName, NetworkVersion, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.take_over import TakeOver
+from pipeline.lanes.succession import Succession
 from pipeline.planner.plan import Plan
 
 
@@ -27,7 +27,7 @@ def recorded_writers(before: Writers, plan: Plan, topic_ids: Mapping[TopicName, 
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOvers:
+class Successions:
     """The fragments that begin anew when they start, since others have written their output.
 
     Args:
@@ -36,13 +36,13 @@ class TakeOvers:
     """
 
     found: Mapping[FragmentName, tuple[FragmentName, ...]] = field(default_factory=dict)
-    pending: Mapping[FragmentName, TakenOver] = field(default_factory=dict)
+    pending: Mapping[FragmentName, Succeeds] = field(default_factory=dict)
 
     def __contains__(self, name: FragmentName) -> bool:
         """Whether a fragment begins anew when it starts."""
         return name in self.found or name in self.pending
 
-    def of(self, name: FragmentName, version: NetworkVersion) -> TakenOver | None:
+    def of(self, name: FragmentName, version: NetworkVersion) -> Succeeds | None:
         """What a fragment's record holds, if it begins anew.
 
         Args:
@@ -52,13 +52,13 @@ class TakeOvers:
         return (version, self.found[name]) if name in self.found else self.pending.get(name)
 
 
-def take_overs(
+def successions(
     plan: Plan,
     writers: Writers,
     records: Mapping[FragmentName, FragmentRecord],
     markers: Mapping[FragmentName, CommitMarker],
     topic_ids: Mapping[TopicName, TopicId],
-) -> TakeOvers:
+) -> Successions:
     """Compare who writes a topic now with who has written it.
 
     Args:
@@ -69,7 +69,7 @@ def take_overs(
         topic_ids: of the topics that exist.
     """
     found: dict[FragmentName, tuple[FragmentName, ...]] = {}
-    pending: dict[FragmentName, TakenOver] = {}
+    pending: dict[FragmentName, Succeeds] = {}
     known = dict(writers)
     for fragment in plan.fragments:
         name, topic_id = fragment.name, topic_ids.get(fragment.output.topic)
@@ -77,8 +77,8 @@ def take_overs(
         written_by = known.get(topic_id, ()) if topic_id is not None else ()
         if topic_id is not None and written_by and written_by[0] != name:
             found[name] = tuple(one for one in written_by if one != name)
-        elif record is not None and record.taken_over is not None:
-            taken_over = record.taken_over
-            if TakeOver(*taken_over).is_due(markers.get(name), ran_before=False):
-                pending[name] = taken_over
-    return TakeOvers(found, pending)
+        elif record is not None and record.succeeds is not None:
+            succeeds = record.succeeds
+            if Succession(*succeeds).is_due(markers.get(name), ran_before=False):
+                pending[name] = succeeds
+    return Successions(found, pending)

@@ -98,8 +98,8 @@ from pipeline.spark.rebuild_batch import RebuildBatch
 from pipeline.spark.rejected import Rejected
 from pipeline.spark.sink import Sink, UnknownSchemasError
 from pipeline.spark.sink_context import SinkContext
+from pipeline.spark.succession import Others, look_back
 from pipeline.spark.surroundings import Surveyor
-from pipeline.spark.take_over import Others, look_back
 from pipeline.spark.topics import watch_topics
 from pipeline.spark.wanted import wanted_lane
 from pipeline.spark.warm_up import WarmUp
@@ -237,12 +237,12 @@ class StableLane:
     def _look_back(self, last: CommitMarker | None) -> Lowered:
         """Find out what it starts from: its last marker, or another one if it begins anew."""
         settings, host = self._settings, self._host
-        take_over = settings.take_over
-        if take_over is None or not take_over.is_due(last, ran_before=settings.ran_before):
+        succession = settings.succession
+        if succession is None or not succession.is_due(last, ran_before=settings.ran_before):
             self._from = carried(last, settings, host.surveyor.admin)
             return self._lowered()
         others = Others(host.brokers, host.surveyor, self._clock)
-        begins = look_back(settings, take_over, last, others)
+        begins = look_back(settings, succession, last, others)
         self._from = begins.nothing
         lowered = self._lowered()
         if last is None:  # refuses if there is a checkpoint

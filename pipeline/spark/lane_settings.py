@@ -7,7 +7,7 @@ from pipeline.ids import Epoch, NetworkLife, NetworkVersion, StreamName, TopicNa
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
-from pipeline.lanes.take_over import TakeOver
+from pipeline.lanes.succession import Succession
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
@@ -26,7 +26,7 @@ class LaneSettings:
         check_wanted: compares the catalog with what is to start; raises if that has changed.
         choice: what becomes of a state that does not fit.
         begins: where it begins to read what it has never read.
-        take_over: which other fragments have written its output; None: none has, at its deploy.
+        succession: which other fragments have written its output; None: none has, at its deploy.
     """
 
     fragment: Fragment
@@ -40,7 +40,7 @@ class LaneSettings:
     check_wanted: Callable[[], None]
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
-    take_over: TakeOver | None = None
+    succession: Succession | None = None
 
     @property
     def place(self) -> str:

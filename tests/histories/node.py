@@ -28,7 +28,7 @@ from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark import lane, last_marker, rebuild, take_over
+from pipeline.spark import lane, last_marker, rebuild, succession
 from pipeline.spark.lane import LaneHost, StableLane
 from pipeline.spark.lane_settings import LaneSettings
 from pipeline.spark.surroundings import Surveyor
@@ -221,7 +221,7 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
         },
         rebuild: {"TopicReader": kafka.Reader},
         last_marker: {"read_last": kafka.read_last},
-        take_over: {"read_last": kafka.read_last, "TransactionalWriter": kafka.Transaction},
+        succession: {"read_last": kafka.read_last, "TransactionalWriter": kafka.Transaction},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
         beside.Beside: {"rng": staticmethod(rng)},
     }

@@ -82,7 +82,7 @@ def test_the_stored_form_stays_as_it_is() -> None:
     """The bytes of a record are fixed: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
         b'{"begins":[],"choice":null,"desired":"running","digest":"d1","format":1,"fragment":"moving","network":"tolls",'
-        b'"taken_over":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
+        b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )
 
 

@@ -307,7 +307,7 @@ def test_a_new_fragment_beside_the_results_of_another_needs_a_choice(scene: Scen
     scene.read(before, {"car-sightings": 9})
     scene.world.kafka.fill("moving-cars", 4)
     after = before.replace("moving:", "driving:")
-    with pytest.raises(DeployError, match="topic moving-cars holds results of another fragment"):
+    with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
         scene.deploy(after)
     found = scene.compare(after, Choices(inputs={StreamName("sightings"): InputFrom.END}))
     ((begins,),) = found.changes.begins.values()

@@ -56,11 +56,11 @@ def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
     scene.deploy(DRIVING, **END)
     driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
     assert driving is not None
-    assert driving.taken_over == (2, ("moving",))
-    with pytest.raises(DeployError, match="topic moving-cars holds results of another fragment"):
+    assert driving.succeeds == (2, ("moving",))
+    with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
         scene.deploy(MOVING)
     scene.deploy(MOVING, **END)
-    assert scene.record.taken_over == (3, ("driving",))
+    assert scene.record.succeeds == (3, ("driving",))
     ((stream, _, ranges, _),) = scene.record.begins
     assert (stream, ranges) == ("sightings", ((0, 9, 9),))
 
@@ -75,7 +75,7 @@ def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
     scene.deploy(changed)
     driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
     assert driving is not None
-    assert driving.taken_over == (2, ("moving",))
+    assert driving.succeeds == (2, ("moving",))
     assert [ranges for _, _, ranges, _ in driving.begins] == [((0, 9, 9),)]
 
 
@@ -92,11 +92,11 @@ def test_what_was_decided_holds_for_an_output_of_another_name(scene: Scene) -> N
     scene.deploy(MOVING, **END)
     elsewhere = MOVING.replace(OUT, "other-cars")
     scene.deploy(elsewhere)
-    assert scene.record.taken_over == (3, ("driving",))
+    assert scene.record.succeeds == (3, ("driving",))
     scene.read(elsewhere, {"car-sightings": 9}, anew=NetworkVersion(3))
     assert not scene.deploy(elsewhere).changed
     scene.deploy(elsewhere.replace("speed > 0", "speed > 1"))
-    assert scene.record.taken_over is None
+    assert scene.record.succeeds is None
 
 
 def test_a_state_is_not_asked_for_where_a_fragment_begins_anew(scene: Scene) -> None:

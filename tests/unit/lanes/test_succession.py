@@ -20,9 +20,9 @@ from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.lanes.sources import Begin, first_sources
 from pipeline.lanes.start import Wanted, begun_anew
-from pipeline.lanes.take_over import (
+from pipeline.lanes.succession import (
     Left,
-    TakeOver,
+    Succession,
     begun_beside,
     left_by,
     positions_anew,
@@ -34,7 +34,7 @@ from tests.unit.lanes.test_sources import ADVANCES, REDRIVE, at, marker, source
 OUTPUT, ELSEWHERE = TopicId("#out"), TopicId("#other-out")
 TWO = Incarnation("two")
 SECOND, THIRD = NetworkVersion(2), NetworkVersion(3)
-TAKE_OVER = TakeOver(THIRD, (FragmentName("other"),))
+SUCCESSION = Succession(THIRD, (FragmentName("other"),))
 LAST = replace(marker({at("a"): 7}, source("a")), output=OUTPUT)
 TO_END = Begin({0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False)
 FROM_BEGINNING = Begin({0: Offset(0)}, {0: Offset(9)}, skips=True)
@@ -54,7 +54,7 @@ def test_it_is_due_until_the_lane_has_begun_anew(
     last: CommitMarker | None, *, ran_before: bool, due: bool
 ) -> None:
     """With lost markers it is not: a start refuses those."""
-    assert TAKE_OVER.is_due(last, ran_before=ran_before) is due
+    assert SUCCESSION.is_due(last, ran_before=ran_before) is due
 
 
 def boundary(at_ms: int, topic_id: TopicId = OUTPUT) -> BoundaryRecord:

@@ -24,7 +24,7 @@ from pipeline.lanes.sources import Begin
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOver:
+class Succession:
     """What a deploy found when it gave an output topic to another fragment.
 
     Args:

@@ -35,20 +35,20 @@ def take_any_schema(medusa: Installation, name: str) -> None:
 
 def test_a_filter_that_returns_publishes_nothing_twice(medusa: Installation) -> None:
     """Renamed, then renamed back: 150 records are due each time, and 150 come."""
-    name = "taken_over"
+    name = "succession"
     first, second = (document(name, box, "filter: readings, where: value >= 0") for box in "ab")
     topic, out = f"{name}-in", f"{name}-out"
     medusa.deploy(first, SCHEMAS)
     take_any_schema(medusa, name)
     send(medusa, topic, range(100))
     await_values(medusa, out, Counter(range(100)))
-    with pytest.raises(DeployError, match=f"topic {out} holds results of another fragment"):
+    with pytest.raises(DeployError, match=f"topic {out} was last written by another fragment"):
         medusa.deploy(second, SCHEMAS)
     medusa.deploy(second, SCHEMAS, END)
     medusa.await_state(name, "b", LaneState.RUNNING)
     send(medusa, topic, range(100_000, 100_050))
     await_values(medusa, out, Counter([*range(100), *range(100_000, 100_050)]))
-    with pytest.raises(DeployError, match=f"topic {out} holds results of another fragment"):
+    with pytest.raises(DeployError, match=f"topic {out} was last written by another fragment"):
         medusa.deploy(first, SCHEMAS)
 
     def is_promised() -> bool:
@@ -70,7 +70,7 @@ def test_a_filter_that_returns_publishes_nothing_twice(medusa: Installation) -> 
 
 def test_windows_of_another_fragment_do_not_come_again(medusa: Installation) -> None:
     """From the beginning: what was promised is skipped; a window that was open comes whole."""
-    name = "taken_over_windows"
+    name = "succession_windows"
     count = "aggregate: readings, window: 10s, by: [sensor], compute: {value: count(*)}"
     topic, out = f"{name}-in", f"{name}-out"
     start_ms = BASE - BASE % 10_000

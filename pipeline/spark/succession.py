@@ -15,9 +15,9 @@ from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, MarkedSource
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.lanes.sources import carry, first_sources, planned_sources
-from pipeline.lanes.take_over import (
+from pipeline.lanes.succession import (
     Left,
-    TakeOver,
+    Succession,
     begun_beside,
     left_by,
     positions_anew,
@@ -44,7 +44,9 @@ class Others:
     surveyor: Surveyor
     clock: Clock
 
-    def stop(self, settings: LaneSettings, take_over: TakeOver, last: CommitMarker | None) -> Left:
+    def stop(
+        self, settings: LaneSettings, succession: Succession, last: CommitMarker | None
+    ) -> Left:
         """Fence all of them, and look at what they have left.
 
         One that is about to start as an earlier version had it stops by itself then, since the
@@ -56,7 +58,7 @@ class Others:
             UnavailableError: Kafka does not answer.
         """
         own = settings.fragment.names
-        names = [FragmentNames(own.owner, own.network, one) for one in take_over.writers]
+        names = [FragmentNames(own.owner, own.network, one) for one in succession.writers]
         output = TopicId(settings.output_id)
         found = [self._last(one) for one in names]
         markers = [one for one in (*found, last) if one is not None]
@@ -93,7 +95,7 @@ class Anew:
 
     Args:
         settings: of the lane.
-        take_over: what its deploy found.
+        succession: what its deploy found.
         own: its own last marker, in the names of its plan; None: it has never run.
         left: what the others have left, once they are stopped; own promises count as well.
         sources: what it reads, with the ids that it has had.
@@ -101,7 +103,7 @@ class Anew:
     """
 
     settings: LaneSettings
-    take_over: TakeOver
+    succession: Succession
     own: CommitMarker | None
     left: Left
     sources: tuple[MarkedSource, ...]
@@ -125,18 +127,18 @@ class Anew:
         Args:
             first: the marker as of a fragment that has never run.
         """
-        marker = begun_beside(first, self.own, self.left, self.take_over.version)
+        marker = begun_beside(first, self.own, self.left, self.succession.version)
         return CarriedMarker(marker, marker.sources, written=marker, anew=True)
 
 
 def look_back(
-    settings: LaneSettings, take_over: TakeOver, last: CommitMarker | None, others: Others
+    settings: LaneSettings, succession: Succession, last: CommitMarker | None, others: Others
 ) -> Anew:
     """Stop the others, and find out from where a lane begins anew.
 
     Args:
         settings: of the lane.
-        take_over: what its deploy found.
+        succession: what its deploy found.
         last: its own last marker; None: it has never run.
         others: who have written its output.
 
@@ -156,8 +158,8 @@ def look_back(
             hint=f"deploy with `--input {name}=beginning` or `--input {name}=end`; `medusa plan` "
             "says what either means.",
         )
-    left = others.stop(settings, take_over, last)
+    left = others.stop(settings, succession, last)
     ends_ms = (left.promised_ms, own.boundary_ms if own is not None else None)
     left = replace(left, promised_ms=max((ms for ms in ends_ms if ms is not None), default=None))
     sources = sources_anew(known, settings.begins, left)
-    return Anew(settings, take_over, own, left, sources, others.surveyor)
+    return Anew(settings, succession, own, left, sources, others.surveyor)
