@@ -87,6 +87,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
             states=states,
             oldest=_oldest(plan, states, described, asked.log),
             inputs=changed_inputs(plan, records, markers, inputs, found),
+            anew=frozenset({*found.found, *found.pending}),
         ),
         filled=filled,
         known=known,

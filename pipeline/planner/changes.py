@@ -77,6 +77,7 @@ class Current:
         others: all topics that exist, where one of the plan's inputs does not; else empty.
         states: what the changed or named fragments with a state have, where anything was read.
         inputs: what fragments begin to read, or leave, of those whose marker was read.
+        anew: the fragments that begin anew, since another one was the last to write their output.
         oldest: for topics that a state which does not fit is computed from, the time of the oldest
             record.
     """
@@ -91,6 +92,7 @@ class Current:
     states: Mapping[FragmentName, KeptState] = field(default_factory=dict)
     oldest: Mapping[TopicName, Millis] = field(default_factory=dict)
     inputs: Mapping[FragmentName, tuple[ChangedInput, ...]] = field(default_factory=dict)
+    anew: frozenset[FragmentName] = frozenset()
 
 
 class ItemKind(Enum):

@@ -28,6 +28,7 @@ _REFUSED: Mapping[Fate, str] = {
 }
 _OTHER_PLAN = "its plan differs from the one that was deployed"
 _OTHER_VERSION = "another version of Medusa deployed it"
+_ANEW = "it begins anew, since another fragment was the last to write its output"
 _LET_IT_START = (
     "let a node of this version start the fragment as it is deployed: it builds the state from the "
     "log, exactly; then deploy again."
@@ -88,6 +89,8 @@ class Upgrade:
                     box=name,
                     hint=f"`--state {name}=empty` lets it pass over what its inputs lack.",
                 )
+            elif name in self.current.anew:
+                yield Problem(f"--state names {name}, which begins anew without a state", box=name)
             elif name not in self.current.states:
                 yield Problem(f"--state names {name}, which has read nothing yet", box=name)
 
@@ -181,6 +184,8 @@ class Upgrade:
 
     def _with_fate(self, item: Item, fragment: Fragment) -> Item:
         """The item with what becomes of what the fragment has done so far."""
+        if fragment.name in self.current.anew:
+            return replace(item, reasons=(*item.reasons, _ANEW))
         found = fate(fragment, self.current.states.get(fragment.name), self.choices)
         since = self._since(fragment) if found in {Fate.REBUILD, *_REFUSED} else ()
         reasons = (*item.reasons, WORDS[found], *since)

@@ -10,9 +10,10 @@ from pipeline.errors import DeployError
 from pipeline.ids import FragmentName, NetworkVersion, StreamName, TopicId, TopicName
 from pipeline.names import value_subject
 from pipeline.planner.inputs import InputFrom
-from pipeline.planner.state import Choices
+from pipeline.planner.state import Choices, OnChange
 from schemas.compatibility import Level
-from tests.unit.deploy.test_inputs import FILTER, NET, Scene
+from tests.unit.deploy.test_inputs import FILTER, NET, Scene, item
+from tests.unit.deploy.test_inputs import MOVING as MOVED
 
 OUT = TopicName("moving-cars")
 MOVING = f"{FILTER}outputs: {{moving: {{topic: {OUT}}}}}\n"
@@ -60,6 +61,9 @@ def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
     with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
         scene.deploy(MOVING)
     scene.deploy(MOVING, **END)
+    told = item(scene.compare(MOVING.replace("speed > 0", "speed > 1"))).reasons
+    assert "it begins anew, since another fragment was the last to write its output" in told
+    assert not any("nothing is lost or repeated" in reason for reason in told)
     assert scene.record.succeeds == (3, ("driving",))
     ((stream, _, ranges, _),) = scene.record.begins
     assert (stream, ranges) == ("sightings", ((0, 9, 9),))
@@ -104,3 +108,7 @@ def test_a_state_is_not_asked_for_where_a_fragment_begins_anew(scene: Scene) -> 
     scene.deploy(DRIVING, **END)
     counts = MOVING.replace("filter: sightings, where: speed > 0", COUNTING)
     compared(scene, counts, InputFrom.BEGINNING).check()
+    begin = {StreamName("sightings"): InputFrom.BEGINNING}
+    found = scene.compare(counts, Choices(named={MOVED: OnChange.EMPTY}, inputs=begin))
+    with pytest.raises(DeployError, match="which begins anew without a state"):
+        found.check()
