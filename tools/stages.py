@@ -98,24 +98,22 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
     if tier is Tier.FIRST:
         drawn = ("--hypothesis-profile=ci", f"--hypothesis-seed={CI_SEED}")
         chosen = ("-m", "not second_tier", *drawn)
-        return (CHECK, *(_tests(name, paths, chosen, SPARING) for name, paths in FIRST))
+        return (CHECK, *(_tests(name, paths, chosen) for name, paths in FIRST))
     drawn = ("--hypothesis-profile=deep", f"--hypothesis-seed={seed}")
     groups = (*FIRST, *SECOND)
     return (
         CHECK,
-        *(_tests(name, paths, drawn, {}) for name, paths in groups),
+        *(_tests(name, paths, drawn) for name, paths in groups),
         *(_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1)),
     )
 
 
-def _tests(
-    name: str, paths: tuple[str, ...], options: tuple[str, ...], environment: Mapping[str, str]
-) -> Stage:
+def _tests(name: str, paths: tuple[str, ...], options: tuple[str, ...]) -> Stage:
     # Stages that run at the same time would overwrite each other's cache and remove each other's
     # folders; so what a failed one leaves stays until the next run.
     own = ("-p", "no:cacheprovider", f"--basetemp={LOGS}/{name}")
     command = (f"{BIN}/pytest", *own, *SLOWEST, *options, *paths)
-    return Stage(name, command, environment)
+    return Stage(name, command, SPARING)
 
 
 def _matrix(share: int, seed: int) -> Stage:

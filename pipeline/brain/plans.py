@@ -74,14 +74,16 @@ class Assigned:
                 offsets={partition: begin for partition, begin, _ in ranges},
                 until={partition: end for partition, _, end in ranges},
                 skips=skips,
+                passes_over=passes_over,
             )
-            for stream, _, ranges, skips in self.record.begins
+            for stream, _, ranges, skips, passes_over in self.record.begins
         }
 
     @property
     def succession(self) -> Succession | None:
         """Which other fragments have written its output; None: none has."""
-        return None if self.record.succeeds is None else Succession(*self.record.succeeds)
+        found = self.record.succeeds
+        return None if found is None else Succession(self.network.life, *found)
 
     @property
     def running(self) -> bool:

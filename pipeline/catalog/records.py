@@ -192,13 +192,15 @@ class NetworkVersionRecord:
     code: tuple[tuple[BoxName, str], ...] = ()
 
 
-Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool]
+Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool, bool]
 """A stream, the id of its topic, per partition the first offset to read and the end when that was
-decided, and whether what was settled by then is skipped."""
+decided, whether what was settled by then is skipped, and whether what the topic held was to be
+passed over."""
 
-Succeeds = tuple[NetworkVersion, tuple[FragmentName, ...]]
-"""With which version of its network a fragment got an output topic that other fragments had written
-last, and these others, the last one first."""
+Succeeds = tuple[NetworkVersion, TopicId, tuple[FragmentName, ...], tuple[FragmentName, ...]]
+"""With which version of its network a fragment got an output topic that another one had written
+last, the id of that topic, and all who had written it: those that are gone, and those that write
+another topic now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pipeline.ids import (
     Incarnation,
     NetworkVersion,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.names import tentative_topic
@@ -55,6 +56,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
     same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
     paused = old is not None and old.desired is DesiredState.PAUSED
+    output_id = TopicId(facts.topic_ids[fragment.output.topic])
     return FragmentRecord(
         network=fragment.names.network,
         fragment=name,
@@ -64,7 +66,8 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         topic_ids=ids,
         choice=facts.chosen.get(name, same.choice if same else None),
         begins=_begins(fragment, old, facts),
-        succeeds=facts.successions.of(name, facts.version) or (same.succeeds if same else None),
+        succeeds=facts.successions.of(name, facts.version, output_id)
+        or (same.succeeds if same else None),
     )
 
 
@@ -72,13 +75,13 @@ def _begins(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> tup
     """What was chosen now, and before for topics that it still reads, under any name."""
     found: dict[StreamName, Begun] = {}
     streams = {facts.topic_ids[stream.topic]: stream.name for stream in fragment.inputs}
-    for _, topic_id, ranges, skips in old.begins if old is not None else ():
+    for _, topic_id, ranges, skips, passes_over in old.begins if old is not None else ():
         stream = streams.get(topic_id)
         if stream is not None:
-            found[stream] = (stream, topic_id, ranges, skips)
-    for begins in facts.begins.get(fragment.name, ()):
-        topic_id = facts.topic_ids[begins.topic]
-        found[begins.stream] = (begins.stream, topic_id, begins.ranges, begins.skips)
+            found[stream] = (stream, topic_id, ranges, skips, passes_over)
+    for one in facts.begins.get(fragment.name, ()):
+        topic_id = facts.topic_ids[one.topic]
+        found[one.stream] = (one.stream, topic_id, one.ranges, one.skips, one.passes_over)
     return tuple(found[stream] for stream in sorted(found))
 
 

@@ -12,7 +12,7 @@ from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.readers import unreadable
 from pipeline.deploy.review import Surroundings, inputs_of
-from pipeline.deploy.writers import successions
+from pipeline.deploy.writers import Successions, successions
 from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicId, TopicName
 from pipeline.lanes import codec
@@ -68,8 +68,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
     made = frozenset(recorded.network.made_topics if recorded.network else ())
     inputs = look(described, topics, _read_before(markers), made)
     ids = {topic: TopicId(facts.topic_id) for topic, facts in described.items()}
-    writers = recorded.network.writers if recorded.network else ()
-    found = successions(plan, writers, records, markers, ids)
+    found = _successions(plan, recorded, markers, ids)
     going_on = {name: one for name, one in markers.items() if name not in found}
     states = _states(plan, records, choices, going_on, inputs)
     return Surroundings(
@@ -94,6 +93,20 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
         taken=_taken(plan.network, asked.catalog),
         successions=found,
     )
+
+
+def _successions(
+    plan: Plan,
+    recorded: Recorded,
+    markers: Mapping[FragmentName, CommitMarker],
+    topic_ids: Mapping[TopicName, TopicId],
+) -> Successions:
+    """The fragments that begin to write what another one wrote last; none at a first deploy."""
+    network = recorded.network
+    if network is None:
+        return Successions()
+    records = {record.fragment: record for record in recorded.fragments}
+    return successions(plan, (network.life, network.writers), records, markers, topic_ids)
 
 
 def _others(plan: Plan, described: Iterable[TopicName], topics: Topics) -> tuple[TopicName, ...]:

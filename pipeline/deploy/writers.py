@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pipeline.catalog.records import FragmentRecord, Succeeds, Writers
-from pipeline.ids import FragmentName, NetworkVersion, TopicId, TopicName
+from pipeline.ids import FragmentName, NetworkLife, NetworkVersion, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.succession import Succession
 from pipeline.planner.plan import Plan
@@ -26,35 +26,44 @@ def recorded_writers(before: Writers, plan: Plan, topic_ids: Mapping[TopicName, 
     return tuple(sorted(found.items()))
 
 
+Others = tuple[tuple[FragmentName, ...], tuple[FragmentName, ...]]
+"""The other fragments that have written a topic: those that are gone, and those that write another
+one now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Successions:
     """The fragments that begin anew when they start, since others have written their output.
 
     Args:
-        found: what this deploy has found: who else has written the output, the last one first.
+        found: what this deploy has found: who else has written the output.
         pending: what an earlier one found; the fragment has not begun anew since.
     """
 
-    found: Mapping[FragmentName, tuple[FragmentName, ...]] = field(default_factory=dict)
+    found: Mapping[FragmentName, Others] = field(default_factory=dict)
     pending: Mapping[FragmentName, Succeeds] = field(default_factory=dict)
 
     def __contains__(self, name: FragmentName) -> bool:
         """Whether a fragment begins anew when it starts."""
         return name in self.found or name in self.pending
 
-    def of(self, name: FragmentName, version: NetworkVersion) -> Succeeds | None:
+    def of(self, name: FragmentName, version: NetworkVersion, output: TopicId) -> Succeeds | None:
         """What a fragment's record holds, if it begins anew.
 
         Args:
             name: of the fragment.
             version: what this deploy makes.
+            output: the id of the fragment's output topic.
         """
-        return (version, self.found[name]) if name in self.found else self.pending.get(name)
+        if name in self.found:
+            return (version, output, *self.found[name])
+        known = self.pending.get(name)
+        return None if known is None else (known[0], output, *known[2:])
 
 
 def successions(
     plan: Plan,
-    writers: Writers,
+    recorded: tuple[NetworkLife, Writers],
     records: Mapping[FragmentName, FragmentRecord],
     markers: Mapping[FragmentName, CommitMarker],
     topic_ids: Mapping[TopicName, TopicId],
@@ -63,22 +72,35 @@ def successions(
 
     Args:
         plan: what is wanted.
-        writers: as the last deploy recorded them.
+        recorded: the life of the network, and the writers as its last deploy recorded them.
         records: what is deployed.
         markers: the last ones of the plan's fragments that have run.
         topic_ids: of the topics that exist.
     """
-    found: dict[FragmentName, tuple[FragmentName, ...]] = {}
+    found: dict[FragmentName, Others] = {}
     pending: dict[FragmentName, Succeeds] = {}
-    known = dict(writers)
+    life, writers = recorded[0], dict(recorded[1])
+    planned = {fragment.name for fragment in plan.fragments}
     for fragment in plan.fragments:
         name, topic_id = fragment.name, topic_ids.get(fragment.output.topic)
-        record = records.get(name)
-        written_by = known.get(topic_id, ()) if topic_id is not None else ()
-        if topic_id is not None and written_by and written_by[0] != name:
-            found[name] = tuple(one for one in written_by if one != name)
-        elif record is not None and record.succeeds is not None:
-            succeeds = record.succeeds
-            if Succession(*succeeds).is_due(markers.get(name), ran_before=False):
-                pending[name] = succeeds
+        written_by = writers.get(topic_id, ()) if topic_id is not None else ()
+        if written_by and written_by[0] != name:
+            others = [one for one in written_by if one != name]
+            gone = tuple(one for one in others if one not in planned)
+            found[name] = gone, tuple(one for one in others if one in planned)
+            continue
+        known = _pending(records.get(name), life, markers.get(name))
+        # Unless it is back in a topic that it wrote last itself.
+        if known is not None and (topic_id == known[1] or name not in written_by):
+            pending[name] = known
     return Successions(found, pending)
+
+
+def _pending(
+    record: FragmentRecord | None, life: NetworkLife, marker: CommitMarker | None
+) -> Succeeds | None:
+    """What an earlier deploy has found, and the fragment has not begun anew since."""
+    if record is None or record.succeeds is None:
+        return None
+    due = Succession(life, *record.succeeds).is_due(marker, ran_before=False)
+    return record.succeeds if due else None

@@ -17,7 +17,6 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     Millis,
-    NetworkVersion,
     Offset,
     SourceId,
     StreamName,
@@ -117,7 +116,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         judged=fields.judged(),
         plan=fields.text("plan"),
         chosen=fields.flag("chosen"),
-        anew=fields.version("anew"),
+        anew=fields.text("anew"),
     )
 
 
@@ -301,10 +300,6 @@ class _Fields:
     def instant(self, name: str) -> Millis | None:
         found = self._member(name)
         return None if found is None else Millis(self._whole(found, name))
-
-    def version(self, name: str) -> NetworkVersion | None:
-        found = self._member(name)
-        return None if found is None else NetworkVersion(self._whole(found, name))
 
     def inner(self, name: str) -> "_Fields":
         what = f"{self.what}, {name}"

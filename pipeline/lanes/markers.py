@@ -7,7 +7,7 @@ so that it is visible exactly when the output that it describes is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, NetworkVersion, Offset
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
 
@@ -81,8 +81,8 @@ class CommitMarker:
         judged: what this batch decided about its records; None: no batch that may be executed
             again, since nothing has run or a rebuild made the state.
         plan: the digest of the plan that the lane ran.
-        anew: the version of the network for which the fragment has begun anew, since another one
-            had written its output; None: it never has.
+        anew: names the deploy for which the fragment has begun anew, since another one had written
+            its output; empty: it never has.
     """
 
     epoch: Epoch
@@ -109,7 +109,7 @@ class CommitMarker:
     left: tuple[LeftSource, ...] = ()
     judged: Judged | None = None
     plan: str = ""
-    anew: NetworkVersion | None = None
+    anew: str = ""
 
     @property
     def nothing_read(self) -> bool:

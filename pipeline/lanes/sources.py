@@ -55,11 +55,13 @@ class Begin:
         until: where the partitions ended when that was decided: a state that is built from the log
             takes in what lies before.
         skips: whether records of a time that is settled by now are skipped; else they are late.
+        passes_over: whether what the topic held was to be passed over.
     """
 
     offsets: Mapping[int, Offset]
     until: Mapping[int, Offset]
     skips: bool
+    passes_over: bool
 
     def not_before(self, starts: Mapping[int, Offset]) -> "Begin":
         """The same in partitions that begin no earlier than this by now."""
@@ -67,7 +69,7 @@ class Begin:
         def held(offsets: Mapping[int, Offset]) -> dict[int, Offset]:
             return {p: max(offset, starts.get(p, offset)) for p, offset in offsets.items()}
 
-        return Begin(held(self.offsets), held(self.until), self.skips)
+        return replace(self, offsets=held(self.offsets), until=held(self.until))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,16 @@ def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
 def first_sources(planned: Sequence[PlannedSource]) -> tuple[MarkedSource, ...]:
     """The sources of a fragment that has never run."""
     return _marked(planned, {}, ())
+
+
+def sources_after(
+    planned: Sequence[PlannedSource], marker: CommitMarker | None
+) -> tuple[MarkedSource, ...]:
+    """New sources, none of which the fragment of a marker has ever read; None: it has never run."""
+    if marker is None:
+        return first_sources(planned)
+    known = (*marker.sources, *(one.source for one in marker.left))
+    return _marked(planned, {}, [one.id for one in known])
 
 
 def carry(marker: CommitMarker, planned: Sequence[PlannedSource]) -> Carried:

@@ -12,6 +12,7 @@ from pipeline.ids import (
     NO_EPOCH,
     FragmentName,
     Millis,
+    NetworkLife,
     NetworkVersion,
     Offset,
     StreamName,
@@ -28,12 +29,23 @@ class Succession:
     """What a deploy found when it gave an output topic to another fragment.
 
     Args:
+        life: of the network.
         version: of the network, which that deploy made.
-        writers: the other fragments that have written there, the last one first.
+        output: Kafka's id of that topic.
+        gone: the other fragments that had written there and write no topic of the network now.
+        moved: those that write another one now.
     """
 
+    life: NetworkLife
     version: NetworkVersion
-    writers: tuple[FragmentName, ...]
+    output: TopicId
+    gone: tuple[FragmentName, ...]
+    moved: tuple[FragmentName, ...]
+
+    @property
+    def token(self) -> str:
+        """Names it in the commit markers of the fragment once it has begun anew."""
+        return f"{self.life}@{self.version}"
 
     def is_due(self, marker: CommitMarker | None, *, ran_before: bool) -> bool:
         """Whether the lane has not begun anew yet.
@@ -45,7 +57,7 @@ class Succession:
         """
         if marker is None:
             return not ran_before
-        return marker.anew != self.version
+        return marker.anew != self.token
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,39 +128,34 @@ def positions_anew(
     for source in sources:
         begin = begins[source.name]
         for partition, offset in begin.offsets.items():
-            passed_over = begin.until.get(partition, offset) == offset
-            read = left.read.get((source.topic_id, partition), offset) if passed_over else offset
+            place = source.topic_id, partition
+            read = left.read.get(place, offset) if begin.passes_over else offset
             at = InputPartition(source.name, source.topics[0][0], partition)
             found[at] = max(offset, read)
     return found
 
 
 def begun_beside(
-    first: CommitMarker, own: CommitMarker | None, left: Left, version: NetworkVersion
+    first: CommitMarker, own: CommitMarker | None, left: Left, token: str
 ) -> CommitMarker:
     """The marker from which the lane begins anew.
 
     Args:
         first: as of a fragment that has never run, with its positions.
-        own: the last one of its former life, in the names of its plan; None: it has never run.
-            What it has counted goes on.
+        own: the last one of its former life; None: it has never run. Its counts go on.
         left: what the other writers have left, and the promise of the former life.
-        version: of the network, for which it begins anew.
+        token: see `Succession`.
     """
-    marker = replace(
+    return replace(
         first,
         batch=NO_BATCH,
         epoch=NO_EPOCH if own is None else own.epoch,
         eviction_ms=left.promised_ms,
         boundary_ms=left.promised_ms,
+        totals=first.totals if own is None else own.totals,
         chosen=True,
-        anew=version,
+        anew=token,
     )
-    if own is None:
-        return marker
-    ends_ms = [ms for ms in (left.promised_ms, own.settled_ms) if ms is not None]
-    closed_ms = max(ends_ms, default=None)
-    return replace(marker, eviction_ms=closed_ms, totals=own.totals, refused=own.refused)
 
 
 def with_positions(

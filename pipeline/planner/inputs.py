@@ -67,6 +67,8 @@ class Fared(Enum):
     """They are read now, after others that came later."""
     PASSED_OVER = "passed over"
     """They count in no result."""
+    LEFT_TO_OTHERS = "left to others"
+    """What another fragment has read of them counts in its results, and the rest in none."""
     LEFT_UNREAD = "left unread"
     """They count in no result, unless the stream comes back: then it goes on from there."""
 
@@ -93,6 +95,8 @@ class Announced:
 _WORDS: Mapping[Fared, str] = {
     Fared.READ: "will be read; what lies at or below the published boundary is skipped",
     Fared.PASSED_OVER: "will be passed over and count in no result",
+    Fared.LEFT_TO_OTHERS: "will be passed over: what the fragment before has not read counts in no "
+    "result",
     Fared.LEFT_UNREAD: "stay unread; if the stream comes back, it goes on from there",
 }
 
@@ -102,13 +106,14 @@ class Begins:
     """Where a fragment begins to read a stream that it has never read.
 
     `ranges`: per partition the first offset to read, and where it ended when that was decided.
-    `skips`: as in `pipeline/lanes/sources.py`.
+    `skips` and `passes_over`: as in `pipeline/lanes/sources.py`.
     """
 
     stream: StreamName
     topic: TopicName
     ranges: Ranges
     skips: bool
+    passes_over: bool
 
 
 def announced(
@@ -128,7 +133,13 @@ def begins(
 ) -> tuple[Begins, ...]:
     """Where the inputs begin that a fragment has never read, as far as it was chosen."""
     return tuple(
-        Begins(one.stream, one.topic, _from(one.ranges, choice), _skips(one, choice))
+        Begins(
+            one.stream,
+            one.topic,
+            _from(one.ranges, choice),
+            _skips(one, choice),
+            choice is InputFrom.END,
+        )
         for one in changed
         if one.begins and (choice := choices.get(one.stream)) is not None
     )
@@ -195,7 +206,9 @@ def misdirected(
 def _fared(one: ChangedInput, choice: InputFrom) -> Fared:
     if not one.begins:
         return Fared.LEFT_UNREAD
-    return Fared.READ if choice is InputFrom.BEGINNING else Fared.PASSED_OVER
+    if choice is InputFrom.BEGINNING:
+        return Fared.READ
+    return Fared.PASSED_OVER if one.beside is None else Fared.LEFT_TO_OTHERS
 
 
 def _from(ranges: Ranges, choice: InputFrom) -> Ranges:

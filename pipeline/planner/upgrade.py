@@ -108,7 +108,8 @@ class Upgrade:
         reasons = (f"writes {fragment.output.topic}",)
         item = Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, reasons)
         if fragment.name not in self.current.has_run:
-            return item
+            anew = fragment.name in self.current.anew
+            return replace(item, reasons=(*reasons, _ANEW)) if anew else item
         return self._with_fate(
             replace(item, reasons=(*reasons, "it has run before, in an earlier version")), fragment
         )

@@ -241,18 +241,16 @@ class StableLane:
         if succession is None or not succession.is_due(last, ran_before=settings.ran_before):
             self._from = carried(last, settings, host.surveyor.admin)
             return self._lowered()
+        self._from = carried(None, settings, host.surveyor.admin)
+        lowered = self._lowered()  # whatever is missing is missed before others are stopped
+        if last is None:  # refuses if there is a checkpoint
+            decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
         others = Others(host.brokers, host.surveyor, self._clock)
         begins = look_back(settings, succession, last, others)
         self._from = begins.nothing
         lowered = self._lowered()
-        if last is None:  # refuses if there is a checkpoint
-            decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
-        first = first_marker(
-            self._wanted(lowered),
-            self._incarnation(),
-            begins.positions(lowered),
-            self._clock.now_ms(),
-        )
+        wanted, positions = self._wanted(lowered), begins.positions(lowered)
+        first = first_marker(wanted, self._incarnation(), positions, self._clock.now_ms())
         self._from = begins.at(first)
         return lowered
 

@@ -28,11 +28,17 @@ def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
         NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: it is damaged, or the newest markers contradict each other.
     """
+    markers = read_markers(brokers, names)
+    return markers[-1] if markers else None
+
+
+def read_markers(brokers: Brokers, names: FragmentNames) -> tuple[CommitMarker, ...]:
+    """The newest commit markers that a reader sees, in their order; raises as `read_marker`."""
     place = f"topic {names.markers}"
     records = read_last(brokers, names.markers, 0, LOOKED_AT, READ_DEADLINE_S)
     markers = [codec.decode_marker(r.value, place) for r in records if r.value is not None]
     check_markers(markers, place)
-    return markers[-1] if markers else None
+    return tuple(markers)
 
 
 def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> CommitMarker | None:
@@ -44,6 +50,12 @@ def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> Co
     Raises:
         NotNowError: a transaction is still open, or a partition has no leader.
     """
+    check_decided(admin, names)
+    return read_marker(brokers, names)
+
+
+def check_decided(admin: Decider, names: FragmentNames) -> None:
+    """Wait until nothing in a fragment's marker topic is undecided; raises as `settled_marker`."""
     if not admin.await_decided(names.markers):
         raise NotNowError(
             "a transaction that has written there is open, or it has no leader now, so a reader "
@@ -52,4 +64,3 @@ def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> Co
             hint="a transaction ends by its timeout; if it does not, `kafka-transactions.sh "
             "find-hanging` finds it and `abort` ends it",
         )
-    return read_marker(brokers, names)

@@ -9,12 +9,12 @@ from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError
-from pipeline.ids import Offset, TopicId
+from pipeline.ids import Offset
 from pipeline.lanes import codec
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, MarkedSource
 from pipeline.lanes.signals import BoundaryRecord
-from pipeline.lanes.sources import carry, first_sources, planned_sources
+from pipeline.lanes.sources import carry, planned_sources, sources_after
 from pipeline.lanes.succession import (
     Left,
     Succession,
@@ -27,7 +27,7 @@ from pipeline.lanes.succession import (
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.spark.carried import CarriedMarker, held
 from pipeline.spark.lane_settings import LaneSettings
-from pipeline.spark.last_marker import settled_marker
+from pipeline.spark.last_marker import check_decided, read_markers, settled_marker
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.surroundings import Surveyor
 
@@ -47,30 +47,38 @@ class Others:
     def stop(
         self, settings: LaneSettings, succession: Succession, last: CommitMarker | None
     ) -> Left:
-        """Fence all of them, and look at what they have left.
+        """Fence those that may still write the topic, and look at what they have left.
 
-        One that is about to start as an earlier version had it stops by itself then, since the
-        catalog has another version. One that is deployed to write another topic starts again.
-        What the lane's fragment itself has read before it heard of its deploy counts as well.
+        Those that are gone are fenced in any case: one of them may be about to start as an earlier
+        version had it. One that is deployed to write another topic is fenced as long as its last
+        marker does not say so; it starts again. What the lane's fragment itself has read before
+        it heard of its deploy counts as well.
 
         Raises:
             NotNowError: a transaction of one of them is open.
             UnavailableError: Kafka does not answer.
         """
         own = settings.fragment.names
-        names = [FragmentNames(own.owner, own.network, one) for one in succession.writers]
-        output = TopicId(settings.output_id)
-        found = [self._last(one) for one in names]
+        found: list[CommitMarker] = []
+        for name in (*succession.gone, *succession.moved):
+            names = FragmentNames(own.owner, own.network, name)
+            if self.surveyor.admin.describe((names.markers,)):  # else its topics were deleted
+                found += self._markers(names, succession, fence=name in succession.gone)
         markers = [one for one in (*found, last) if one is not None]
-        return left_by(output, markers, self._boundaries(settings))
+        return left_by(succession.output, markers, self._boundaries(settings))
 
-    def _last(self, names: FragmentNames) -> CommitMarker | None:
-        """The last marker that one of them writes as it was deployed before."""
-        self._fence(names)
-        try:
-            return settled_marker(self.brokers, self.surveyor.admin, names)
-        except NoSuchTopicError:  # deleted by hand: nothing is known of it
-            return None
+    def _markers(
+        self, names: FragmentNames, succession: Succession, *, fence: bool
+    ) -> tuple[CommitMarker, ...]:
+        """The last markers of one of them that are about the topic, in their order."""
+        if not fence:
+            last = settled_marker(self.brokers, self.surveyor.admin, names)
+            fence = last is not None and last.output == succession.output
+        if fence:
+            self._fence(names)
+            check_decided(self.surveyor.admin, names)
+        markers = read_markers(self.brokers, names)
+        return tuple(one for one in markers if one.output == succession.output)
 
     def _fence(self, names: FragmentNames) -> None:
         writer = TransactionalWriter(self.brokers, names.transactional_id)
@@ -98,7 +106,7 @@ class Anew:
         succession: what its deploy found.
         own: its own last marker, in the names of its plan; None: it has never run.
         left: what the others have left, once they are stopped; own promises count as well.
-        sources: what it reads, with the ids that it has had.
+        sources: what it reads, as sources that it has never read.
         surveyor: whom to ask for positions.
     """
 
@@ -127,7 +135,7 @@ class Anew:
         Args:
             first: the marker as of a fragment that has never run.
         """
-        marker = begun_beside(first, self.own, self.left, self.succession.version)
+        marker = begun_beside(first, self.own, self.left, self.succession.token)
         return CarriedMarker(marker, marker.sources, written=marker, anew=True)
 
 
@@ -149,7 +157,7 @@ def look_back(
     """
     planned = planned_sources(settings.fragment, settings.topic_ids)
     own = carry(last, planned).marker if last is not None else None
-    known = own.sources if own is not None else first_sources(planned)
+    known = sources_after(planned, last)
     for name in (source.name for source in known if source.name not in settings.begins):
         raise RefusedError(
             f"another fragment has written topic {settings.fragment.output.topic}, and nobody has "

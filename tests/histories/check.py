@@ -14,7 +14,8 @@ def follows(before: CommitMarker | None, marker: CommitMarker) -> Iterator[str]:
         yield f"epoch {marker.epoch} after epoch {before.epoch}"
     yield from _not_less("boundary_ms", before.boundary_ms, marker.boundary_ms)
     if marker.incarnation != before.incarnation:
-        if marker.eviction_ms is not None:  # a plan without a state has none
+        anew = marker.anew != before.anew
+        if marker.eviction_ms is not None and not anew:  # a plan without a state has none
             yield from _not_less("eviction_ms", before.eviction_ms, marker.eviction_ms)
         return
     yield from _not_less("late_ms", before.late_ms, marker.late_ms)

@@ -265,6 +265,8 @@ def _remember(world: World, accounts: Accounts, comparison: Comparison) -> None:
         mine = begins.setdefault((world.life, str(fragment)), {})
         for one in found:
             topic_id = topics[one.topic].topic_id
+            passed = accounts.writers.passed_over.setdefault((world.life, str(fragment)), set())
+            (passed.add if one.passes_over else passed.discard)(topic_id)
             mine |= {(topic_id, p): (int(begin), int(end)) for p, begin, end in one.ranges}
 
 

@@ -8,7 +8,7 @@ decides where a lane starts.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -248,11 +248,14 @@ class Ledger:
         )
         return self.read.get(key, first)
 
-    def begin_anew(self, marker: CommitMarker, others: Iterable["Ledger"]) -> None:
+    def begin_anew(
+        self, marker: CommitMarker, others: Iterable["Ledger"], passed_over: Collection[str]
+    ) -> None:
         """Begin beside the results of others: where was chosen, without a state.
 
         What was to be passed over then, and was read on for this output meanwhile, is passed over.
-        `others`: who has written it, the fragment itself before it began anew, too.
+        `others`: who has written it, the fragment itself before it began anew, too;
+        `passed_over`: the ids of the topics of which that was chosen.
         """
         beside = [one for one in others if one.marker and one.marker.output == marker.output]
         read = {key: max(one.read.get(key, 0) for one in beside) for key in self.begins if beside}
@@ -263,7 +266,7 @@ class Ledger:
         for key, (begin, until) in list(self.begins.items()):
             if key[0] not in read_now:
                 continue  # a later deploy has decided that already
-            if begin == until:
+            if key[0] in passed_over:
                 last = read.get(key, begin)
                 self.begins[key] = max(begin, last), max(until, last)
             self.read[key] = self.begins[key][0]

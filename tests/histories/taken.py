@@ -20,11 +20,13 @@ class Writers:
         writers: by life and topic id, the last one last.
         due: the fragments that are to begin anew: with which version, and beside whom.
         promised: by topic id, with whose promise that is.
+        passed_over: the topic ids whose contents a fragment was to pass over.
     """
 
     writers: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     due: dict[Key, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     promised: dict[str, tuple[int, str]] = field(default_factory=dict)
+    passed_over: dict[Key, set[str]] = field(default_factory=dict)
 
     def others(self, kafka: Kafka, life: int, fragment: Fragment) -> tuple[str, ...]:
         """Who has written what a fragment is to write, if it is not the one that wrote it last."""
@@ -56,7 +58,9 @@ class Writers:
         if due is not None and commit.version >= due[0] and anew:
             del self.due[commit.life, name]
             others = (ledgers.get((commit.life, one)) for one in (*due[1], name))
-            ledger.begin_anew(marker, [one for one in others if one is not None])
+            passed_over = self.passed_over.get((commit.life, name), set())
+            known = [one for one in others if one is not None]
+            ledger.begin_anew(marker, known, passed_over)
         promised_ms, by = self.promised.get(marker.output, (-1, name))
         if by != name:
             for record in commit.records:

@@ -17,7 +17,6 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     NetworkName,
-    NetworkVersion,
     Offset,
     ParticipantId,
     StreamName,
@@ -93,7 +92,8 @@ class Scene:
         ends: Mapping[str, int],
         records_in: int = 5,
         *,
-        anew: NetworkVersion | None = None,
+        anew: str = "",
+        output: str = "",
     ) -> None:
         """Let a lane commit a marker that was started for this record."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
@@ -114,6 +114,7 @@ class Scene:
         marker = replace(
             first_marker(wanted, LIFE, positions, NOW),
             anew=anew,
+            output=output,
             batch=BatchId(4),
             totals=Totals(records_in=records_in),
             left=carry(decode_marker(last, ""), planned).marker.left if last is not None else (),
@@ -193,12 +194,12 @@ def test_a_topic_that_was_never_read_needs_a_choice(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("choice", "fared", "kept"),
     [
-        (InputFrom.BEGINNING, Fared.READ, (((0, 0, 3),), True)),
-        (InputFrom.END, Fared.PASSED_OVER, (((0, 3, 3),), False)),
+        (InputFrom.BEGINNING, Fared.READ, (((0, 0, 3),), True, False)),
+        (InputFrom.END, Fared.PASSED_OVER, (((0, 3, 3),), False, True)),
     ],
 )
 def test_a_choice_is_announced_and_kept_as_offsets(
-    scene: Scene, choice: InputFrom, fared: Fared, kept: tuple[object, bool]
+    scene: Scene, choice: InputFrom, fared: Fared, kept: tuple[object, bool, bool]
 ) -> None:
     """What the plan shows is what the lane is told, whatever comes into the topic meanwhile."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
@@ -313,7 +314,11 @@ def test_a_new_fragment_beside_the_results_of_another_needs_a_choice(scene: Scen
     ((begins,),) = found.changes.begins.values()
     assert begins.ranges == ((0, 9, 9),)
     (told,) = found.changes.announced
-    assert (told.fragment, told.fared, told.ranges) == ("driving", Fared.PASSED_OVER, ((0, 0, 9),))
+    assert (told.fragment, told.fared, told.ranges) == (
+        "driving",
+        Fared.LEFT_TO_OTHERS,
+        ((0, 0, 9),),
+    )
 
 
 def test_a_lane_that_has_read_nothing_needs_no_choice(scene: Scene) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.deploy.apply import Comparison
+from pipeline.deploy.apply import Comparison, deploy
 from pipeline.deploy.writers import recorded_writers
 from pipeline.errors import DeployError
-from pipeline.ids import FragmentName, NetworkVersion, StreamName, TopicId, TopicName
+from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
 from pipeline.names import value_subject
 from pipeline.planner.inputs import InputFrom
 from pipeline.planner.state import Choices, OnChange
@@ -18,6 +18,7 @@ from tests.unit.deploy.test_inputs import MOVING as MOVED
 OUT = TopicName("moving-cars")
 MOVING = f"{FILTER}outputs: {{moving: {{topic: {OUT}}}}}\n"
 DRIVING = MOVING.replace("moving:", "driving:")
+MOVED_ASIDE = "outputs: {moving: {topic: standing-cars}}\n"
 COUNTING = "aggregate: sightings, window: 10s, by: [car], compute: {n: count(*)}"
 END = {"sightings": InputFrom.END}
 
@@ -35,6 +36,18 @@ def scene(tmp_path: Path) -> Scene:
     found.world.kafka.fill(OUT, 4)
     found.world.registry.set_level(value_subject(OUT), Level.NONE)
     return found
+
+
+def both(moving: str, standing: str) -> str:
+    """Two filters, and their output topics."""
+    boxes = "  standing: {filter: sightings, where: speed < 1}\n"
+    outputs = f"moving: {{topic: {moving}}}, standing: {{topic: {standing}}}"
+    return f"{FILTER}{boxes}outputs: {{{outputs}}}\n"
+
+
+def output_id(scene: Scene, topic: str = OUT) -> str:
+    """Kafka's id of the output topic."""
+    return scene.world.kafka.topics[TopicName(topic)].topic_id
 
 
 def compared(scene: Scene, document: str, choice: InputFrom) -> Comparison:
@@ -57,15 +70,15 @@ def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
     scene.deploy(DRIVING, **END)
     driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
     assert driving is not None
-    assert driving.succeeds == (2, ("moving",))
+    assert driving.succeeds == (2, output_id(scene), ("moving",), ())
     with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
         scene.deploy(MOVING)
     scene.deploy(MOVING, **END)
     told = item(scene.compare(MOVING.replace("speed > 0", "speed > 1"))).reasons
     assert "it begins anew, since another fragment was the last to write its output" in told
     assert not any("nothing is lost or repeated" in reason for reason in told)
-    assert scene.record.succeeds == (3, ("driving",))
-    ((stream, _, ranges, _),) = scene.record.begins
+    assert scene.record.succeeds == (3, output_id(scene), ("driving",), ())
+    ((stream, _, ranges, *_),) = scene.record.begins
     assert (stream, ranges) == ("sightings", ((0, 9, 9),))
 
 
@@ -79,8 +92,8 @@ def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
     scene.deploy(changed)
     driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
     assert driving is not None
-    assert driving.succeeds == (2, ("moving",))
-    assert [ranges for _, _, ranges, _ in driving.begins] == [((0, 9, 9),)]
+    assert driving.succeeds == (2, output_id(scene), ("moving",), ())
+    assert [ranges for _, _, ranges, *_ in driving.begins] == [((0, 9, 9),)]
 
 
 def test_who_left_a_topic_that_nobody_wrote_since_goes_on(scene: Scene) -> None:
@@ -96,11 +109,38 @@ def test_what_was_decided_holds_for_an_output_of_another_name(scene: Scene) -> N
     scene.deploy(MOVING, **END)
     elsewhere = MOVING.replace(OUT, "other-cars")
     scene.deploy(elsewhere)
-    assert scene.record.succeeds == (3, ("driving",))
-    scene.read(elsewhere, {"car-sightings": 9}, anew=NetworkVersion(3))
+    topic_id = output_id(scene, "other-cars")
+    assert scene.record.succeeds == (3, topic_id, ("driving",), ())
+    life = scene.world.catalog.network(NET)
+    assert life is not None
+    scene.read(elsewhere, {"car-sightings": 9}, anew=f"{life.life}@3")
     assert not scene.deploy(elsewhere).changed
     scene.deploy(elsewhere.replace("speed > 0", "speed > 1"))
     assert scene.record.succeeds is None
+
+
+def test_back_in_its_own_topic_a_fragment_goes_on(scene: Scene) -> None:
+    """A rollback before it has begun anew elsewhere: nobody else has written there."""
+    two = both(OUT, "standing-cars")
+    scene.deploy(two)
+    scene.world.registry.set_level(value_subject(TopicName("standing-cars")), Level.NONE)
+    scene.read(two, {"car-sightings": 5}, output=output_id(scene))
+    scene.deploy(FILTER + MOVED_ASIDE, **END)
+    assert scene.record.succeeds is not None
+    assert scene.record.succeeds[2:] == (("standing",), ())
+    found = scene.compare(MOVING)
+    found.check()
+    assert "it goes on at its positions: nothing is lost or repeated" in item(found).reasons
+    deploy(found, scene.world.servers, lambda _: None)
+    assert scene.record.succeeds is None
+
+
+def test_who_has_moved_aside_is_told_apart(scene: Scene) -> None:
+    """It writes another topic now, and is not to be stopped there."""
+    scene.deploy(both("other-cars", OUT), **END)
+    standing = scene.world.catalog.fragment(NET, FragmentName("standing"))
+    assert standing is not None
+    assert standing.succeeds == (2, output_id(scene), (), ("moving",))
 
 
 def test_a_state_is_not_asked_for_where_a_fragment_begins_anew(scene: Scene) -> None:

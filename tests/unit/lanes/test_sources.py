@@ -192,8 +192,12 @@ def _by_id(found: CommitMarker) -> dict[str, int]:
 
 # --- sources that were never read ---------------------------------------------------------------
 
-BEGINNING = Begin({0: Offset(2), 1: Offset(0)}, {0: Offset(9), 1: Offset(4)}, skips=True)
-END = Begin({0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False)
+BEGINNING = Begin(
+    {0: Offset(2), 1: Offset(0)}, {0: Offset(9), 1: Offset(4)}, skips=True, passes_over=False
+)
+END = Begin(
+    {0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False, passes_over=True
+)
 
 
 def test_a_source_that_was_never_read_needs_a_decision() -> None:
@@ -238,7 +242,9 @@ def test_a_rebuild_takes_in_what_lay_in_the_topic() -> None:
 def test_what_was_removed_meanwhile_is_not_read() -> None:
     """Retention goes on between a deploy and the start of the lane."""
     held = BEGINNING.not_before({0: Offset(5)})
-    assert held == Begin({0: Offset(5), 1: Offset(0)}, {0: Offset(9), 1: Offset(4)}, skips=True)
+    assert held == Begin(
+        {0: Offset(5), 1: Offset(0)}, {0: Offset(9), 1: Offset(4)}, skips=True, passes_over=False
+    )
 
 
 def test_a_fragment_that_has_never_run_begins_where_was_decided() -> None:

@@ -10,15 +10,17 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkVersion,
     Offset,
     StreamName,
     TopicId,
 )
 from pipeline.lanes.continuity import violations
+from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.signals import BoundaryRecord
-from pipeline.lanes.sources import Begin, first_sources
+from pipeline.lanes.sources import Begin, first_sources, sources_after
 from pipeline.lanes.start import Wanted, begun_anew
 from pipeline.lanes.succession import (
     Left,
@@ -33,19 +35,22 @@ from tests.unit.lanes.test_sources import ADVANCES, REDRIVE, at, marker, source
 
 OUTPUT, ELSEWHERE = TopicId("#out"), TopicId("#other-out")
 TWO = Incarnation("two")
-SECOND, THIRD = NetworkVersion(2), NetworkVersion(3)
-SUCCESSION = Succession(THIRD, (FragmentName("other"),))
+THIRD = NetworkVersion(3)
+SUCCESSION = Succession(NetworkLife("life"), THIRD, OUTPUT, (FragmentName("other"),), ())
 LAST = replace(marker({at("a"): 7}, source("a")), output=OUTPUT)
-TO_END = Begin({0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False)
-FROM_BEGINNING = Begin({0: Offset(0)}, {0: Offset(9)}, skips=True)
+TO_END = Begin(
+    {0: Offset(9), 1: Offset(4)}, {0: Offset(9), 1: Offset(4)}, skips=False, passes_over=True
+)
+FROM_BEGINNING = Begin({0: Offset(0)}, {0: Offset(9)}, skips=True, passes_over=False)
 
 
 @pytest.mark.parametrize(
     ("last", "ran_before", "due"),
     [
         (LAST, True, True),
-        (replace(LAST, anew=SECOND, incarnation=TWO), True, True),
-        (replace(LAST, anew=THIRD), True, False),
+        (replace(LAST, anew="life@2", incarnation=TWO), True, True),
+        (replace(LAST, anew="former@3", incarnation=TWO), True, True),
+        (replace(LAST, anew="life@3"), True, False),
         (None, False, True),
         (None, True, False),
     ],
@@ -82,6 +87,23 @@ def test_what_is_passed_over_includes_what_the_others_have_read_since() -> None:
     assert [one.skipped_ms for one in sources_anew(sources, begins, left)] == [None, 70]
 
 
+def test_from_the_beginning_also_where_nothing_was_yet() -> None:
+    """What came since counts, whether or not the others have read it."""
+    sources = first_sources([source("a")])
+    left = Left(None, {(TopicId("#cars"), 0): Offset(5)})
+    nothing = Begin({0: Offset(0)}, {0: Offset(0)}, skips=True, passes_over=False)
+    assert positions_anew(sources, {StreamName("a"): nothing}, left) == {at("a"): 0}
+    at_end = replace(nothing, passes_over=True)
+    assert positions_anew(sources, {StreamName("a"): at_end}, left) == {at("a"): 5}
+
+
+def test_its_sources_are_new_ones() -> None:
+    """What dead letters of the former life name is nothing to the new one."""
+    again = sources_after([source("a")], LAST)
+    assert again[0].id not in {one.id for one in LAST.sources}
+    assert sources_after([source("a")], None) == first_sources([source("a")])
+
+
 def test_in_topics_of_its_own_a_lane_goes_on_where_it_was() -> None:
     """Records that were sent again do not count twice; positions in other topics are gone."""
     first = {at("a"): Offset(0), at("a", REDRIVE): Offset(0), at("a", ADVANCES): Offset(6)}
@@ -105,11 +127,13 @@ def fresh(*, anew: bool = True) -> tuple[CommitMarker, Wanted]:
 def test_promise_and_counts_go_on() -> None:
     """Of the former life only these: no state, no batch, no position."""
     first, wanted = fresh()
-    own = replace(LAST, epoch=Epoch(3), batch=LAST.batch, eviction_ms=Millis(65))
-    found = begun_beside(first, own, Left(Millis(80), {}), THIRD)
+    own = replace(
+        LAST, epoch=Epoch(3), eviction_ms=Millis(95), refused={"a": Refused(None, {0: 4})}
+    )
+    found = begun_beside(first, own, Left(Millis(80), {}), SUCCESSION.token)
     assert (found.batch, found.epoch, found.boundary_ms, found.eviction_ms) == (NO_BATCH, 3, 80, 80)
     assert (found.totals, found.end) == (own.totals, {at("a"): 2})
-    assert found.anew == THIRD
+    assert (found.anew, found.refused) == ("life@3", {})
     # Its first marker may lie before the last one of the former life: somebody chose that.
     begun = begun_anew(found, wanted, Incarnation("three"))
     assert violations([own, begun]) == ()
@@ -119,5 +143,5 @@ def test_promise_and_counts_go_on() -> None:
 def test_without_a_former_life_any_epoch_follows() -> None:
     """Nothing that was promised: nothing is settled."""
     first, _ = fresh()
-    found = begun_beside(first, None, Left(None, {}), THIRD)
+    found = begun_beside(first, None, Left(None, {}), SUCCESSION.token)
     assert (found.epoch, found.boundary_ms, found.nothing_read) == (NO_EPOCH, None, True)
