@@ -1,6 +1,6 @@
 """Which fragment wrote an output topic last, and which one begins to write it. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.catalog.records import FragmentRecord, Succeeds, Writers
@@ -85,15 +85,20 @@ def successions(
         name, topic_id = fragment.name, topic_ids.get(fragment.output.topic)
         written_by = writers.get(topic_id, ()) if topic_id is not None else ()
         if written_by and written_by[0] != name:
-            others = [one for one in written_by if one != name]
-            gone = tuple(one for one in others if one not in planned)
-            found[name] = gone, tuple(one for one in others if one in planned)
+            found[name] = _split([one for one in written_by if one != name], planned)
             continue
         known = _pending(records.get(name), life, markers.get(name))
         # Unless it is back in a topic that it wrote last itself.
         if known is not None and (topic_id == known[1] or name not in written_by):
-            pending[name] = known
+            version, output, gone, moved = known
+            pending[name] = version, output, *_split((*gone, *moved), planned)
     return Successions(found, pending)
+
+
+def _split(others: Iterable[FragmentName], planned: Collection[FragmentName]) -> Others:
+    every = tuple(others)
+    gone = tuple(one for one in every if one not in planned)
+    return gone, tuple(one for one in every if one in planned)
 
 
 def _pending(

@@ -80,8 +80,8 @@ def left_by(
 
     Args:
         output: Kafka's id of the topic.
-        markers: the last one of each of them, and of the fragment itself; one that writes another
-            topic by now says nothing.
+        markers: the newest ones of each of them, and of the fragment itself; those that are about
+            another topic say nothing.
         boundaries: the newest ones that were published.
     """
     last = [marker for marker in markers if marker.output == output]
@@ -103,16 +103,12 @@ def sources_anew(
     """The sources of the lane, without what is settled by the promise that it takes over.
 
     Args:
-        sources: in the names of its plan, with their ids.
+        sources: new ones, in the names of its plan.
         begins: where they begin, as a deploy decided.
         left: what the other writers have left.
     """
     return tuple(
-        replace(
-            source,
-            skipped_ms=left.promised_ms if begins[source.name].skips else None,
-            settled_ms=None,
-        )
+        replace(source, skipped_ms=left.promised_ms if begins[source.name].skips else None)
         for source in sources
     )
 

@@ -93,6 +93,11 @@ def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
     driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
     assert driving is not None
     assert driving.succeeds == (2, output_id(scene), ("moving",), ())
+    back = changed.replace("outputs:", "  moving: {filter: sightings, where: speed < 1}\noutputs:")
+    scene.deploy(back.replace("outputs: {", "outputs: {moving: {topic: other-cars}, "))
+    driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
+    assert driving is not None
+    assert driving.succeeds == (2, output_id(scene), (), ("moving",))
     assert [ranges for _, _, ranges, *_ in driving.begins] == [((0, 9, 9),)]
 
 
