@@ -39,7 +39,9 @@ class Topic:
         return Offset(len(self.partitions[partition])) if there else Offset(0)
 
     def read(self, partition: int, start: int, end: int) -> list[KafkaRecord]:
-        """The records of a range that are left."""
+        """The records of a range that are left; of a partition that is gone there are none."""
+        if partition >= len(self.partitions):
+            return []
         return self.partitions[partition][max(start, self.start(partition)) : end]
 
 
