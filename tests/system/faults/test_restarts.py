@@ -25,6 +25,9 @@ PER_SECOND = 30
 """Few cases at once, and few records, so that a busy machine starts them all in time."""
 
 
+PLAIN = pytest.mark.second_tier("the same boxes behind unions, whose checkpoints have more sources")
+
+
 def _slow(case: Case) -> Case:
     return replace(case, per_second=PER_SECOND)
 
@@ -32,8 +35,15 @@ def _slow(case: Case) -> Case:
 @pytest.mark.parametrize(
     "cases",
     [
-        pytest.param([_slow(form(CASES[name])) for name in names], id=f"{', '.join(names)}{where}")
-        for form, where in ((lambda case: case, ""), (behind_unions, " behind unions"))
+        pytest.param(
+            [_slow(form(CASES[name])) for name in names],
+            id=f"{', '.join(names)}{where}",
+            marks=marks,
+        )
+        for form, where, marks in (
+            (lambda case: case, "", PLAIN),
+            (behind_unions, " behind unions", ()),
+        )
         for names in GROUPS
     ],
 )
