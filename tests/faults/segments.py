@@ -6,7 +6,7 @@ ended, and which epoch of a producer wrote. The layout is that of record batches
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from pipeline.ids import TopicName
@@ -38,7 +38,8 @@ class Outcome(Enum):
 class Batch:
     """One batch of one partition: offsets from `first` to `last`, both included.
 
-    `outcome` is set for the mark that ends a transaction; `producer` is -1 without idempotence.
+    `outcome` is set for the mark that ends a transaction; `producer` is -1 without idempotence;
+    `newest_ms` is the largest timestamp: when the broker wrote it, if it is a mark.
     """
 
     first: int
@@ -47,6 +48,7 @@ class Batch:
     epoch: int
     transactional: bool
     outcome: Outcome | None
+    newest_ms: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def read_segment(data: bytes) -> Iterator[Batch]:
             epoch=epoch,
             transactional=bool(attributes & _TRANSACTIONAL),
             outcome=outcome,
+            newest_ms=fields[8],
         )
         at += _BEHIND_LENGTH + length
 

@@ -7,7 +7,8 @@ import time
 from collections import Counter
 from importlib import import_module
 
-from tests.histories.history import Script, draw, run, written
+from tests.histories.chain import Script
+from tests.histories.history import draw, run, written
 from tests.histories.shrink import shrunk
 
 

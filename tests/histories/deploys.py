@@ -16,17 +16,18 @@ from pipeline.ids import FragmentName, NetworkName, StreamName, TopicName
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
-from tests.histories.documents import NETWORK, Net
+from tests.histories.documents import Net
 from tests.histories.node import OWNER, loaded
 from tests.histories.reference import Ledger, Wrong
 from tests.histories.taken import Writers
-from tests.histories.world import Deployment, World
+from tests.histories.world import Deployment, Scene
 
 Ledgers = dict[tuple[int, str], Ledger]
 Begins = dict[tuple[int, str], dict[tuple[str, int], tuple[int, int]]]
 """By life and fragment: where it begins to read a partition, and where that ended then."""
 STOPS_WITHIN_S = 60.0
 NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
+LOOKS_MAX = 5
 ROUNDS_MAX = 4
 """What is chosen for an input may ask for a choice about a state."""
 _ANSWER = re.compile(r"`--input (\w+)=(beginning|end)`")
@@ -52,7 +53,7 @@ class Said:
     """Those that it begins to read, although they may hold nothing yet."""
 
 
-def said(world: World, comparison: Comparison, fragment: str) -> Said:
+def said(scene: Scene, comparison: Comparison, fragment: str) -> Said:
     """What `plan` says of one fragment's inputs."""
     begins: Where = {}
     leaves: Where = {}
@@ -61,7 +62,7 @@ def said(world: World, comparison: Comparison, fragment: str) -> Said:
         if one.fragment != fragment:
             continue
         left = one.fared is Fared.LEFT_UNREAD
-        there = world.kafka.topics.get(one.topic)
+        there = scene.kafka.topics.get(one.topic)
         topic_id = there.topic_id if there is not None else ""
         if not left:
             topics.add(str(one.topic))
@@ -88,11 +89,11 @@ def choices(comparison: Comparison, before: Choices, rng: Random) -> Choices:
 
 
 def compared(
-    world: World, document: Document, rng: Random, chosen: Choices
+    scene: Scene, document: Document, rng: Random, chosen: Choices
 ) -> tuple[Comparison, Choices]:
     """A document beside what is there, with everything chosen that has to be."""
     for _ in range(ROUNDS_MAX):
-        comparison = apply.compare(document, OWNER, world.servers, chosen)
+        comparison = apply.compare(document, OWNER, scene.servers, chosen)
         more = choices(comparison, chosen, rng)
         if more == chosen:
             break
@@ -120,7 +121,7 @@ class Accounts:
 
 
 def deploy(
-    world: World,
+    scene: Scene,
     accounts: Accounts,
     net: Net,
     rng: Random,
@@ -138,52 +139,74 @@ def deploy(
         yield "the document is a mistake"
         return
     try:
-        comparison, chosen = compared(world, document, rng, Choices(named=named))
+        comparison, chosen, differences = _judged(scene, accounts, document, rng, named)
         comparison.check()
-        differences = list(_compared(world, accounts, comparison))
-        done = apply.deploy(comparison, world.servers, lambda _: None)
+        at_ms = scene.servers.clock.now_ms()
+        done = apply.deploy(comparison, scene.servers, lambda _: None)
     except MedusaError as error:
         yield f"refused: {error}"
         return
-    world.deployments[world.life, int(done.version)] = Deployment(net, comparison.plan, _ids(world))
+    scene.look_at_topics()
     versions = {str(record.fragment): int(record.version) for record in done.fragments}
+    deployment = Deployment(net, comparison.plan, _ids(scene), versions, at_ms)
+    scene.deployments[scene.life, int(done.version)] = deployment
     deployed = [(fragment, versions[fragment.name]) for fragment in comparison.plan.fragments]
-    accounts.writers.deployed(world.kafka, world.life, deployed)
+    accounts.writers.deployed(scene.kafka, scene.life, deployed)
     for item in comparison.changes.fragments:
-        ledger = accounts.ledgers.get((world.life, item.name))
+        ledger = accounts.ledgers.get((scene.life, item.name))
         if ledger is not None and item.fate in (Fate.REBUILD, Fate.EMPTY):
             ledger.choose(versions[item.name], item.fate.value)
-    _remember(world, accounts, comparison)
+    _remember(scene, accounts, comparison)
     both = (*chosen.named.items(), *chosen.inputs.items())
     told = ", ".join(f"{name}={choice.value}" for name, choice in both)
     yield f"version {done.version}{', chosen: ' if told else ''}{told}"
     yield from differences
 
 
-def _compared(world: World, accounts: Accounts, comparison: Comparison) -> Iterator[Wrong]:
+def _judged(
+    scene: Scene,
+    accounts: Accounts,
+    document: Document,
+    rng: Random,
+    named: Mapping[FragmentName, OnChange],
+) -> tuple[Comparison, Choices, list[Wrong]]:
+    """A document beside what is there, what was chosen for it, and what is said wrongly.
+
+    What is said while lanes go on cannot be judged: it is compared again then.
+    """
+    scene.look()
+    for _ in range(LOOKS_MAX):
+        comparison, chosen = compared(scene, document, rng, Choices(named=named))
+        differences = list(_compared(scene, accounts, comparison))
+        if not differences or not scene.look():
+            return comparison, chosen, differences
+    return comparison, chosen, []
+
+
+def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Iterator[Wrong]:
     """What `plan` says, against what will be."""
-    last = max((v for life, v in world.deployments if life == world.life), default=None)
+    last = max((v for life, v in scene.deployments if life == scene.life), default=None)
     for fragment in comparison.plan.fragments:
-        ledger = accounts.ledgers.get((world.life, fragment.name))
-        chosen = accounts.begins.get((world.life, fragment.name), {})
-        told = said(world, comparison, fragment.name)
-        if accounts.writers.others(world.kafka, world.life, fragment):
-            yield from _differs(fragment, told, _anew(world, fragment, {}))
+        ledger = accounts.ledgers.get((scene.life, fragment.name))
+        chosen = accounts.begins.get((scene.life, fragment.name), {})
+        told = said(scene, comparison, fragment.name)
+        if accounts.writers.others(scene.kafka, scene.life, fragment):
+            yield from _differs(fragment, told, _anew(scene, fragment, {}))
             continue
-        if (world.life, fragment.name) in accounts.writers.due:
-            yield from _differs(fragment, told, _anew(world, fragment, chosen))
+        if (scene.life, fragment.name) in accounts.writers.due:
+            yield from _differs(fragment, told, _anew(scene, fragment, chosen))
             continue
         if ledger is None or not ledger.has_read:
             continue
-        before = None if last is None else world.deployments[world.life, last]
-        changed = before is None or not before.has(fragment, _ids(world))
-        due = _due(world, ledger, fragment, chosen, changed=changed)
+        before = None if last is None else scene.deployments[scene.life, last]
+        changed = before is None or not before.has(fragment, _ids(scene))
+        due = _due(scene, ledger, fragment, chosen, changed=changed)
         yield from _differs(fragment, told, due)
 
 
-def _ids(world: World) -> dict[TopicName, str]:
+def _ids(scene: Scene) -> dict[TopicName, str]:
     """Of all topics that there are."""
-    return {name: topic.topic_id for name, topic in world.kafka.topics.items()}
+    return {name: topic.topic_id for name, topic in scene.kafka.topics.items()}
 
 
 def _differs(fragment: Fragment, told: Said, due: Said) -> Iterator[Wrong]:
@@ -196,20 +219,20 @@ def _differs(fragment: Fragment, told: Said, due: Said) -> Iterator[Wrong]:
         yield Wrong("leaves", fragment.name, text)
 
 
-def _anew(world: World, fragment: Fragment, chosen: Where) -> Said:
+def _anew(scene: Scene, fragment: Fragment, chosen: Where) -> Said:
     """What a fragment begins to read that writes beside the results of others: all there is.
 
     `chosen`: where it was decided already.
     """
     known = frozenset(topic_id for topic_id, _ in chosen)
-    return Said(*_begun(world, fragment, known))
+    return Said(*_begun(scene, fragment, known))
 
 
 def _begun(
-    world: World, fragment: Fragment, known: frozenset[str]
+    scene: Scene, fragment: Fragment, known: frozenset[str]
 ) -> tuple[Where, Where, frozenset[str]]:
     """All that the topics hold which a fragment begins to read, and which these are."""
-    kafka = world.kafka
+    kafka = scene.kafka
     ids = {i.topic: there.topic_id for i in fragment.inputs if (there := kafka.topics.get(i.topic))}
     topics = {i.topic for i in fragment.inputs if ids.get(i.topic) not in known}
     begins = {
@@ -222,14 +245,14 @@ def _begun(
     return begins, {}, frozenset(map(str, topics))
 
 
-def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool) -> Said:
+def _due(scene: Scene, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool) -> Said:
     """What a fragment will begin to read and leave, by the account of what it has read.
 
     `changed`: whether it was not deployed like this; else what it leaves was said before.
     """
-    kafka = world.kafka
+    kafka = scene.kafka
     known = ledger.known | {topic_id for topic_id, _ in chosen}
-    begins, _, topics = _begun(world, fragment, frozenset(known))
+    begins, _, topics = _begun(scene, fragment, frozenset(known))
     ids = {kafka.topics[i.topic].topic_id for i in fragment.inputs if i.topic in kafka.topics}
     alive = {there.topic_id for there in kafka.topics.values()}
     left = (ledger.positioned & alive) - ids if changed else frozenset[str]()
@@ -242,13 +265,13 @@ def _due(world: World, ledger: Ledger, fragment: Fragment, chosen: Where, *, cha
     return Said(begins, leaves, topics)
 
 
-def _remember(world: World, accounts: Accounts, comparison: Comparison) -> None:
+def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     """Keep where fragments begin to read what they have never read.
 
     A choice holds as long as its fragment is to read that topic, under whatever name, and once a
     marker has positions there.
     """
-    topics, begins = world.kafka.topics, accounts.begins
+    topics, begins = scene.kafka.topics, accounts.begins
     wanted = {
         str(fragment.name): {topics[stream.topic].topic_id for stream in fragment.inputs}
         for fragment in comparison.plan.fragments
@@ -259,28 +282,24 @@ def _remember(world: World, accounts: Accounts, comparison: Comparison) -> None:
         placed = ledger.positioned if ledger is not None and not anew else set()
         kept = wanted.get(name, set()) | placed
         for key in [key for key in mine if key[0] not in kept]:
-            if life == world.life:
+            if life == scene.life:
                 del mine[key]
     for fragment, found in comparison.changes.begins.items():
-        mine = begins.setdefault((world.life, str(fragment)), {})
+        mine = begins.setdefault((scene.life, str(fragment)), {})
         for one in found:
             topic_id = topics[one.topic].topic_id
-            passed = accounts.writers.passed_over.setdefault((world.life, str(fragment)), set())
+            passed = accounts.writers.passed_over.setdefault((scene.life, str(fragment)), set())
             (passed.add if one.passes_over else passed.discard)(topic_id)
             mine |= {(topic_id, p): (int(begin), int(end)) for p, begin, end in one.ranges}
 
 
-def destroy(world: World) -> str:
-    """Destroy the network, and wait until it is gone; what was said if it could not be."""
-    name = NetworkName(NETWORK)
+def destroy(scene: Scene, net: Net) -> str:
+    """Destroy a network, and wait until it is gone; what was said if it could not be."""
     try:
-        doomed = remove.doomed(name, world.servers)
-        deadline = Deadline.after(world.clock, STOPS_WITHIN_S, "destroying")
-        remove.destroy(doomed, world.servers, deadline, lambda _: None)
+        doomed = remove.doomed(NetworkName(net.name), scene.servers)
+        deadline = Deadline.after(scene.servers.clock, STOPS_WITHIN_S, "destroying")
+        remove.destroy(doomed, scene.servers, deadline, lambda _: None)
     except MedusaError as error:
         return f"refused: {error}"
-    for root in world.folders.values():  # as the command does, here on every machine
-        for fragment in [name for name in root if name.startswith(f"{NETWORK}.")]:
-            del root[fragment]
-    world.life += 1
+    scene.destroyed()
     return ""

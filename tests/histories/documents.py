@@ -46,28 +46,37 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """One document."""
+    """One document.
+
+    `name`: of the network; one of another name has topics of its own.
+    """
 
     streams: tuple[Stream, ...]
     boxes: tuple[Box, ...]
     outputs: Mapping[str, str] = field(default_factory=dict)
     retention: str = "7d"
     partitions: int = 2
+    name: str = NETWORK
+
+    def placed(self, topic: str) -> str:
+        """The name in Kafka of a topic that a stream or an output names."""
+        return topic if self.name == NETWORK else f"{self.name}-{topic}"
 
     @property
     def text(self) -> str:
         """The document in YAML."""
-        lines = [f"network: {NETWORK}", f"retention: {self.retention}"]
+        lines = [f"network: {self.name}", f"retention: {self.retention}"]
         lines += [f"partitions: {self.partitions}", "streams:"]
         lines += [
-            f"  {s.name}: {{topic: {s.topic}, schema: {s.name}.avsc, event_time: at, "
+            f"  {s.name}: {{topic: {self.placed(s.topic)}, schema: {s.name}.avsc, event_time: at, "
             f"lateness: {s.lateness_ms}ms, ahead: {s.ahead_ms}ms}}"
             for s in self.streams
         ]
         lines.append("boxes:")
         lines += [f"  {box.name}: {_TEXTS[box.kind](box)}" for box in self.boxes]
         lines.append("outputs:")
-        lines += [f"  {box}: {{topic: {topic}}}" for box, topic in sorted(self.outputs.items())]
+        outputs = sorted(self.outputs.items())
+        lines += [f"  {box}: {{topic: {self.placed(topic)}}}" for box, topic in outputs]
         return "\n".join(lines) + "\n"
 
     @property

@@ -2,7 +2,6 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
@@ -11,53 +10,17 @@ from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import SchemaId
 from pipeline.lanes.lifecycle import Phase
 from tests.histories import deploys
-from tests.histories.documents import CHANGES, NEEDS_NOTHING, Net, first, schema_of
+from tests.histories.chain import Chain, Outcome, Script, Step
+from tests.histories.documents import CHANGES, first, schema_of
 from tests.histories.node import Node, remembering, toy_engine
-from tests.histories.reference import Ledger, Wrong
-from tests.histories.world import Commit, World
+from tests.histories.reference import Wrong
+from tests.histories.world import World
 
 SETTLE_ROUNDS: Final = 60
 SETTLE_DEPLOYS: Final = 2
 SETTLE_S: Final = 4.0
 """Below the age at which an answer about ends is too old to tell of a silence."""
 FIRST_DOCUMENTS: Final = 400
-_OVERTAKEN: Final = ("another version of the network made the state", "was never read here")
-"""Why a lane stops without any loss: its last owner went on after the deploy had compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step; what it draws comes from its own seed, so that steps can be left out."""
-
-    kind: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.seed}"
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A whole history, before it runs."""
-
-    seed: int
-    steps: tuple[Step, ...]
-    append_time: bool = False
-    """Whether the cluster stamps records itself, where a topic does not say otherwise."""
-
-
-@dataclass
-class Outcome:
-    """What came of a history."""
-
-    script: Script
-    wrong: list[Wrong] = field(default_factory=list)
-    log: list[str] = field(default_factory=list)
-
-    @property
-    def kind(self) -> str:
-        """What is wrong, in a word; empty: nothing."""
-        return self.wrong[0].kind if self.wrong else ""
 
 
 def draw(seed: int, only: frozenset[str] = frozenset()) -> Script:
@@ -87,22 +50,17 @@ def written(seed: int, steps: str, *, append_time: bool = False) -> Script:
     return Script(seed, found, append_time)
 
 
-class History:
-    """Runs a script."""
+class History(Chain):
+    """Runs a script in memory."""
 
     def __init__(self, script: Script, allowed: frozenset[str] = frozenset()) -> None:
-        self.outcome = Outcome(script)
-        self.allowed = allowed
         rng = Random(script.seed)
         shared = rng.random() < 0.5
         self.world = World(rng, append_time=script.append_time, shared_folder=shared)
-        self.world.watch = self._heard
+        self.world.watch = self.hear
         self.world.ended = self._ended
-        self.net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
-        self.nets: list[Net] = [self.net]
-        self.accounts = deploys.Accounts()
-        self.ledgers = self.accounts.ledgers
-        self.excuses: set[str] = set()  # what was lost from outside, so that lanes may stop
+        net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
+        super().__init__(self.world, net, Outcome(script), allowed)
 
     def run(self) -> Outcome:
         """Run it to its end, or to the first thing that is wrong."""
@@ -112,18 +70,18 @@ class History:
             if world.rng.random() < 0.4:
                 world.start_node("n2")
             if world.append_time:
-                self._say("the cluster stamps records with its own time")
-            self._say(self.net.text)
+                self.say("the cluster stamps records with its own time")
+            self.say(self.net.text)
             for stream in self.net.streams:
                 for partition in (0, 1):
                     del partition
                     world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
-            self._deploy(self.net, world.rng)
+            self.deploy(self.net, world.rng)
             for step in script.steps:
                 if self.outcome.wrong:
                     return self.outcome
                 rng = world.rng = Random(step.seed)
-                self._say(f"{step}")
+                self.say(f"{step}")
                 self._step(step.kind, rng)
             if not self.outcome.wrong:
                 self._settle()
@@ -131,77 +89,22 @@ class History:
             raise
         except Exception as error:  # noqa: BLE001 - whatever breaks is a finding
             text = traceback.format_exception_only(error)[-1].strip()
-            self._say("".join(traceback.format_exception(error)[-6:]))
-            self._wrong(Wrong("broke", "", text))
+            self.say("".join(traceback.format_exception(error)[-6:]))
+            self.wrong(Wrong("broke", "", text))
         finally:
             world.end()
         return self.outcome
 
     def _step(self, kind: str, rng: Random) -> None:
         if kind in CHANGES:
-            changed = CHANGES[kind](self.net, rng)
-            if changed is None or deploys.read(changed) is None:
-                return
-            needs_nothing = kind in NEEDS_NOTHING and not self.excuses and self._all_run()
-            chosen = self._deploy(changed, rng)
-            if chosen and needs_nothing:
-                self._wrong(Wrong("asked", "", f"{kind} asks for {chosen}"))
+            self.change(kind, rng)
         else:
             STEPS[kind](self, rng)
 
-    def _deploy(self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NOBODY) -> str:
-        """Deploy a document; what had to be chosen for it, in words."""
-        chosen = ""
-        for told in deploys.deploy(self.world, self.accounts, net, rng, stopped):
-            if isinstance(told, Wrong):
-                self._wrong(told)
-            else:
-                self._say(f"  deploy: {told}")
-                if told.startswith("version"):
-                    self.net = net
-                    self.nets.append(net)
-                    self._say(net.text)
-                    chosen = told.partition(", chosen: ")[2]
-        return chosen
-
-    # --- what is watched --------------------------------------------------------------------------
-
-    def _heard(self, commit: Commit) -> None:
-        key = commit.life, str(commit.names.fragment)
-        deployment = self.world.deployments.get((commit.life, commit.version))
-        if deployment is None:
-            self._wrong(Wrong("plan", key[1], f"version {commit.version} runs, and is unknown"))
-            return
-        ledger = self.ledgers.get(key)
-        if ledger is None:
-            begins = self.accounts.begins.setdefault(key, {})
-            ledger = self.ledgers[key] = Ledger(
-                key[1], self.world.kafka, self.world.registry, self._wrong, begins
-            )
-        executed = commit.executed
-        reads = executed.reads if executed is not None else {}
-        self._say(
-            f"    {key[1]} v{commit.version} {commit.marker.incarnation}/{commit.marker.batch} "
-            f"epoch {commit.marker.epoch}: {_reads(reads)} "
-            f"late {commit.marker.late_ms} evict {commit.marker.eviction_ms} promise "
-            f"{commit.marker.boundary_ms}"
-        )
-        for wrong in self.accounts.writers.heard(commit, ledger, self.ledgers):
-            self._wrong(wrong)
-        ledger.hear(commit, deployment)
-
     def _ended(self, lane: str, error: Exception) -> None:
-        self._say(f"    {lane} ended: {type(error).__name__}: {error}")
+        self.say(f"    {lane} ended: {type(error).__name__}: {error}")
         if isinstance(error, BrokenInvariantError) or not isinstance(error, MedusaError):
-            self._wrong(Wrong("broke", lane, f"{type(error).__name__}: {error}"))
-
-    def _wrong(self, wrong: Wrong) -> None:
-        if wrong.kind not in self.allowed:
-            self._say(f"  WRONG {wrong}")
-            self.outcome.wrong.append(wrong)
-
-    def _say(self, text: str) -> None:
-        self.outcome.log.append(text)
+            self.wrong(Wrong("broke", lane, f"{type(error).__name__}: {error}"))
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -209,7 +112,7 @@ class History:
         """Let everything be read and published; whatever does not come is lost."""
         world = self.world
         world.rng = Random(0)
-        self._say("settle")
+        self.say("settle")
         if not world.nodes:
             world.start_node("n1")
         for deploys_before in range(SETTLE_DEPLOYS + 1):
@@ -217,50 +120,14 @@ class History:
                 world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
             for _ in range(SETTLE_ROUNDS):
                 world.round(SETTLE_S)
-                if self.outcome.wrong or not list(self._open()):
+                if self.outcome.wrong or not list(self.open()):
                     return
             stopped = dict(self._stopped())
-            self._check_stopped(stopped, answered=deploys_before > 0)
+            self.check_stopped(stopped, answered=deploys_before > 0)
             if deploys_before < SETTLE_DEPLOYS:
-                self._deploy(self.net, world.rng, stopped)
-        for fragment, text in self._open():
-            self._wrong(Wrong("stuck", fragment, f"{text}; {self._states()}"))
-
-    def _check_stopped(self, stopped: Mapping[str, str], *, answered: bool) -> None:
-        """Lanes stop only for what was lost from outside, and no more once that was answered."""
-        for fragment, text in stopped.items():
-            overtaken = any(one in text for one in _OVERTAKEN)
-            if answered or not (self.excuses or overtaken):
-                self._wrong(Wrong("stopped", fragment, text))
-
-    def _fragments(self) -> Iterator[tuple[str, Ledger | None]]:
-        """All deployed fragments, with the ledgers of those that run as they are deployed."""
-        catalog, world = self.world.catalog, self.world
-        for network in catalog.networks():
-            for record in catalog.fragments(network.network):
-                name = str(record.fragment)
-                ledger = self.ledgers.get((world.life, name))
-                deployment = world.deployments.get((world.life, int(record.version)))
-                runs = ledger is not None and deployment is not None and ledger.runs(deployment)
-                yield name, ledger if runs else None
-
-    def _all_run(self) -> bool:
-        """Whether each fragment runs as it was deployed, and as it was chosen there."""
-        ledgers = [ledger for _, ledger in self._fragments()]
-        return all(ledger is not None and not ledger.undone for ledger in ledgers)
-
-    def _open(self) -> Iterator[tuple[str, str]]:
-        """What is still to come, by fragment."""
-        newest = self.world.clock.now_ms() - 20_000
-        for name, ledger in self._fragments():
-            if ledger is None:
-                yield name, "it has not started"
-                continue
-            for text in ledger.unread():
-                yield name, f"unread {text}"
-            for end in ledger.pending():
-                if end < newest:
-                    yield name, f"the window that ends at {end} is not published"
+                self.deploy(self.net, world.rng, stopped)
+        for fragment, text in self.open():
+            self.wrong(Wrong("stuck", fragment, f"{text}; {self._states()}"))
 
     def _stopped(self) -> Iterator[tuple[str, str]]:
         """The lanes that have stopped, and what they say."""
@@ -280,14 +147,6 @@ def _lanes_of(node: Node) -> Iterator[str]:
         if lane.phase is not Phase.RUNNING or lane.last_error:
             yield f"{node.name}: {fragment.fragment} {lane.phase.value} {lane.last_error}"
     yield from node.troubles
-
-
-def _reads(reads: Mapping[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]]) -> str:
-    return " ".join(
-        f"{name}[{topic_id}] "
-        + ",".join(f"{p}:{start}-{end}" for p, (start, end) in ranges.items() if end > start)
-        for (name, _), (topic_id, ranges) in reads.items()
-    )
 
 
 # --- steps ----------------------------------------------------------------------------------------
@@ -315,17 +174,17 @@ def _drain(history: History, rng: Random) -> None:
 
 
 def _rollback(history: History, rng: Random) -> None:
-    history._deploy(rng.choice(history.nets), rng)
+    history.deploy(rng.choice(history.nets), rng)
 
 
 def _destroy(history: History, rng: Random) -> None:
     """Destroy and deploy again, the same or an earlier document."""
-    told = deploys.destroy(history.world)
-    history._say(f"  destroy: {told or 'done'}")
+    told = deploys.destroy(history.world, history.net)
+    history.say(f"  destroy: {told or 'done'}")
     if not told:
         for _ in range(rng.randint(0, 2)):
             history.world.round()
-        history._deploy(rng.choice(history.nets[-3:]), rng)
+        history.deploy(rng.choice(history.nets[-3:]), rng)
 
 
 def _restart(history: History, rng: Random) -> None:
@@ -335,7 +194,7 @@ def _restart(history: History, rng: Random) -> None:
     name = rng.choice(sorted(world.nodes))
     lose = rng.random() < 0.4
     world.kill_node(name, lose_folder=lose)
-    history._say(f"  {name} restarts{', its folder is gone' if lose else ''}")
+    history.say(f"  {name} restarts{', its folder is gone' if lose else ''}")
     world.start_node(name)
 
 
@@ -347,10 +206,10 @@ def _take_over(history: History, rng: Random) -> None:
     name = rng.choice(sorted(world.nodes))
     if rng.random() < 0.4:
         world.lose_session(name)
-        history._say(f"  {name} is cut off")
+        history.say(f"  {name} is cut off")
     else:
         world.kill_node(name, lose_folder=rng.random() < 0.3)
-        history._say(f"  {name} dies")
+        history.say(f"  {name} dies")
     for other in ("n1", "n2", "n3"):
         if other != name and other not in world.nodes:
             world.start_node(other)
@@ -364,7 +223,7 @@ def _made_again(history: History, rng: Random) -> None:
     kafka.delete_topics((topic,))  # type: ignore[arg-type]
     kafka.create(topic, 2)
     history.excuses.add("made again")
-    history._say(f"  {topic}")
+    history.say(f"  {topic}")
 
 
 def _grown(history: History, rng: Random) -> None:
@@ -389,7 +248,7 @@ def _schema_gone(history: History, rng: Random) -> None:
     if schema is not None:
         registry.delete(SchemaId(schema))
         history.excuses.add("schema gone")
-        history._say(f"  {schema}")
+        history.say(f"  {schema}")
 
 
 def _letters_expire(history: History, rng: Random) -> None:

@@ -60,7 +60,22 @@ class Describing:
         return self._found
 
 
-class Kafka:
+class Topics:
+    """The topics of a cluster by name, and by id those that are gone, too."""
+
+    def __init__(self) -> None:
+        self.topics: dict[TopicName, Topic] = {}
+        self.by_id: dict[str, Topic] = {}
+
+    def topic(self, name: TopicName) -> Topic:
+        """A topic that exists."""
+        found = self.topics.get(name)
+        if found is None:
+            raise RetryError("the topic does not exist", place=f"topic {name}")
+        return found
+
+
+class Kafka(Topics):
     """The cluster, its admin client, its readers and its writers.
 
     Args:
@@ -69,8 +84,7 @@ class Kafka:
     """
 
     def __init__(self, now_ms: Callable[[], Millis], *, append_time: bool = False) -> None:
-        self.topics: dict[TopicName, Topic] = {}
-        self.by_id: dict[str, Topic] = {}
+        super().__init__()
         self.now_ms = now_ms
         self.committed: Callable[[Transaction], None] = lambda _: None
         self._append_time = append_time
@@ -166,13 +180,6 @@ class Kafka:
     def await_decided(self, _topic: TopicName) -> bool:
         """Whatever was committed is there at once."""
         return True
-
-    def topic(self, name: TopicName) -> Topic:
-        """A topic that exists."""
-        found = self.topics.get(name)
-        if found is None:
-            raise RetryError("the topic does not exist", place=f"topic {name}")
-        return found
 
     def _offsets(self, topics: Iterable[TopicName], of: Callable[[Topic, int], Offset]) -> Ends:
         return {

@@ -9,19 +9,20 @@ decides where a lane starts.
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brokers.records import KafkaRecord
-from pipeline.ids import Incarnation, TopicId, TopicName
+from pipeline.ids import Incarnation, SchemaId, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.planner.plan import Fragment
 from schemas import wire
 from tests.histories.check import follows
 from tests.histories.documents import Box, Net
 from tests.histories.engine import Executed
-from tests.histories.kafka import Kafka
-from tests.histories.world import NOWHERE_ID, Commit, Deployment, Registry, same
+from tests.histories.kafka import Topics
+from tests.histories.world import NOWHERE_ID, Commit, Deployment, same
 
 Place = tuple[str, int, int]
 """Topic id, partition, offset."""
@@ -122,7 +123,7 @@ class Ledger:
 
     Args:
         kafka: to look at what was read.
-        registry: to judge bad records.
+        deleted: the schemas that are gone: nobody can judge their records.
         begins: where it begins to read what it has never read, and where that ended by then, as
             far as it was chosen.
         read: up to where, by topic id and partition.
@@ -135,8 +136,8 @@ class Ledger:
     """
 
     fragment: str
-    kafka: Kafka
-    registry: Registry
+    kafka: Topics
+    deleted: AbstractSet[SchemaId]
     tell: Callable[[Wrong], None]
     begins: dict[tuple[str, int], tuple[int, int]]
     deployment: Deployment | None = None
@@ -341,7 +342,7 @@ class Ledger:
             stream = rows.setdefault(name, [])
             for partition, (start, end) in ranges.items():
                 self._account(topic_id, partition, start, end)
-                for record in self.kafka.by_id[topic_id].partitions[partition][start:end]:
+                for record in self.kafka.by_id[topic_id].read(partition, start, end):
                     place = topic_id, partition, int(record.offset)
                     places.add(place)
                     why = letters.get(place)
@@ -354,7 +355,7 @@ class Ledger:
     def _judge(
         self, record: KafkaRecord, place: Place, why: str | None, row: Seen | None, limit: int
     ) -> None:
-        if framed_by(record) in self.registry.deleted:
+        if framed_by(record) in self.deleted:
             return  # whoever has read it knows it; whoever has not cannot
         if why is None and row is None:
             self.wrong("letter", f"the bad record {place} was taken for good")
@@ -415,12 +416,12 @@ class Ledger:
     ) -> Iterator[Seen]:
         """The rows of a stream that a chosen rebuild takes in; `letters`: what it has refused."""
         topic = self.kafka.topics[topic_name]
-        for partition, records in enumerate(topic.partitions):
+        for partition in range(len(topic.partitions)):
             key = topic.topic_id, partition
             begin = 0
             if key not in self.read and key in self.begins:
                 begin, self.read[key] = self.begins[key]
-            for record in records[begin : self.read.get(key, 0)]:
+            for record in topic.read(partition, begin, self.read.get(key, 0)):
                 place = (*key, int(record.offset))
                 if self._is_held(self.left_out.get(place)):
                     continue

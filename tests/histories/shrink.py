@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from tests.histories.history import Outcome, run
+from tests.histories.chain import Outcome
+from tests.histories.history import run
 
 
 def shrunk(outcome: Outcome, allowed: frozenset[str], tries: int = 200) -> Outcome:

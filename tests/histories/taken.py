@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pipeline.planner.plan import Fragment
-from tests.histories.kafka import Kafka
+from tests.histories.kafka import Topics
 from tests.histories.reference import Ledger, Wrong
 from tests.histories.world import Commit
 
@@ -28,7 +28,7 @@ class Writers:
     promised: dict[str, tuple[int, str]] = field(default_factory=dict)
     passed_over: dict[Key, set[str]] = field(default_factory=dict)
 
-    def others(self, kafka: Kafka, life: int, fragment: Fragment) -> tuple[str, ...]:
+    def others(self, kafka: Topics, life: int, fragment: Fragment) -> tuple[str, ...]:
         """Who has written what a fragment is to write, if it is not the one that wrote it last."""
         topic = kafka.topics.get(fragment.output.topic)
         known = [] if topic is None else self.writers.get((life, topic.topic_id), [])
@@ -36,7 +36,7 @@ class Writers:
             return ()
         return tuple(one for one in known if one != fragment.name)
 
-    def deployed(self, kafka: Kafka, life: int, fragments: Iterable[tuple[Fragment, int]]) -> None:
+    def deployed(self, kafka: Topics, life: int, fragments: Iterable[tuple[Fragment, int]]) -> None:
         """Take in a deploy: its fragments, and the version of each."""
         for fragment, version in fragments:
             key, name = (life, str(fragment.name)), str(fragment.name)

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache
 from random import Random
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import KafkaRecord
@@ -29,10 +30,10 @@ from pipeline.planner.plan import Fragment, Plan
 from schemas import wire
 from schemas.avro import AvroSchema, parse
 from schemas.records import RegisteredSchema
-from tests.histories.documents import Net, schema_of
+from tests.histories.documents import NETWORK, Net, schema_of
 from tests.histories.engine import Executed
 from tests.histories.folders import Root
-from tests.histories.kafka import Kafka, Transaction
+from tests.histories.kafka import Kafka, Topics, Transaction
 from tests.histories.node import START, Around, Node
 from tests.histories.turns import Turn
 
@@ -117,11 +118,21 @@ class Registry:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A version that was deployed."""
+    """A version that was deployed.
+
+    Args:
+        net: the document.
+        plan: what became of it.
+        ids: of all topics there were.
+        versions: by fragment, the version that changed it last.
+        at_ms: when it was about to be deployed.
+    """
 
     net: Net
     plan: Plan
     ids: Mapping[TopicName, str] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    at_ms: int = 0
 
     def has(self, fragment: Fragment, ids: Mapping[TopicName, str]) -> bool:
         """Whether a fragment is part of it as it is, with the same topics."""
@@ -152,6 +163,70 @@ class Commit:
         return self.fragment.names
 
 
+class Scene(Protocol):
+    """Where a chain of deploys runs, and what is known of it."""
+
+    life: int
+    deployments: dict[tuple[int, int], Deployment]
+    servers: Servers
+    deleted: set[SchemaId]
+    """The schemas that are gone for good."""
+
+    @property
+    def kafka(self) -> Topics:
+        """The topics, as they were when they were looked at last."""
+
+    def look(self) -> bool:
+        """Look at the topics and at what was committed; whether anything is new."""
+
+    def look_at_topics(self) -> None:
+        """Look at the topics alone."""
+
+    def destroyed(self) -> None:
+        """The network is gone: what is left of it on the nodes goes, and a new life begins."""
+
+
+class Sort(Enum):
+    """What is wrong with a record, if anything is."""
+
+    GOOD = "good"
+    UNKNOWN = "of a schema that nobody registered"
+    GARBAGE = "no record at all"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A record that is to be sent: the columns of its row."""
+
+    values: Mapping[str, int]
+    sort: Sort
+
+    def framed(self, schema: SchemaHandle, body: bytes) -> bytes:
+        """Its value; `schema` and `body` are those of a good one."""
+        match self.sort:
+            case Sort.GOOD:
+                return wire.join(schema, body)
+            case Sort.UNKNOWN:
+                return wire.join(SchemaId(NOWHERE_ID), body)
+            case Sort.GARBAGE:
+                return b"garbage"
+
+
+def draw_record(rng: Random, now_ms: int, row_id: int, *, plain: bool) -> Drawn:
+    """A record of any sort; `plain`: a good one, which is in time."""
+    values = {"id": row_id, "k": rng.randrange(2), "v": rng.randrange(6)}
+    values["at"] = now_ms - rng.randrange(1_500)
+    drawn = 1.0 if plain else rng.random()
+    if drawn < 0.08:
+        values["at"] = now_ms - rng.randrange(2_000, 16_000)
+    elif drawn < 0.16:
+        values["at"] = now_ms + rng.randrange(1_500, 9_000)
+    elif drawn < 0.18:
+        values["at"] = now_ms + 100_000
+    sorts = ((0.18, Sort.GOOD), (0.20, Sort.UNKNOWN), (0.22, Sort.GARBAGE), (2.0, Sort.GOOD))
+    return Drawn(values, next(sort for below, sort in sorts if drawn < below))
+
+
 @dataclass
 class World:
     """One of everything. `history` draws what the world decides by itself."""
@@ -171,6 +246,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.clock, self.registry = Clock(), Registry()
+        self.deleted = self.registry.deleted
         self.kafka = Kafka(self.clock.now_ms, append_time=self.append_time)
         self.kafka.committed = self._committed
         self.tree = MemoryTree()
@@ -203,6 +279,20 @@ class World:
         """Another one at each call."""
         self.lives += 1
         return NetworkLife(f"{self.lives:016x}")
+
+    def look(self) -> bool:
+        """Nothing happens here meanwhile."""
+        return False
+
+    def look_at_topics(self) -> None:
+        """They are as they are."""
+
+    def destroyed(self) -> None:
+        """As the command does on its own machine, here on every one."""
+        for root in self.folders.values():
+            for fragment in [name for name in root if name.startswith(f"{NETWORK}.")]:
+                del root[fragment]
+        self.life += 1
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -258,21 +348,9 @@ class World:
             self.kafka.create(topic, 2)
         now_ms = self.clock.now_ms()
         self.produced += 1
-        values = {"id": 1 << self.produced, "k": rng.randrange(2), "v": rng.randrange(6)}
-        values["at"] = now_ms - rng.randrange(1_500)
         schema = self.registry.register(f"{topic}-value", schema_of(kind))
-        drawn = 1.0 if plain else rng.random()
-        if drawn < 0.08:
-            values["at"] = now_ms - rng.randrange(2_000, 16_000)
-        elif drawn < 0.16:
-            values["at"] = now_ms + rng.randrange(1_500, 9_000)
-        elif drawn < 0.18:
-            values["at"] = now_ms + 100_000
-        elif drawn < 0.20:
-            schema = SchemaId(NOWHERE_ID)
-        value = wire.join(schema, json.dumps(values).encode())
-        if 0.20 <= drawn < 0.22:
-            value = b"garbage"
+        drawn = draw_record(rng, now_ms, 1 << self.produced, plain=plain)
+        value = drawn.framed(schema, json.dumps(drawn.values).encode())
         partition = rng.randrange(len(self.kafka.topics[TopicName(topic)].partitions))
         self.kafka.append(TopicName(topic), None, value, timestamp_ms=now_ms, partition=partition)
 

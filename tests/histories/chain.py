@@ -1,0 +1,172 @@
+"""A chain of deploys of one network, and the judgement of what its lanes commit meanwhile.
+
+Where it runs, in memory or on real servers, is its scene.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from pipeline.ids import NetworkName
+from tests.histories import deploys
+from tests.histories.documents import CHANGES, NEEDS_NOTHING, Net
+from tests.histories.reference import Ledger, Wrong
+from tests.histories.world import Commit, Scene
+
+_OVERTAKEN: Final = ("another version of the network made the state", "was never read here")
+"""Why a lane stops without any loss: its last owner went on after the deploy had compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step; what it draws comes from its own seed, so that steps can be left out."""
+
+    kind: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A whole history, before it runs."""
+
+    seed: int
+    steps: tuple[Step, ...]
+    append_time: bool = False
+    """Whether the cluster stamps records itself, where a topic does not say otherwise."""
+
+
+@dataclass
+class Outcome:
+    """What came of a history."""
+
+    script: Script
+    wrong: list[Wrong] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """What is wrong, in a word; empty: nothing."""
+        return self.wrong[0].kind if self.wrong else ""
+
+
+class Chain:
+    """Deploys documents of one network, and keeps what is wrong with what comes of them."""
+
+    def __init__(
+        self, scene: Scene, net: Net, outcome: Outcome, allowed: frozenset[str] = frozenset()
+    ) -> None:
+        self.scene, self.outcome, self.allowed = scene, outcome, allowed
+        self.net = net
+        self.nets: list[Net] = [net]
+        self.accounts = deploys.Accounts()
+        self.ledgers = self.accounts.ledgers
+        self.excuses: set[str] = set()  # what was lost from outside, so that lanes may stop
+
+    def change(self, kind: str, rng: Random) -> None:
+        """Deploy the next document, with a change of a kind; nothing where there is none."""
+        changed = CHANGES[kind](self.net, rng)
+        if changed is None or deploys.read(changed) is None:
+            return
+        needs_nothing = kind in NEEDS_NOTHING and not self.excuses and self.all_run()
+        chosen = self.deploy(changed, rng)
+        if chosen and needs_nothing:
+            self.wrong(Wrong("asked", "", f"{kind} asks for {chosen}"))
+
+    def deploy(self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NOBODY) -> str:
+        """Deploy a document; what had to be chosen for it, in words."""
+        chosen = ""
+        for told in deploys.deploy(self.scene, self.accounts, net, rng, stopped):
+            if isinstance(told, Wrong):
+                self.wrong(told)
+            else:
+                self.say(f"  deploy: {told}")
+                if told.startswith("version"):
+                    self.net = net
+                    self.nets.append(net)
+                    self.say(net.text)
+                    chosen = told.partition(", chosen: ")[2]
+        return chosen
+
+    # --- what is watched --------------------------------------------------------------------------
+
+    def hear(self, commit: Commit) -> None:
+        """Judge a transaction that a lane has committed."""
+        key = commit.life, str(commit.names.fragment)
+        deployment = self.scene.deployments.get((commit.life, commit.version))
+        if deployment is None:
+            self.wrong(Wrong("plan", key[1], f"version {commit.version} runs, and is unknown"))
+            return
+        ledger = self.ledgers.get(key)
+        if ledger is None:
+            begins = self.accounts.begins.setdefault(key, {})
+            ledger = self.ledgers[key] = Ledger(
+                key[1], self.scene.kafka, self.scene.deleted, self.wrong, begins
+            )
+        executed = commit.executed
+        reads = executed.reads if executed is not None else {}
+        self.say(
+            f"    {key[1]} v{commit.version} {commit.marker.incarnation}/{commit.marker.batch} "
+            f"epoch {commit.marker.epoch}: {_reads(reads)} "
+            f"late {commit.marker.late_ms} evict {commit.marker.eviction_ms} promise "
+            f"{commit.marker.boundary_ms}"
+        )
+        for wrong in self.accounts.writers.heard(commit, ledger, self.ledgers):
+            self.wrong(wrong)
+        ledger.hear(commit, deployment)
+
+    def wrong(self, wrong: Wrong) -> None:
+        """Keep what is wrong, unless it is allowed."""
+        if wrong.kind not in self.allowed:
+            self.say(f"  WRONG {wrong}")
+            self.outcome.wrong.append(wrong)
+
+    def say(self, text: str) -> None:
+        """Add a line to the log."""
+        self.outcome.log.append(text)
+
+    def check_stopped(self, stopped: Mapping[str, str], *, answered: bool) -> None:
+        """Lanes stop only for what was lost from outside, and no more once that was answered."""
+        for fragment, text in stopped.items():
+            overtaken = any(one in text for one in _OVERTAKEN)
+            if answered or not (self.excuses or overtaken):
+                self.wrong(Wrong("stopped", fragment, text))
+
+    def _fragments(self) -> Iterator[tuple[str, Ledger | None]]:
+        """All deployed fragments, with the ledgers of those that run as they are deployed."""
+        catalog, scene = self.scene.servers.catalog, self.scene
+        for record in catalog.fragments(NetworkName(self.net.name)):
+            name = str(record.fragment)
+            ledger = self.ledgers.get((scene.life, name))
+            deployment = scene.deployments.get((scene.life, int(record.version)))
+            runs = ledger is not None and deployment is not None and ledger.runs(deployment)
+            yield name, ledger if runs else None
+
+    def all_run(self) -> bool:
+        """Whether each fragment runs as it was deployed, and as it was chosen there."""
+        ledgers = [ledger for _, ledger in self._fragments()]
+        return all(ledger is not None and not ledger.undone for ledger in ledgers)
+
+    def open(self) -> Iterator[tuple[str, str]]:
+        """What is still to come, by fragment."""
+        newest = self.scene.servers.clock.now_ms() - 20_000
+        for name, ledger in self._fragments():
+            if ledger is None:
+                yield name, "it has not started"
+                continue
+            for text in ledger.unread():
+                yield name, f"unread {text}"
+            for end in ledger.pending():
+                if end < newest:
+                    yield name, f"the window that ends at {end} is not published"
+
+
+def _reads(reads: Mapping[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]]) -> str:
+    return " ".join(
+        f"{name}[{topic_id}] "
+        + ",".join(f"{p}:{start}-{end}" for p, (start, end) in ranges.items() if end > start)
+        for (name, _), (topic_id, ranges) in reads.items()
+    )
