@@ -179,7 +179,7 @@ class World:
             (folder / file).write_text(text)
         path = folder / "network.yaml"
         path.write_text(document)
-        self._medusa("deploy", f"--file={path}", "--yes", "--no-wait")
+        self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
         return planner.plan(read_document(path, lambda _: None).network, OWNER)
 
     def run(self, network: str, plan: Plan, feed: Feed) -> Running:
@@ -200,9 +200,9 @@ class World:
         running.observer.stop()
         self.networks.remove(running)
         with suppress(RunFailedError):
-            self._medusa("destroy", running.network, "--yes", f"--timeout={REMOVED_WITHIN_S:g}")
+            self.medusa("destroy", running.network, "--yes", f"--timeout={REMOVED_WITHIN_S:g}")
 
-    def _medusa(self, *arguments: str) -> None:
+    def medusa(self, *arguments: str) -> None:
         """Run one command, as a user would.
 
         Raises:

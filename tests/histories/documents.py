@@ -133,10 +133,10 @@ _TEXTS: Mapping[str, Callable[[Box], str]] = {
 # --- the first document ---------------------------------------------------------------------------
 
 
-def first(rng: Random) -> Net:
+def first(rng: Random, name: str = NETWORK) -> Net:
     """A document to begin with: one to three streams, each over a topic, and one to four boxes."""
     streams = [Stream(f"s{n}", f"t{n}") for n in range(rng.choice((1, 2, 2, 3)))]
-    net = Net(tuple(streams), ())
+    net = Net(tuple(streams), (), name=name)
     for n in range(rng.choice((1, 2, 2, 3, 4))):
         net = replace(net, boxes=(*net.boxes, _box(net, f"b{n}", rng)))
     used = {name for box in net.boxes for name in box.inputs}

@@ -23,16 +23,21 @@ SETTLE_S: Final = 4.0
 FIRST_DOCUMENTS: Final = 400
 
 
-def draw(seed: int, only: frozenset[str] = frozenset()) -> Script:
+def draw(
+    seed: int, only: frozenset[str] = frozenset(), steps_many: tuple[int, int] = (4, 12)
+) -> Script:
     """The script of a seed. Each history has a few kinds of steps that it prefers.
 
-    `only`: the kinds that there may be, beside records and turns of the lanes; empty: all.
+    Args:
+        seed: of all that is drawn.
+        only: the kinds that there may be, beside records and turns of the lanes; empty: all.
+        steps_many: how many steps there are of these kinds, at least and at most.
     """
     rng = Random(seed)
     kinds = [kind for kind in _ALL if not only or kind in only]
     preferred = rng.sample(sorted(set(kinds)), min(4, len(set(kinds))))
     steps = [Step("produce", rng.randrange(1 << 20)), Step("run", rng.randrange(1 << 20))]
-    for _ in range(rng.randint(4, 12)):
+    for _ in range(rng.randint(*steps_many)):
         kind = rng.choice(preferred) if rng.random() < 0.6 else rng.choice(kinds)
         steps.append(Step(kind, rng.randrange(1 << 20)))
         if rng.random() < 0.6:

@@ -44,6 +44,10 @@ class Topic:
             return []
         return self.partitions[partition][max(start, self.start(partition)) : end]
 
+    def at(self, partition: int, offset: int) -> KafkaRecord | None:
+        """The record at an offset, if there is one."""
+        return next(iter(self.read(partition, offset, offset + 1)), None)
+
 
 class Describing:
     """An answer that is there at once."""

@@ -149,7 +149,7 @@ class Ledger:
     settled: int = 0
     choices: dict[int, tuple[str, Incarnation]] = field(default_factory=dict)
     marker: CommitMarker | None = None
-    ran: bool = False
+    batches: int = 0
 
     @property
     def known(self) -> frozenset[str]:
@@ -199,7 +199,7 @@ class Ledger:
             self.wrong("repeated", f"batch {marker.batch} is written a second time")
         if executed is None or ran_before:
             return
-        self.ran = True
+        self.batches += 1
         self._batch(commit, executed, plan, before)
 
     def runs(self, deployment: Deployment) -> bool:

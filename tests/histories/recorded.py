@@ -1,0 +1,99 @@
+"""The transactions of lanes as a broker's log files tell them: which records belong together. Pure.
+
+A lane ends one transaction in every partition before it begins the next. So what its producer wrote
+elsewhere belongs to the commit marker whose transaction ended nearest in time.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pipeline.ids import Offset
+from pipeline.lanes.markers import NO_BATCH, CommitMarker
+from pipeline.lanes.positions import InputPartition
+from pipeline.planner.plan import Fragment
+from tests.faults.history import Place
+from tests.faults.segments import Batch, Log, Outcome
+from tests.histories.engine import Executed
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A committed transaction.
+
+    Args:
+        at_ms: when it was ended, by the broker's clock.
+        marker: where its commit marker stands.
+        records: where its other records stand.
+    """
+
+    at_ms: int
+    marker: Place
+    records: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a transaction wrote into one partition."""
+
+    producer: int
+    at_ms: int
+    places: tuple[Place, ...]
+
+
+def transactions(markers: Log, others: Iterable[Log]) -> tuple[Transaction, ...]:
+    """The committed transactions of one fragment, in order.
+
+    Args:
+        markers: its topic of commit markers, whose one partition every transaction writes to.
+        others: partitions that it may write to; what other producers wrote there is left out.
+    """
+    ended = list(_committed(markers))
+    times: dict[int, list[tuple[int, int]]] = {}
+    for number, part in enumerate(ended):
+        times.setdefault(part.producer, []).append((part.at_ms, number))
+    records: dict[int, list[Place]] = {}
+    for part in (part for log in others for part in _committed(log)):
+        if known := times.get(part.producer):
+            _, number = min(known, key=lambda one: abs(one[0] - part.at_ms))
+            records.setdefault(number, []).extend(part.places)
+    return tuple(
+        Transaction(part.at_ms, part.places[-1], tuple(records.get(number, ())))
+        for number, part in enumerate(ended)
+    )
+
+
+def _committed(log: Log) -> Iterator[_Part]:
+    """What each committed transaction wrote into a partition, with when it was ended there."""
+    waiting: dict[int, list[Batch]] = {}
+    for batch in log.batches:
+        if not batch.transactional:
+            continue
+        if batch.outcome is None:
+            waiting.setdefault(batch.producer, []).append(batch)
+            continue
+        written = waiting.pop(batch.producer, [])
+        if batch.outcome is Outcome.COMMIT and written:
+            offsets = (n for one in written for n in range(one.first, one.last + 1))
+            places = tuple(log.place(offset) for offset in offsets)
+            yield _Part(batch.producer, batch.newest_ms, places)
+
+
+def executed(marker: CommitMarker, fragment: Fragment) -> Executed | None:
+    """What the batch of a marker has read, and by which watermarks; None if no batch ran."""
+    if marker.judged is None or marker.batch == NO_BATCH:
+        return None
+    reads: dict[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]] = {}
+    for source in marker.sources:
+        topic, topic_id = source.topics[0]
+        starts = _of(marker.start, source.name, topic)
+        ends = _of(marker.end, source.name, topic)
+        ranges = {partition: (starts.get(partition, 0), end) for partition, end in ends.items()}
+        reads[source.name, topic] = topic_id, ranges
+    late_ms, eviction_ms = marker.late_ms or 0, marker.eviction_ms or 0
+    return Executed(marker.batch, fragment, reads, late_ms, eviction_ms, rebuild=False)
+
+
+def _of(positions: Mapping[InputPartition, Offset], name: str, topic: str) -> dict[int, int]:
+    """The positions of one source in one topic, by partition."""
+    found = positions.items()
+    return {at.partition: int(n) for at, n in found if at.input == name and at.topic == topic}

@@ -1,0 +1,174 @@
+"""The scene of a history on real servers: commits are read from topics and log files."""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from brokers.kafka.reader import LogReader
+from brokers.records import KafkaRecord
+from pipeline.catalog.catalog import Catalog
+from pipeline.clock import SystemClock
+from pipeline.deploy.apply import Servers
+from pipeline.deploy.life import random_life
+from pipeline.ids import SchemaId, TopicName
+from pipeline.lanes.codec import decode_marker
+from pipeline.lanes.markers import CommitMarker
+from pipeline.names import FragmentNames
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.plan import Fragment
+from schemas.client import RegistryClient
+from tests.faults.history import Place
+from tests.faults.observe import read_logs
+from tests.faults.world import ANSWERS_WITHIN_S
+from tests.faults.world import World as Around
+from tests.histories.mirror import Mirror
+from tests.histories.recorded import Transaction, executed, transactions
+from tests.histories.reference import Wrong
+from tests.histories.world import Commit, Deployment
+
+SETTLED_MS = 500
+"""A transaction that ended so long ago is ended in every partition."""
+
+
+@dataclass
+class Served:
+    """One network on the servers of a world.
+
+    Args:
+        around: the servers, and clients of them.
+        network: its name.
+        watch: is told of every committed transaction, in order.
+        wrong: is told of what no reference has to look at to know that it is wrong.
+    """
+
+    around: Around
+    network: str
+    watch: Callable[[Commit], None] = lambda _: None
+    wrong: Callable[[Wrong], None] = lambda _: None
+    life: int = 0
+    deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
+    deleted: set[SchemaId] = field(default_factory=set)
+    _heard: dict[str, int] = field(default_factory=dict)
+    """So many transactions were told, by the id of the topic of markers."""
+    _last: dict[str, CommitMarker] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        stack = self.around.stack
+        log = LogReader(stack.kafka_bootstrap_servers, ANSWERS_WITHIN_S)
+        catalog: Catalog = self.around.catalog
+        registry: RegistryClient = self.around.registry
+        admin, clock = self.around.admin, SystemClock()
+        self.servers = Servers(catalog, admin, registry, clock, log, random_life)
+        bootstrap = stack.kafka_bootstrap_servers
+        self.kafka = Mirror(admin, bootstrap, registry.schema_of, self.network)
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        """Read what is new, and tell of what was committed; whether anything was new."""
+        before = self._ends()
+        known = self._transactions(time.time_ns() // 1_000_000 - SETTLED_MS)
+        self.look_at_topics()
+        told = False
+        for transaction, names in sorted(known, key=lambda one: one[0].at_ms):
+            commit = self._commit(transaction, names)
+            if commit is None:
+                break  # of a version that is just being deployed
+            self._heard[self._id(names.markers)] += 1
+            told = True
+            self._check(commit)
+            self.watch(commit)
+        return told or before != self._ends()
+
+    def look_at_topics(self) -> None:
+        """Look at the topics alone."""
+        self.kafka.look()
+
+    def destroyed(self) -> None:
+        """As the command does on its own machine, here for every node of the world."""
+        for node in self.around.others:
+            for folder in node.checkpoints.glob(f"{self.network}"):
+                shutil.rmtree(folder, ignore_errors=True)
+        self.life += 1
+        self._last.clear()
+
+    def _ends(self) -> dict[str, dict[int, int]]:
+        return {
+            topic_id: {p: int(topic.end(p)) for p in range(len(topic.partitions))}
+            for topic_id, topic in self.kafka.by_id.items()
+        }
+
+    def _transactions(self, until_ms: int) -> list[tuple[Transaction, FragmentNames]]:
+        """The committed transactions of all fragments that were not told yet."""
+        names = (name for name in self.kafka.topics if not name.endswith(".markers"))
+        data = read_logs(self._folder, names)
+        found = []
+        for one in self._fragments():
+            if one.markers not in self.kafka.topics:
+                continue
+            told = self._heard.setdefault(self._id(one.markers), 0)
+            for markers in read_logs(self._folder, (one.markers,)):
+                new = transactions(markers, data)[told:]
+                found += [(new_one, one) for new_one in new if new_one.at_ms <= until_ms]
+        return found
+
+    @property
+    def _folder(self) -> Path:
+        return self.around.servers.kafka_logs
+
+    def _id(self, topic: TopicName) -> str:
+        return self.kafka.topics[topic].topic_id
+
+    def _fragments(self) -> list[FragmentNames]:
+        """Of all that were deployed in this life."""
+        plans = [one.plan for (life, _), one in self.deployments.items() if life == self.life]
+        return list(dict.fromkeys(f.names for plan in plans for f in plan.fragments))
+
+    # --- commits ----------------------------------------------------------------------------------
+
+    def _commit(self, transaction: Transaction, names: FragmentNames) -> Commit | None:
+        """A transaction as who watches sees it.
+
+        None: no version that is known to be deployed is like it, or it cannot be read yet.
+        """
+        found = [self._at(place) for place in (transaction.marker, *transaction.records)]
+        written, *records = (record for record in found if record is not None)
+        if len(records) != len(transaction.records):
+            return None
+        marker = decode_marker(written.value or b"", str(transaction.marker))
+        for one in self._newest_first():
+            fragment = _planned(one, names)
+            ran = fragment is not None and fragment_digest(fragment) == marker.plan
+            if fragment is not None and ran and one.at_ms <= transaction.at_ms:
+                version = one.versions[str(names.fragment)]
+                batch = executed(marker, fragment)
+                return Commit(self.life, version, fragment, marker, batch, tuple(records))
+        return None
+
+    def _at(self, place: Place) -> KafkaRecord | None:
+        topic = self.kafka.topics.get(place.topic)
+        return None if topic is None else topic.at(place.partition, place.offset)
+
+    def _newest_first(self) -> list[Deployment]:
+        mine = {v: one for (life, v), one in self.deployments.items() if life == self.life}
+        return [mine[version] for version in sorted(mine, reverse=True)]
+
+    def _check(self, commit: Commit) -> None:
+        """Compare what was found of a batch with what its marker counts."""
+        name, marker = str(commit.names.fragment), commit.marker
+        before = self._last.get(name)
+        self._last[name] = marker
+        if before is None or before.incarnation != marker.incarnation:
+            return
+        due = marker.totals.records_out - before.totals.records_out
+        came = sum(record.topic == commit.fragment.output.topic for record in commit.records)
+        if came != due:
+            text = f"batch {marker.batch} counts {due} results, its transaction holds {came}"
+            self.wrong(Wrong("marker", name, text))
+
+
+def _planned(deployment: Deployment, names: FragmentNames) -> Fragment | None:
+    found = (one for one in deployment.plan.fragments if one.name == names.fragment)
+    return next(found, None)
