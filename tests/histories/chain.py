@@ -104,7 +104,7 @@ class Chain:
         if ledger is None:
             begins = self.accounts.begins.setdefault(key, {})
             ledger = self.ledgers[key] = Ledger(
-                key[1], self.scene.kafka, self.scene.deleted, self.wrong, begins
+                key[1], self.scene.kafka, self.scene.undecided, self.wrong, begins
             )
         executed = commit.executed
         reads = executed.reads if executed is not None else {}

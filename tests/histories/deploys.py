@@ -19,8 +19,8 @@ from pipeline.planner.state import Choices, Fate, OnChange
 from tests.histories.documents import Net
 from tests.histories.node import OWNER, loaded
 from tests.histories.reference import Ledger, Wrong
-from tests.histories.taken import Writers
 from tests.histories.world import Deployment, Scene
+from tests.histories.writers import Writers
 
 Ledgers = dict[tuple[int, str], Ledger]
 Begins = dict[tuple[int, str], dict[tuple[str, int], tuple[int, int]]]

@@ -14,7 +14,7 @@ from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import CHANGES, first, schema_of
 from tests.histories.node import Node, remembering, toy_engine
 from tests.histories.reference import Wrong
-from tests.histories.world import World
+from tests.histories.world import NOWHERE_ID, World
 
 SETTLE_ROUNDS: Final = 60
 SETTLE_DEPLOYS: Final = 2
@@ -256,6 +256,14 @@ def _schema_gone(history: History, rng: Random) -> None:
         history.say(f"  {schema}")
 
 
+def _schema_late(history: History, rng: Random) -> None:
+    """A schema is registered that records have named before, and `dlq redrive` has met it."""
+    del rng
+    nowhere = SchemaId(NOWHERE_ID)
+    history.world.registry.add_late(nowhere, schema_of(history.net.streams[0].kind))
+    history.world.catalog.missing.forget(nowhere)
+
+
 def _letters_expire(history: History, rng: Random) -> None:
     """Retention removes all dead letters that there are."""
     del rng
@@ -276,12 +284,13 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "made_again": _made_again,
     "grown": _grown,
     "schema_gone": _schema_gone,
+    "schema_late": _schema_late,
     "letters_expire": _letters_expire,
 }
 _ALL = (
     *sorted(CHANGES),
     *("rollback", "destroy", "restart", "restart", "take_over", "take_over", "made_again"),
-    *("grown", "schema_gone", "letters_expire"),
+    *("grown", "schema_gone", "schema_late", "letters_expire"),
 )
 
 

@@ -123,7 +123,7 @@ class Ledger:
 
     Args:
         kafka: to look at what was read.
-        deleted: the schemas that are gone: nobody can judge their records.
+        undecided: schemas that went, or came late: who has read a record of theirs has decided.
         begins: where it begins to read what it has never read, and where that ended by then, as
             far as it was chosen.
         read: up to where, by topic id and partition.
@@ -137,7 +137,7 @@ class Ledger:
 
     fragment: str
     kafka: Topics
-    deleted: AbstractSet[SchemaId]
+    undecided: AbstractSet[SchemaId]
     tell: Callable[[Wrong], None]
     begins: dict[tuple[str, int], tuple[int, int]]
     deployment: Deployment | None = None
@@ -355,8 +355,8 @@ class Ledger:
     def _judge(
         self, record: KafkaRecord, place: Place, why: str | None, row: Seen | None, limit: int
     ) -> None:
-        if framed_by(record) in self.deleted:
-            return  # whoever has read it knows it; whoever has not cannot
+        if framed_by(record) in self.undecided:
+            return  # it depends on when it was read
         if why is None and row is None:
             self.wrong("letter", f"the bad record {place} was taken for good")
         if why == "late" and (row is None or row.at > limit):
@@ -377,7 +377,9 @@ class Ledger:
     def _row(self, net: Net, name: str, record: KafkaRecord) -> Seen | None:
         """A record as a row; None for a bad one."""
         framed = wire.split(record.value)
-        if not isinstance(framed, wire.Framed) or framed.schema == NOWHERE_ID:
+        if not isinstance(framed, wire.Framed):
+            return None
+        if framed.schema == NOWHERE_ID and framed.schema not in self.undecided:
             return None
         values: dict[str, int] = json.loads(framed.body)
         stream = net.stream(name)

@@ -49,7 +49,7 @@ class Served:
     wrong: Callable[[Wrong], None] = lambda _: None
     life: int = 0
     deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
-    deleted: set[SchemaId] = field(default_factory=set)
+    undecided: set[SchemaId] = field(default_factory=set)
     _heard: dict[str, int] = field(default_factory=dict)
     """So many transactions were told, by the id of the topic of markers."""
     _last: dict[str, CommitMarker] = field(default_factory=dict)

@@ -71,7 +71,7 @@ class Registry:
     def __init__(self) -> None:
         self.subjects: dict[str, list[RegisteredSchema]] = {}
         self.texts: dict[SchemaId, str] = {}
-        self.deleted: set[SchemaId] = set()
+        self.undecided: set[SchemaId] = set()
 
     def latest(self, subject: str) -> RegisteredSchema | None:
         """The newest version of a subject."""
@@ -92,7 +92,7 @@ class Registry:
         if known is not None:
             return known
         same = (schema for schema, text in self.texts.items() if text == schema_text)
-        schema = next(same, SchemaId(len(self.texts) + len(self.deleted) + 1))
+        schema = next(same, SchemaId(len(self.texts) + len(self.undecided) + 1))
         versions = self.subjects.setdefault(subject, [])
         version = SchemaVersion(len(versions) + 1)
         versions.append(RegisteredSchema(Subject(subject), version, schema, schema_text))
@@ -108,10 +108,15 @@ class Registry:
         text = self.texts.get(cast("SchemaId", handle))
         return None if text is None else _parsed(text)
 
+    def add_late(self, schema: SchemaId, text: str) -> None:
+        """Have a schema that records have named already."""
+        self.texts[schema] = text
+        self.undecided.add(schema)
+
     def delete(self, schema: SchemaId) -> None:
         """Forget a schema for good."""
         self.texts.pop(schema, None)
-        self.deleted.add(schema)
+        self.undecided.add(schema)
         for versions in self.subjects.values():
             versions[:] = [one for one in versions if one.id != schema]
 
@@ -169,8 +174,8 @@ class Scene(Protocol):
     life: int
     deployments: dict[tuple[int, int], Deployment]
     servers: Servers
-    deleted: set[SchemaId]
-    """The schemas that are gone for good."""
+    undecided: set[SchemaId]
+    """The schemas that are gone for good, or came after records of theirs."""
 
     @property
     def kafka(self) -> Topics:
@@ -246,7 +251,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.clock, self.registry = Clock(), Registry()
-        self.deleted = self.registry.deleted
+        self.undecided = self.registry.undecided
         self.kafka = Kafka(self.clock.now_ms, append_time=self.append_time)
         self.kafka.committed = self._committed
         self.tree = MemoryTree()
