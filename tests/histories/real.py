@@ -1,7 +1,9 @@
 """A history on real servers: its steps, taken while nodes run, die and take over."""
 
 import time
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from random import Random
 from typing import Final
 
@@ -13,6 +15,7 @@ from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
 from pipeline.ids import Millis, NetworkName, TopicName
 from schemas import avro, codec
+from tests.faults.world import ANSWERS_WITHIN_S
 from tests.faults.world import World as Around
 from tests.histories import deploys
 from tests.histories.chain import Chain, Outcome, Script
@@ -37,61 +40,83 @@ class RealHistory(Chain):
     Args:
         script: what is to happen.
         around: servers, nodes, and clients of them.
-        producer: into external topics.
         network: its name, which no other one has.
     """
 
-    def __init__(
-        self, script: Script, around: Around, producer: PlainProducer, network: str
-    ) -> None:
+    def __init__(self, script: Script, around: Around, network: str) -> None:
         rng = Random(script.seed)
         net = first(Random(rng.randrange(FIRST_DOCUMENTS)), network)
         self.served = Served(around, network)
         super().__init__(self.served, net, Outcome(script))
         self.served.watch, self.served.wrong = self.hear, self.wrong
-        self._around, self._producer = around, producer
+        self._around = around
 
     # --- steps ------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Deploy the first document, over topics that hold a little."""
-        rng = Random(self.outcome.script.seed)
-        self.say(self.net.text)
-        self.produce_plain(rng)
-        self.deploy(self.net, rng)
+        with self._guarded():
+            self.say(self.net.text)
+            self.produce_plain()
+            self.deploy(self.net, Random(self.outcome.script.seed))
 
     def step(self, number: int) -> None:
         """Take a step, if there are so many, and judge what was committed until then."""
         steps = self.outcome.script.steps
-        if number < len(steps) and not self.outcome.wrong:
-            step = steps[number]
-            self.say(f"{step}")
-            rng = Random(step.seed)
+        if number >= len(steps) or self.outcome.wrong:
+            return
+        step = steps[number]
+        self.say(f"{step}")
+        rng = Random(step.seed)
+        with self._guarded():
             if step.kind in CHANGES:
                 self.change(step.kind, rng)
             else:
                 STEPS[step.kind](self, rng)
             self.served.look()
 
-    def produce_plain(self, rng: Random) -> None:
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Whatever breaks is a finding."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the other histories go on
+            self.say(traceback.format_exc())
+            self.wrong(Wrong("broke", "", f"{type(error).__name__}: {error}"))
+
+    def produce_plain(self) -> None:
         """A good record into each stream: one without any has no event time."""
-        for stream in self.net.streams:
-            self.produce(stream, rng, plain=True)
-        self._producer.flush(GROWN_WITHIN_S)
+        self.produce([(stream, True) for stream in self.net.streams], Random(self.net.name))
 
-    def produce(self, stream: Stream, rng: Random, *, plain: bool = False) -> None:
-        """Send one record; the topic is made if it does not exist."""
-        topic = TopicName(self.net.placed(stream.topic))
-        partitions = self._partitions(topic)
-        now_ms = time.time_ns() // 1_000_000
+    def produce(self, records: Iterable[tuple[Stream, bool]], rng: Random) -> None:
+        """Send a record into each of some streams; `True`: a good one, which is in time.
+
+        Topics that do not exist are made. A producer knows how many partitions there were when it
+        met a topic first, so each call has one of its own.
+        """
+        bootstrap = self._around.stack.kafka_bootstrap_servers
+        producer = PlainProducer(bootstrap, ANSWERS_WITHIN_S)
+        try:
+            for stream, plain in records:
+                topic = TopicName(self.net.placed(stream.topic))
+                partition = rng.randrange(self.partitions(topic))
+                now_ms = Millis(time.time_ns() // 1_000_000)
+                value = self._drawn(stream, rng, now_ms, plain=plain)
+                producer.send(topic, None, value, timestamp_ms=now_ms, partition=partition)
+            producer.flush(ANSWERS_WITHIN_S)
+        finally:
+            producer.close()
+
+    def _drawn(self, stream: Stream, rng: Random, now_ms: int, *, plain: bool) -> bytes:
+        """The value of a record."""
         text = schema_of(stream.kind)
-        schema = self._around.registry.register(f"{topic}-value", text)
+        subject = f"{self.net.placed(stream.topic)}-value"
+        schema = self._around.registry.register(subject, text)
         drawn = draw_record(rng, now_ms, rng.getrandbits(ID_BITS), plain=plain)
-        value = drawn.framed(schema, codec.encode(avro.parse(text), dict(drawn.values)))
-        partition = rng.randrange(partitions)
-        self._producer.send(topic, None, value, timestamp_ms=Millis(now_ms), partition=partition)
+        return drawn.framed(schema, codec.encode(avro.parse(text), dict(drawn.values)))
 
-    def _partitions(self, topic: TopicName) -> int:
+    def partitions(self, topic: TopicName) -> int:
+        """How many a topic has; it is made if it does not exist."""
         described = self._around.admin.describe((topic,))
         if topic not in described:
             self._around.admin.create_topics((NewTopicSpec(topic, PARTITIONS, 1),))
@@ -102,7 +127,8 @@ class RealHistory(Chain):
 
     def is_done(self) -> bool:
         """Whether all is read and published, or something is wrong."""
-        self.served.look()
+        with self._guarded():
+            self.served.look()
         return bool(self.outcome.wrong) or not list(self.open())
 
     def failed(self) -> Mapping[str, str]:
@@ -125,9 +151,8 @@ class RealHistory(Chain):
 
 
 def _produce(history: RealHistory, rng: Random) -> None:
-    for _ in range(rng.randint(1, 8)):
-        history.produce(rng.choice(history.net.streams), rng)
-    history._producer.flush(GROWN_WITHIN_S)
+    streams = [rng.choice(history.net.streams) for _ in range(rng.randint(1, 8))]
+    history.produce([(stream, False) for stream in streams], rng)
 
 
 def _drain(history: RealHistory, rng: Random) -> None:
@@ -169,15 +194,13 @@ def _grown(history: RealHistory, rng: Random) -> None:
     """An external topic gets a partition more, and records in it."""
     stream = rng.choice(history.net.streams)
     topic = TopicName(history.net.placed(stream.topic))
-    partitions = history._partitions(topic)
+    partitions = history.partitions(topic)
     if partitions >= PARTITIONS_MAX:
         return
     client = AdminClient({"bootstrap.servers": history._around.stack.kafka_bootstrap_servers})
     (grown,) = client.create_partitions([NewPartitions(topic, partitions + 1)]).values()
     grown.result(GROWN_WITHIN_S)
-    for _ in range(4):
-        history.produce(stream, rng, plain=True)
-    history._producer.flush(GROWN_WITHIN_S)
+    history.produce([(stream, True)] * 4, rng)
 
 
 STEPS: Mapping[str, Callable[[RealHistory, Random], None]] = {

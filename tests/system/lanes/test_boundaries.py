@@ -144,6 +144,7 @@ def test_silence_lets_event_time_go_on(medusa: Installation) -> None:
     stream.await_results(start_ms + 3 * WINDOW_MS)
 
 
+@pytest.mark.second_tier("each fault case reads a backlog after its fault, exactly")
 def test_a_backlog_of_many_batches_loses_nothing(medusa: Installation) -> None:
     """The partitions are of different lengths, so they are read at different speeds."""
     stream = Stream(medusa, "backlog", "silence: missing")

@@ -227,6 +227,7 @@ def test_large_records_pass_and_are_kept(medusa: Installation) -> None:
     assert [record.value for record in medusa.records("large.narrow.dlq")] == [bad]
 
 
+@pytest.mark.second_tier("unit tests bound the bytes of a batch; large records pass above")
 def test_a_backlog_of_large_records_is_read_in_parts(medusa: Installation) -> None:
     """Its bytes bound a batch: at once they would end the node for want of memory."""
     topic, count = TopicName("heavy-in"), 300

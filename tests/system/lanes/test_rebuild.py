@@ -174,6 +174,9 @@ def some(start: int, count: int) -> list[Reading]:
     return [("ab"[i % 2], i, start * 250 + i * 250) for i in range(count)]
 
 
+@pytest.mark.second_tier(
+    "rows that wait are rebuilt below; windows in a lost checkpoint of the faults"
+)
 def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -> None:
     """Whatever file is lost or cut off; late records stay left out, nothing is lost or repeated."""
     name = "rebuilt_windows"
