@@ -4,6 +4,7 @@ from typing import Protocol
 
 import pytest
 
+from tests.faults.case import Case
 from tests.faults.cases import CASES
 from tests.faults.scenario import Report, run
 from tests.faults.strikes import FAULTS
@@ -13,7 +14,7 @@ from tests.faults.world import Worlds
 class Strike(Protocol):
     """Runs networks through faults."""
 
-    def __call__(self, cases: Sequence[str], faults: Sequence[str], seed: int = 1) -> Report:
+    def __call__(self, cases: Sequence[str | Case], faults: Sequence[str], seed: int = 1) -> Report:
         """The report; fails, with all findings, when anything is not exact."""
 
 
@@ -29,14 +30,13 @@ def worlds(tmp_path_factory: pytest.TempPathFactory, jar_cache: Path) -> Iterato
 
 @pytest.fixture
 def strike(worlds: Worlds) -> Strike:
-    """Runs cases by name through faults by name, in their order."""
+    """Runs cases, some by name, through faults by name, in their order."""
 
-    def struck(cases: Sequence[str], faults: Sequence[str], seed: int = 1) -> Report:
+    def struck(cases: Sequence[str | Case], faults: Sequence[str], seed: int = 1) -> Report:
         fine = False
         try:
-            report = run(
-                worlds.get(), [CASES[c] for c in cases], [FAULTS[f] for f in faults], seed, print
-            )
+            chosen = [CASES[one] if isinstance(one, str) else one for one in cases]
+            report = run(worlds.get(), chosen, [FAULTS[f] for f in faults], seed, print)
             fine = not report.findings
         finally:
             if not fine:

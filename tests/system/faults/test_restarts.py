@@ -9,9 +9,8 @@ import pytest
 from tests.faults.case import Case
 from tests.faults.cases import CASES
 from tests.faults.cases.behind_unions import behind_unions
-from tests.faults.scenario import run
-from tests.faults.strikes import FAULTS
 from tests.faults.world import Worlds
+from tests.system.faults.conftest import Strike
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -38,14 +37,13 @@ def _slow(case: Case) -> Case:
     [pytest.param(names, marks=OTHERS if at else ()) for at, names in enumerate(GROUPS)],
     ids=", ".join,
 )
-def test_a_clean_restart_rebuilds_no_state(worlds: Worlds, names: Sequence[str]) -> None:
+def test_a_clean_restart_rebuilds_no_state(
+    worlds: Worlds, strike: Strike, names: Sequence[str]
+) -> None:
     """Neither of one lane nor of the whole node; and what comes is exact."""
     cases = [_slow(behind_unions(CASES[name])) for name in names]
-    world = worlds.get()
-    node = world.node
-    report = run(world, cases, [FAULTS[name] for name in RESTARTS], 1, print)
-    assert not report.findings, report.words()
-    assert all(verdict.expected for verdict in report.verdicts)
+    node = worlds.get().node
+    report = strike(cases, RESTARTS)
     networks = "|".join(verdict.network for verdict in report.verdicts)
     log = node.log.read_text(errors="replace")
     starts = re.findall(rf"\[(?:{networks})\.\w+\] starting version", log)

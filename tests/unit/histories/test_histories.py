@@ -3,7 +3,12 @@
 import pytest
 
 from tests.histories.history import draw, run, written
-from tests.histories.mutants import needed_is_the_end, promise_is_early, repeats_are_written
+from tests.histories.mutants import (
+    needed_is_the_end,
+    promise_is_early,
+    repeats_are_not_compared,
+    repeats_are_written,
+)
 from tests.profiles import examples
 
 KINDS = frozenset({"lateness", "retention", "restart", "grown", "select", "window"})
@@ -55,3 +60,11 @@ def test_a_defect_that_is_put_back_is_found(mutant: object, seeds: int) -> None:
     assert hasattr(mutant, "mutated")
     with mutant.mutated():
         assert any(run(draw(seed, frozenset({"restart"}))).wrong for seed in range(seeds))
+
+
+def test_a_batch_that_reads_otherwise_when_it_is_repeated_is_found() -> None:
+    """One history in four hundred shows it; without the defect it is right."""
+    script = written(394, "produce:734029 run:457541 restart:880660")
+    assert not run(script).wrong
+    with repeats_are_not_compared.mutated():
+        assert [one.kind for one in run(script).wrong][:1] == ["lost"]
