@@ -11,7 +11,9 @@ from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-CYCLES = 20
+FEW, MANY = 6, 20
+"""Cycles; in six of them each name returns once with another document."""
+LONG = pytest.mark.second_tier("the same with fewer cycles")
 RECORDS = 8
 """Readings sent in each cycle, a second apart in event time."""
 WITHIN_S = 120.0
@@ -35,8 +37,9 @@ WINDOWS = HEAD + (
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One life of the network: its only box, and what that is to publish."""
+    """One life of a network: its only box, and what that is to publish."""
 
+    network: str
     number: int
 
     @property
@@ -48,7 +51,7 @@ class Cycle:
     def document(self) -> str:
         """Another one in every cycle in which its box has the same name."""
         text = WINDOWS if self.box == "counts" else FILTER
-        return text.format(name="cycled", box=self.box, number=self._number)
+        return text.format(name=self.network, box=self.box, number=self._number)
 
     def expected(self, values: range) -> Counter[int]:
         """The results over all readings that the input topic holds."""
@@ -77,33 +80,37 @@ def published(medusa: Installation, topic: str) -> Counter[int]:
     return Counter(row.get("n", row.get("value")) for row in medusa.decoded(topic))
 
 
-def test_each_life_of_a_network_runs_its_own_document(medusa: Installation) -> None:
+@pytest.mark.parametrize("cycles", [FEW, pytest.param(MANY, marks=LONG)])
+def test_each_life_of_a_network_runs_its_own_document(medusa: Installation, cycles: int) -> None:
     """Same name, same versions, other documents and boxes; another network goes on untouched."""
     schemas = {"reading.avsc": READING}
-    steady = FILTER.format(name="steady", box="passed", number=9)
+    network, other = f"cycled_{cycles}", f"steady_{cycles}"
+    steady = FILTER.format(name=other, box="passed", number=9)
     with medusa.node("cycles"):
         medusa.deploy(steady, schemas)
-        before = medusa.await_state("steady", "passed", LaneState.RUNNING)
-        for cycle in map(Cycle, range(CYCLES)):
+        before = medusa.await_state(other, "passed", LaneState.RUNNING)
+        for cycle in (Cycle(network, number) for number in range(cycles)):
             values = range((cycle.number + 1) * RECORDS)
             medusa.deploy(cycle.document, schemas)
             new = values[-RECORDS:]
-            send(medusa, "cycled", new)
-            send(medusa, "steady", new)
+            send(medusa, network, new)
+            send(medusa, other, new)
             expected = cycle.expected(values)
 
-            def all_there(topic: str = f"cycled.{cycle.box}", due: int = expected.total()) -> bool:
+            def all_there(
+                topic: str = f"{network}.{cycle.box}", due: int = expected.total()
+            ) -> bool:
                 return published(medusa, topic).total() >= due
 
             medusa.wait_for(all_there, f"the results of cycle {cycle.number}", within_s=WITHIN_S)
-            assert published(medusa, f"cycled.{cycle.box}") == expected, cycle
-            medusa.destroy("cycled")
-        every = range(CYCLES * RECORDS)
+            assert published(medusa, f"{network}.{cycle.box}") == expected, cycle
+            medusa.destroy(network)
+        every = range(cycles * RECORDS)
         medusa.wait_for(
-            lambda: published(medusa, "steady.passed").total() >= len(every),
+            lambda: published(medusa, f"{other}.passed").total() >= len(every),
             "the other network's results",
             within_s=WITHIN_S,
         )
-        after = medusa.await_state("steady", "passed", LaneState.RUNNING)
-    assert published(medusa, "steady.passed") == Counter(every)
+        after = medusa.await_state(other, "passed", LaneState.RUNNING)
+    assert published(medusa, f"{other}.passed") == Counter(every)
     assert (after.epoch, after.restarts) == (before.epoch, 0)
