@@ -12,7 +12,7 @@ from pipeline.deploy import apply, remove
 from pipeline.deploy.apply import Comparison
 from pipeline.deploy.documents import Document
 from pipeline.errors import DocumentError, MedusaError
-from pipeline.ids import FragmentName, NetworkName, StreamName, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkName, StreamName, TopicName
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
@@ -148,8 +148,10 @@ def deploy(
         return
     scene.look_at_topics()
     versions = {str(record.fragment): int(record.version) for record in done.fragments}
-    deployment = Deployment(net, comparison.plan, _ids(scene), versions, at_ms)
-    scene.deployments[scene.life, int(done.version)] = deployment
+    key = scene.life, int(done.version)
+    if known := scene.deployments.get(key):
+        at_ms = Millis(known.at_ms)  # nothing was changed
+    scene.deployments[key] = Deployment(net, comparison.plan, _ids(scene), versions, at_ms)
     deployed = [(fragment, versions[fragment.name]) for fragment in comparison.plan.fragments]
     accounts.writers.deployed(scene.kafka, scene.life, deployed)
     for item in comparison.changes.fragments:

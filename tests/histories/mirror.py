@@ -80,9 +80,9 @@ class Mirror(Topics):
             return
         with TopicReader(self._bootstrap, READ_WITHIN_S) as reader:
             reader.assign(starts)
-            for record in reader.read_to(_only(ends, starts)):
-                known = self._of(record.topic)
-                known.partitions[record.partition].append(self._told(record))
+            read = [self._told(record) for record in reader.read_to(_only(ends, starts))]
+        for record in read:
+            self._of(record.topic).partitions[record.partition].append(record)
         for name, offsets in starts.items():
             self._of(name).ends |= {p: int(ends[name][p]) for p in offsets}
 
