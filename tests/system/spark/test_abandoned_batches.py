@@ -56,6 +56,7 @@ ALONE = (
     "deduplicate",
 )
 BEHIND_UNIONS = ("sessions", "outer_join", "as_of", "deduplicate")
+PLAIN = pytest.mark.second_tier("the same behind a union, of which more is written down")
 
 
 class Abandoning:
@@ -203,7 +204,10 @@ def _stop_state_stores(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        *(pytest.param(CASES[name], id=name) for name in ALONE),
+        *(
+            pytest.param(CASES[name], id=name, marks=PLAIN if name in BEHIND_UNIONS else ())
+            for name in ALONE
+        ),
         *(
             pytest.param(behind_unions(CASES[name]), id=f"{name} of union")
             for name in BEHIND_UNIONS
