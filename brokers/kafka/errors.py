@@ -265,6 +265,10 @@ def translated(place: str) -> Iterator[None]:
         yield
     except KafkaException as error:
         raise medusa_error(error, place) from error
+    except SystemError as error:
+        # What ends a producer for good, as another one with its id does, may come while the driver
+        # waits: then it returns without a result and without an error.
+        raise NotNowError("Kafka's client gave up without an error", place=place) from error
 
 
 def _plain(error: KafkaError | KafkaException) -> KafkaError | None:

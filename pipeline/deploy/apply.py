@@ -190,7 +190,9 @@ def _begun_before(begun: tuple[TopicName, ...], servers: Servers) -> tuple[Topic
 
 def _adopted(comparison: Comparison, created: tuple[TopicName, ...]) -> tuple[TopicName, ...]:
     """The output topics that somebody else made and that this network writes for the first time."""
-    known = {topic for record in comparison.recorded.fragments for topic, _ in record.topic_ids}
+    recorded = comparison.recorded
+    known = {topic for record in recorded.fragments for topic, _ in record.topic_ids}
+    known |= set(recorded.network.made_topics if recorded.network else ())
     outputs = (fragment.output.topic for fragment in comparison.plan.fragments)
     return tuple(topic for topic in outputs if topic not in known.union(created))
 

@@ -70,6 +70,9 @@ def successions(
 ) -> Successions:
     """Compare who writes a topic now with who has written it.
 
+    Who was deployed to write a topic last, and is not any more, may never have begun to. So it
+    begins anew, unless nobody else has ever written there.
+
     Args:
         plan: what is wanted.
         recorded: the life of the network, and the writers as its last deploy recorded them.
@@ -84,15 +87,22 @@ def successions(
     for fragment in plan.fragments:
         name, topic_id = fragment.name, topic_ids.get(fragment.output.topic)
         written_by = writers.get(topic_id, ()) if topic_id is not None else ()
-        if written_by and written_by[0] != name:
-            found[name] = _split([one for one in written_by if one != name], planned)
+        record = records.get(name)
+        others = [one for one in written_by if one != name]
+        if others and (written_by[0] != name or not _names(record, topic_id)):
+            found[name] = _split(others, planned)
             continue
-        known = _pending(records.get(name), life, markers.get(name))
+        known = _pending(record, life, markers.get(name))
         # Unless it is back in a topic that it wrote last itself.
         if known is not None and (topic_id == known[1] or name not in written_by):
             version, output, gone, moved = known
             pending[name] = version, output, *_split((*gone, *moved), planned)
     return Successions(found, pending)
+
+
+def _names(record: FragmentRecord | None, topic_id: TopicId | None) -> bool:
+    """Whether a fragment is deployed with a topic."""
+    return record is not None and topic_id in {one for _, one in record.topic_ids}
 
 
 def _split(others: Iterable[FragmentName], planned: Collection[FragmentName]) -> Others:

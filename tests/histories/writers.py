@@ -21,31 +21,37 @@ class Writers:
         due: the fragments that are to begin anew: with which version, and beside whom.
         promised: by topic id, with whose promise that is.
         passed_over: the topic ids whose contents a fragment was to pass over.
+        written: the id of the topic that each deployed fragment is to write.
     """
 
     writers: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     due: dict[Key, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     promised: dict[str, tuple[int, str]] = field(default_factory=dict)
     passed_over: dict[Key, set[str]] = field(default_factory=dict)
+    written: dict[Key, str] = field(default_factory=dict)
 
     def others(self, kafka: Topics, life: int, fragment: Fragment) -> tuple[str, ...]:
-        """Who has written what a fragment is to write, if it is not the one that wrote it last."""
+        """Who else has written what a fragment is to write, unless it writes that now."""
         topic = kafka.topics.get(fragment.output.topic)
         known = [] if topic is None else self.writers.get((life, topic.topic_id), [])
-        if not known or known[-1] == fragment.name:
-            return ()
-        return tuple(one for one in known if one != fragment.name)
+        others = tuple(one for one in known if one != fragment.name)
+        written = self.written.get((life, str(fragment.name)))
+        goes_on = topic is not None and written == topic.topic_id and known[-1:] == [fragment.name]
+        return () if goes_on else others
 
     def deployed(self, kafka: Topics, life: int, fragments: Iterable[tuple[Fragment, int]]) -> None:
         """Take in a deploy: its fragments, and the version of each."""
+        written: dict[Key, str] = {}
         for fragment, version in fragments:
             key, name = (life, str(fragment.name)), str(fragment.name)
             topic_id = kafka.topics[fragment.output.topic].topic_id
+            written[key] = topic_id
             if others := self.others(kafka, life, fragment):
                 self.due[key] = version, others
             known = self.writers.setdefault((life, topic_id), [])
             known[:] = [*(one for one in known if one != name), name]
         names = {str(fragment.name) for fragment, _ in fragments}
+        self.written = written
         for key in [key for key in self.due if key[0] == life and key[1] not in names]:
             del self.due[key]
 

@@ -101,6 +101,44 @@ def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
     assert [ranges for _, _, ranges, *_ in driving.begins] == [((0, 9, 9),)]
 
 
+@pytest.mark.parametrize("document", [DRIVING, MOVING], ids=["never_ran", "ran_before"])
+def test_who_left_before_it_began_is_asked_again(scene: Scene, document: str) -> None:
+    """A marker that it has from before is older than what the other one wrote meanwhile."""
+    if document == MOVING:
+        scene.deploy(DRIVING, **END)
+    scene.deploy(document, **END)
+    scene.deploy(FILTER.replace("moving:", "standing:"))
+    with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
+        scene.deploy(document)
+    scene.deploy(document, **END)
+    (record,) = scene.world.catalog.fragments(NET)
+    assert record.succeeds is not None
+    assert record.succeeds[2] in {("moving",), ("driving",)} - {(record.fragment,)}
+
+
+def test_who_moved_aside_before_it_began_is_asked_again(scene: Scene) -> None:
+    """Also if it wrote last where it was meanwhile."""
+    aside = f"{FILTER}{MOVED_ASIDE}"
+    scene.deploy(aside)
+    scene.read(aside, {"car-sightings": 7})
+    scene.deploy(DRIVING, **END)
+    scene.deploy(MOVING, **END)
+    scene.deploy(aside)
+    with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
+        scene.deploy(MOVING)
+
+
+def test_a_topic_of_an_earlier_version_is_nobody_elses(scene: Scene) -> None:
+    """`destroy` removes it; one that others have made is never removed, and that is said."""
+    scene.deploy(FILTER.replace("moving:", "standing:"))
+    told: list[str] = []
+    deploy(scene.compare(MOVING), scene.world.servers, told.append)
+    assert not any("never removed" in line for line in told)
+    scene.world.kafka.add("others-cars", partitions=1)
+    deploy(scene.compare(MOVING.replace(OUT, "others-cars")), scene.world.servers, told.append)
+    assert "topic others-cars was there before" in "\n".join(told)
+
+
 def test_who_left_a_topic_that_nobody_wrote_since_goes_on(scene: Scene) -> None:
     """It was the last writer, so its marker is the truth about the topic."""
     elsewhere = FILTER.replace("moving:", "standing:").replace("> 0", "< 1")

@@ -121,6 +121,15 @@ def test_an_exception_without_an_error_is_unexpected() -> None:
     assert type(medusa_error(KafkaException("odd"))) is BrokenInvariantError
 
 
+def test_a_call_without_a_result_and_without_an_error_is_tried_again() -> None:
+    """Why it failed, the driver tells in another call, if at all."""
+    original = SystemError("<method 'flush'> returned NULL without setting an exception")
+    with pytest.raises(RetryError) as caught, translated("committing"):
+        raise original
+    assert caught.value.__cause__ is original
+    assert caught.value.place == "committing"
+
+
 def test_other_errors_pass() -> None:
     """Only the driver's errors are translated."""
     with pytest.raises(KeyError), translated("x"):
