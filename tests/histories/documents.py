@@ -92,6 +92,11 @@ class Net:
         """A stream by its name."""
         return next((stream for stream in self.streams if stream.name == name), None)
 
+    def columns(self, name: str) -> frozenset[str]:
+        """The columns of a stream."""
+        more = {"row": ("at",), "window": ("window_start", "window_end")}
+        return frozenset(("id", "k", "v", *more.get(self.shape(name).split()[0], ())))
+
     def shape(self, name: str) -> str:
         """Which columns a stream has, and how wide `v` is."""
         stream, box = self.stream(name), self.box(name)

@@ -383,7 +383,9 @@ class Ledger:
             return None
         values: dict[str, int] = json.loads(framed.body)
         stream = net.stream(name)
-        if stream is None:
+        if stream is None:  # an earlier version of the writer may have written more columns
+            columns = net.columns(name)
+            values = {column: value for column, value in values.items() if column in columns}
             return Seen(int(record.timestamp_ms), values)
         if values["at"] > record.timestamp_ms + stream.ahead_ms:
             return None
