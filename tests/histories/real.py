@@ -20,11 +20,11 @@ from tests.faults.world import World as Around
 from tests.histories import deploys
 from tests.histories.chain import Chain, Outcome, Script
 from tests.histories.documents import CHANGES, Stream, first, schema_of
+from tests.histories.history import FIRST_DOCUMENTS
 from tests.histories.reference import Wrong
 from tests.histories.served import Served
 from tests.histories.world import draw_record
 
-FIRST_DOCUMENTS: Final = 400
 DRAINS_WITHIN_S: Final = 20.0
 PARTITIONS: Final = 2
 PARTITIONS_MAX: Final = 4

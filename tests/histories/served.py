@@ -89,8 +89,7 @@ class Served:
     def destroyed(self) -> None:
         """As the command does on its own machine, here for every node of the world."""
         for node in self.around.others:
-            for folder in node.checkpoints.glob(f"{self.network}"):
-                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(node.checkpoints / self.network, ignore_errors=True)
         self.life += 1
         self._last.clear()
 
@@ -133,9 +132,10 @@ class Served:
 
         None: no version that is known to be deployed is like it, or it cannot be read yet.
         """
-        found = [self._at(place) for place in (transaction.marker, *transaction.records)]
-        written, *records = (record for record in found if record is not None)
-        if len(records) != len(transaction.records):
+        written = self._at(transaction.marker)
+        found = [self._at(place) for place in transaction.records]
+        records = tuple(record for record in found if record is not None)
+        if written is None or len(records) != len(found):
             return None
         marker = decode_marker(written.value or b"", str(transaction.marker))
         for one in self._newest_first():
@@ -144,7 +144,7 @@ class Served:
             if fragment is not None and ran and one.at_ms <= transaction.at_ms:
                 version = one.versions[str(names.fragment)]
                 batch = executed(marker, fragment)
-                return Commit(self.life, version, fragment, marker, batch, tuple(records))
+                return Commit(self.life, version, fragment, marker, batch, records)
         return None
 
     def _at(self, place: Place) -> KafkaRecord | None:

@@ -21,11 +21,10 @@ from schemas.compatibility import Level
 from tests.faults.world import RunFailedError, World, world
 from tests.histories.chain import Script, Step
 from tests.histories.documents import CHANGES
-from tests.histories.history import draw
+from tests.histories.history import SETTLE_DEPLOYS, draw
 from tests.histories.real import STEPS, RealHistory
 
 KINDS: Final = frozenset(CHANGES) | frozenset(STEPS) - {"produce", "drain"}
-SETTLE_DEPLOYS: Final = 2
 SETTLE_WITHIN_S: Final = 120.0
 FAILED_FOR_S: Final = 20.0
 """A lane that has failed so long will not go on by itself."""
