@@ -35,6 +35,8 @@ Incarnation = NewType("Incarnation", str)
 BatchId = NewType("BatchId", int)
 NetworkVersion = NewType("NetworkVersion", int)
 """Counts up from 1, within a network's life, with every deploy that changed something."""
+NO_VERSION: Final = NetworkVersion(0)
+"""Before any deploy."""
 Offset = NewType("Offset", int)
 """A position in a partition: the next offset to read."""
 Millis = NewType("Millis", int)

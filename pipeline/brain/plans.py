@@ -69,15 +69,7 @@ class Assigned:
     @property
     def begins(self) -> Mapping[StreamName, Begin]:
         """Where it begins to read what it has never read, as deploys have decided."""
-        return {
-            stream: Begin(
-                offsets={partition: begin for partition, begin, _ in ranges},
-                until={partition: end for partition, _, end in ranges},
-                skips=skips,
-                passes_over=passes_over,
-            )
-            for stream, _, ranges, skips, passes_over in self.record.begins
-        }
+        return self.record.decided
 
     @property
     def succession(self) -> Succession | None:

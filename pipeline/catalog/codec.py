@@ -115,6 +115,8 @@ def _typed(hint: Any, value: object) -> object:
         return _tuple(get_args(hint), value)
     if issubclass(hint, Enum):
         return hint(value)
+    if issubclass(hint, tuple):
+        return hint(*_tuple(tuple(get_type_hints(hint).values()), value))
     if hint is int:
         return _integer(value)
     if not isinstance(value, hint):

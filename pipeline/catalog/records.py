@@ -3,8 +3,10 @@
 Desired and observed state are apart: people change what is desired, nodes report what they see.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from pipeline.formats import WRITTEN
 from pipeline.ids import (
@@ -25,6 +27,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.sources import Begin
 from pipeline.planner.state import OnChange
 
 
@@ -192,10 +195,36 @@ class NetworkVersionRecord:
     code: tuple[tuple[BoxName, str], ...] = ()
 
 
-Begun = tuple[StreamName, str, tuple[tuple[int, Offset, Offset], ...], bool, bool]
-"""A stream, the id of its topic, per partition the first offset to read and the end when that was
-decided, whether what was settled by then is skipped, and whether what the topic held was to be
-passed over."""
+class Begun(NamedTuple):
+    """Where a stream begins that a fragment has never read, as a deploy has decided.
+
+    Args:
+        stream: which one.
+        topic_id: of the topic that carries it.
+        ranges: per partition the first offset to read, and the end when that was decided.
+        skips: as in `Begin`; so are those that follow.
+    """
+
+    stream: StreamName
+    topic_id: str
+    ranges: tuple[tuple[int, Offset, Offset], ...]
+    skips: bool
+    passes_over: bool
+    version: NetworkVersion
+    number: int
+
+    @property
+    def begin(self) -> Begin:
+        """The same as a lane takes it."""
+        return Begin(
+            offsets={partition: begin for partition, begin, _ in self.ranges},
+            until={partition: end for partition, _, end in self.ranges},
+            skips=self.skips,
+            passes_over=self.passes_over,
+            version=self.version,
+            number=self.number,
+        )
+
 
 Succeeds = tuple[NetworkVersion, TopicId, tuple[FragmentName, ...], tuple[FragmentName, ...]]
 """With which version of its network a fragment got an output topic that another one had written
@@ -229,6 +258,11 @@ class FragmentRecord:
     choice: tuple[OnChange, Incarnation] | None = None
     begins: tuple[Begun, ...] = ()
     succeeds: Succeeds | None = None
+
+    @property
+    def decided(self) -> Mapping[StreamName, Begin]:
+        """Where its streams begin, as a lane takes it."""
+        return {begun.stream: begun.begin for begun in self.begins}
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,8 @@ def present_marker(fragment: Fragment, connections: Connections) -> CommitMarker
     marker = last_marker(names, connections)
     if record is None or marker is None:
         return None
-    return carry(marker, planned_sources(fragment, dict(record.topic_ids))).marker
+    planned = planned_sources(fragment, dict(record.topic_ids))
+    return carry(marker, planned, record.decided).marker
 
 
 def standings(fragment: Fragment, connections: Connections) -> tuple[Standing, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pipeline.catalog.records import Begun, DesiredState, FragmentRecord
 from pipeline.deploy.writers import Successions
 from pipeline.ids import (
+    NO_VERSION,
     FragmentName,
     Incarnation,
     NetworkVersion,
@@ -57,31 +58,37 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
     paused = old is not None and old.desired is DesiredState.PAUSED
     output_id = TopicId(facts.topic_ids[fragment.output.topic])
+    version = same.version if same else facts.version
     return FragmentRecord(
         network=fragment.names.network,
         fragment=name,
-        version=same.version if same else facts.version,
+        version=version,
         desired=DesiredState.PAUSED if paused else DesiredState.RUNNING,
         digest=digest,
         topic_ids=ids,
         choice=facts.chosen.get(name, same.choice if same else None),
-        begins=_begins(fragment, old, facts),
+        begins=_begins(fragment, old, version, facts),
         succeeds=facts.successions.of(name, facts.version, output_id)
         or (same.succeeds if same else None),
     )
 
 
-def _begins(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> tuple[Begun, ...]:
+def _begins(
+    fragment: Fragment, old: FragmentRecord | None, version: NetworkVersion, facts: Facts
+) -> tuple[Begun, ...]:
     """What was chosen now, and before for topics that it still reads, under any name."""
     found: dict[StreamName, Begun] = {}
     streams = {facts.topic_ids[stream.topic]: stream.name for stream in fragment.inputs}
-    for _, topic_id, ranges, skips, passes_over in old.begins if old is not None else ():
-        stream = streams.get(topic_id)
+    for begun in old.begins if old is not None else ():
+        stream = streams.get(begun.topic_id)
         if stream is not None:
-            found[stream] = (stream, topic_id, ranges, skips, passes_over)
+            found[stream] = begun._replace(stream=stream)
     for one in facts.begins.get(fragment.name, ()):
         topic_id = facts.topic_ids[one.topic]
-        found[one.stream] = (one.stream, topic_id, one.ranges, one.skips, one.passes_over)
+        since = NO_VERSION if one.anew else version
+        found[one.stream] = Begun(
+            one.stream, topic_id, one.ranges, one.skips, one.passes_over, since, one.number
+        )
     return tuple(found[stream] for stream in sorted(found))
 
 

@@ -177,8 +177,9 @@ def _states(
             continue
         if fragment.stateful_box is None and fragment.name not in choices.named:
             continue
-        if choices.some or inputs.is_changed(fragment, records.get(fragment.name)):
-            same = inputs.carried(fragment, marker).same
+        record = records.get(fragment.name)
+        if choices.some or inputs.is_changed(fragment, record):
+            same = inputs.carried(fragment, marker, record).same
             found[fragment.name] = KeptState(marker.state, marker.incarnation, same)
     return found
 

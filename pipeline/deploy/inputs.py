@@ -8,10 +8,10 @@ from pipeline.catalog.records import FragmentRecord
 from pipeline.deploy.desired import positioned_topics
 from pipeline.deploy.ports import Topics
 from pipeline.deploy.writers import Successions
-from pipeline.ids import FragmentName, Offset, TopicId, TopicName
+from pipeline.ids import FragmentName, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import LeftSource
-from pipeline.lanes.sources import Carried, carry, planned_sources
+from pipeline.lanes.sources import Begin, Carried, carry, number_of, planned_sources
 from pipeline.network.model import ExternalStream
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import ChangedInput, Ranges
@@ -34,9 +34,12 @@ class Inputs:
     ends: Ends
     made: frozenset[TopicName]
 
-    def carried(self, fragment: Fragment, marker: CommitMarker) -> Carried:
+    def carried(
+        self, fragment: Fragment, marker: CommitMarker, record: FragmentRecord | None
+    ) -> Carried:
         """A fragment's last marker in the names of the new plan."""
-        return carry(marker, planned_sources(fragment, self._ids(fragment)))
+        planned = planned_sources(fragment, self._ids(fragment))
+        return carry(marker, planned, self.decided(fragment, record))
 
     def is_changed(self, fragment: Fragment, record: FragmentRecord | None) -> bool:
         """Whether another plan, or other topics, are deployed than what is wanted now."""
@@ -45,11 +48,15 @@ class Inputs:
         ids = self._ids(fragment)
         return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
 
-    def begun(self, fragment: Fragment, record: FragmentRecord | None) -> set[str]:
-        """The streams over topics of which a deploy has decided where they begin."""
+    def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
+        """Where streams begin, as a deploy has decided of the topics that they are over."""
         ids = self._ids(fragment)
-        decided = {topic_id for _, topic_id, *_ in (record.begins if record else ())}
-        return {stream.name for stream in fragment.inputs if ids[stream.topic] in decided}
+        known = {begun.topic_id: begun.begin for begun in (record.begins if record else ())}
+        return {
+            stream.name: known[ids[stream.topic]]
+            for stream in fragment.inputs
+            if ids[stream.topic] in known
+        }
 
     def held(self, stream: FragmentInput) -> Ranges:
         """All that a stream's topic holds; nothing if it is still to be created."""
@@ -133,11 +140,13 @@ def _of(
 ) -> Iterator[ChangedInput]:
     if not marker.totals.records_in:
         return  # nothing was read, so nothing can be lost or come twice
-    carried, decided = inputs.carried(fragment, marker), inputs.begun(fragment, record)
+    carried, decided = inputs.carried(fragment, marker, record), inputs.decided(fragment, record)
     for stream in fragment.inputs:
         if stream.name in carried.unread and stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)
-            yield ChangedInput(stream.name, stream.topic, True, inputs.held(stream), derived)
+            number = number_of(carried.source(stream.name))
+            held = inputs.held(stream)
+            yield ChangedInput(stream.name, stream.topic, True, held, derived, number=number)
     if not inputs.is_changed(fragment, record):
         return  # what it leaves was said when that was deployed
     before = {left.source.id for left in marker.left}
@@ -155,7 +164,7 @@ def _beside(
 
     `before`: what was deployed, if that has decided something already that is not done yet.
     """
-    decided = inputs.begun(fragment, before)
+    decided = inputs.decided(fragment, before)
     for stream in fragment.inputs:
         if stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)

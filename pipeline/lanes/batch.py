@@ -189,6 +189,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
             failed=sum(facts.failed.values()),
         ),
         plan=last.plan,
+        decided=last.decided,
     )
     check_follows(last, marker)
     return marker

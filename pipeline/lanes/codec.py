@@ -17,6 +17,7 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     Millis,
+    NetworkVersion,
     Offset,
     SourceId,
     StreamName,
@@ -71,6 +72,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "plan": marker.plan,
             "chosen": marker.chosen,
             "anew": marker.anew,
+            "decided": marker.decided,
         },
     )
 
@@ -117,6 +119,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         plan=fields.text("plan"),
         chosen=fields.flag("chosen"),
         anew=fields.text("anew"),
+        decided=NetworkVersion(fields.number("decided")),
     )
 
 

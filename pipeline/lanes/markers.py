@@ -7,7 +7,15 @@ so that it is visible exactly when the output that it describes is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
+from pipeline.ids import (
+    NO_VERSION,
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkVersion,
+    Offset,
+)
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
 
@@ -83,6 +91,8 @@ class CommitMarker:
         plan: the digest of the plan that the lane ran.
         anew: names the deploy for which the fragment has begun anew, since another one had written
             its output; empty: it never has.
+        decided: the version of the network with which it runs as a deploy has decided: its inputs
+            begin where was chosen then, and what was chosen for its state is done.
     """
 
     epoch: Epoch
@@ -110,6 +120,7 @@ class CommitMarker:
     judged: Judged | None = None
     plan: str = ""
     anew: str = ""
+    decided: NetworkVersion = NO_VERSION
 
     @property
     def nothing_read(self) -> bool:

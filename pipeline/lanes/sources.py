@@ -16,7 +16,16 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from pipeline.errors import RefusedError
-from pipeline.ids import Millis, Offset, SourceId, StreamName, TopicId, TopicName
+from pipeline.ids import (
+    NO_VERSION,
+    Millis,
+    NetworkVersion,
+    Offset,
+    SourceId,
+    StreamName,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
@@ -56,12 +65,17 @@ class Begin:
             takes in what lies before.
         skips: whether records of a time that is settled by now are skipped; else they are late.
         passes_over: whether what the topic held was to be passed over.
+        version: of the network, with which that was decided; `NO_VERSION` for a fragment that
+            begins anew with all that it reads.
+        number: the one that the id of the source gets.
     """
 
     offsets: Mapping[int, Offset]
     until: Mapping[int, Offset]
     skips: bool
     passes_over: bool
+    version: NetworkVersion = NO_VERSION
+    number: int = 0
 
     def not_before(self, starts: Mapping[int, Offset]) -> "Begin":
         """The same in partitions that begin no earlier than this by now."""
@@ -72,19 +86,39 @@ class Begin:
         return replace(self, offsets=held(self.offsets), until=held(self.until))
 
 
+_NOTHING: Mapping[StreamName, Begin] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """A marker in the names of a plan.
 
     Args:
         marker: with the positions of all sources that were read before.
-        unread: the sources that were never read.
+        unread: the sources that were never read, or only by a lane of an earlier version that began
+            after a deploy had decided where they begin: what was decided counts.
+        read: how far such a lane has read them, if it has run a batch.
         same: whether the plan reads exactly what the marker's lane has read, in the same order.
     """
 
     marker: CommitMarker
     unread: tuple[StreamName, ...]
+    read: Positions
     same: bool
+
+    def source(self, name: StreamName) -> MarkedSource:
+        """One of the sources of the plan."""
+        return next(one for one in self.marker.sources if one.name == name)
+
+
+def source_id(topic_id: TopicId, number: int) -> SourceId:
+    """The id of one of the sources over a topic."""
+    return SourceId(f"{topic_id}/{number}")
+
+
+def number_of(source: MarkedSource) -> int:
+    """The number in the id of a source."""
+    return int(source.id.rpartition("/")[2])
 
 
 def planned_sources(
@@ -134,17 +168,27 @@ def sources_after(
     return _marked(planned, {}, [one.id for one in known])
 
 
-def carry(marker: CommitMarker, planned: Sequence[PlannedSource]) -> Carried:
+def carry(
+    marker: CommitMarker,
+    planned: Sequence[PlannedSource],
+    decided: Mapping[StreamName, Begin] = _NOTHING,
+) -> Carried:
     """A marker in the names of a plan: what was read stays read, whatever it is called.
 
     Args:
         marker: the fragment's last one.
         planned: the sources of the plan, in its order.
+        decided: where deploys have decided that sources begin, whether or not that is done.
     """
     left = {one.source.id: one for one in marker.left}
     was = match(planned, marker.sources)
     rest = [source for source in planned if source.name not in was]
     was |= match(rest, [one.source for one in marker.left])
+    again = {
+        name: was.pop(name)
+        for name, begin in decided.items()
+        if name in was and _is_due(begin, was[name], marker)
+    }
     known = (*marker.sources, *(one.source for one in marker.left))
     sources = _marked(planned, was, [one.id for one in known])
     names = {was[source.name].id: source for source in sources if source.name in was}
@@ -158,8 +202,9 @@ def carry(marker: CommitMarker, planned: Sequence[PlannedSource]) -> Carried:
             found |= dict(_renamed(getattr(one, of_left), (one.source,), now))
         return found
 
-    gone = [one for identity, one in left.items() if identity not in names]
-    gone += [_left(marker, one) for one in marker.sources if one.id not in names]
+    kept = names.keys() | {one.id for one in again.values()}
+    gone = [one for identity, one in left.items() if identity not in kept]
+    gone += [_left(marker, one) for one in marker.sources if one.id not in kept]
     return Carried(
         replace(
             marker,
@@ -172,8 +217,33 @@ def carry(marker: CommitMarker, planned: Sequence[PlannedSource]) -> Carried:
             left=tuple(gone),
         ),
         unread=tuple(source.name for source in planned if source.name not in was),
+        read=_read(marker, {again[one.name].id: one for one in sources if one.name in again}),
         same=[one.id for one in sources] == [one.id for one in marker.sources],
     )
+
+
+def _is_due(begin: Begin, known: MarkedSource, marker: CommitMarker) -> bool:
+    """Whether a deploy has decided where a source begins, and the marker's lane does not heed it.
+
+    That deploy had found that the source was never read.
+    """
+    return begin.version > marker.decided and known.id == source_id(known.topic_id, begin.number)
+
+
+def _read(
+    marker: CommitMarker, now: Mapping[SourceId, MarkedSource]
+) -> dict[InputPartition, Offset]:
+    """How far the topics that carry streams were read; `now`: by source, what is read instead.
+
+    Where nothing was read yet, positions only say what was decided then.
+    """
+    if marker.judged is None:
+        return {}
+    found = dict(_renamed(marker.end, marker.sources, now))
+    for one in marker.left:
+        found |= _renamed(one.end, (one.source,), now)
+    data = {(source.name, source.topics[0][0]) for source in now.values()}
+    return {at: Offset(n) for at, n in found.items() if (at.input, at.topic) in data}
 
 
 def match(
@@ -234,22 +304,26 @@ def first_positions(
     return {**positions, **{at: offset for at, offset, _ in _decided(sources, decided)}}
 
 
-def begun(
-    marker: CommitMarker, begins: Mapping[StreamName, Begin], *, rebuilds: bool
-) -> CommitMarker:
+def begun(carried: Carried, begins: Mapping[StreamName, Begin], *, rebuilds: bool) -> CommitMarker:
     """The marker with positions of sources that were never read, where a deploy decided them.
 
+    What a lane of an earlier version has read of them meanwhile is not read a second time.
+
     Args:
-        marker: in the names of the plan.
+        carried: the marker in the names of the plan.
         begins: where these sources begin.
         rebuilds: whether the state is built from the log now: then it takes in, unpublished, what
             lay in their topics when that was decided.
     """
+    marker = carried.marker
     if not begins:
         return marker
-    places = list(_decided(marker.sources, begins))
-    needed = {at: offset for at, offset, _ in places}
-    end = {at: until if rebuilds else offset for at, offset, until in places}
+    read = {at: offset for at, offset in carried.read.items() if at.input in begins}
+    needed, end = dict(read), dict(read)
+    for at, offset, until in _decided(marker.sources, begins):
+        last = until if rebuilds else offset
+        end[at] = max(last, read.get(at, last))
+        needed[at] = offset if rebuilds else end[at]
     skipping = {name for name, begin in begins.items() if begin.skips}
     return replace(
         marker,
@@ -289,8 +363,8 @@ def _marked(
                 known, name=source.name, definition=source.definition, topics=source.topics
             )
         else:
-            numbers = (SourceId(f"{source.topic_id}/{number}") for number in count())
-            identity = next(one for one in numbers if one not in used)
+            ids = (source_id(source.topic_id, number) for number in count())
+            identity = next(one for one in ids if one not in used)
             one = MarkedSource(identity, source.name, source.definition, source.topics)
         used.add(one.id)
         found.append(one)

@@ -15,7 +15,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.errors import FencedError, RefusedError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
+from pipeline.ids import (
+    NO_VERSION,
+    BatchId,
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkVersion,
+    Offset,
+    StreamName,
+)
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
 from pipeline.lanes.growth import no_beginning
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
@@ -141,6 +150,7 @@ class Wanted:
         positions: where to read on in each partition that there is now: where the marker stands,
             or at the first record of one that came later.
         anew: whether the marker is the one that it begins anew from, beside others' results.
+        version: of the network, as the lane has it.
     """
 
     epoch: Epoch
@@ -157,6 +167,7 @@ class Wanted:
     derived: frozenset[StreamName] = frozenset()
     positions: Positions = field(default_factory=dict)
     anew: bool = False
+    version: NetworkVersion = NO_VERSION
 
     @property
     def chosen(self) -> bool:
@@ -239,13 +250,22 @@ def first_marker(
         letters=wanted.letters,
         sources=wanted.sources,
         plan=wanted.plan,
+        decided=wanted.version,
     )
 
 
 def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
-    """A copy of the last marker under an own epoch, which a new owner commits before it starts."""
+    """A copy of the last marker under an own epoch, which a new owner commits before it starts.
+
+    What deploys have decided since that marker is not done yet.
+    """
     letters = marker.letters if marker.letters_from else wanted.letters
     return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
+
+
+def gone_on(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
+    """The same of a lane that goes on with its checkpoint: then nothing is left to be done."""
+    return replace(adopted(marker, wanted), decided=wanted.version)
 
 
 def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
@@ -268,6 +288,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         sources=_settled(marker, wanted),
         judged=None,
         plan=wanted.plan,
+        decided=wanted.version,
     )
 
 
@@ -292,6 +313,7 @@ def rebuilt(
         sources=_settled(start.marker, wanted),
         judged=None,
         plan=wanted.plan,
+        decided=wanted.version,
     )
 
 

@@ -37,6 +37,7 @@ class ChangedInput:
             not read when this was found out.
         derived: whether a fragment writes the topic.
         beside: the output topic, if others have written there: the fragment begins anew.
+        number: of the source that begins; see `Begin` in `pipeline/lanes/sources.py`.
     """
 
     stream: StreamName
@@ -45,6 +46,7 @@ class ChangedInput:
     ranges: Ranges
     derived: bool = False
     beside: TopicName | None = None
+    number: int = 0
 
     @property
     def needs_answer(self) -> bool:
@@ -106,7 +108,8 @@ class Begins:
     """Where a fragment begins to read a stream that it has never read.
 
     `ranges`: per partition the first offset to read, and where it ended when that was decided.
-    `skips` and `passes_over`: as in `pipeline/lanes/sources.py`.
+    `skips`, `passes_over` and `number`: as in `pipeline/lanes/sources.py`. `anew`: whether the
+    fragment begins anew with all that it reads.
     """
 
     stream: StreamName
@@ -114,6 +117,8 @@ class Begins:
     ranges: Ranges
     skips: bool
     passes_over: bool
+    anew: bool = False
+    number: int = 0
 
 
 def announced(
@@ -139,6 +144,8 @@ def begins(
             _from(one.ranges, choice),
             _skips(one, choice),
             choice is InputFrom.END,
+            one.beside is not None,
+            one.number,
         )
         for one in changed
         if one.begins and (choice := choices.get(one.stream)) is not None

@@ -53,11 +53,11 @@ def carried(
     planned = planned_sources(settings.fragment, settings.topic_ids)
     if marker is None:
         return CarriedMarker(None, first_sources(planned))
-    found = carry(marker, planned)
+    found = carry(marker, planned, settings.begins)
     begins = begins_of(found, settings.begins, settings.place)
     begins = held(begins, found.marker.sources, admin)
     rebuilds = settings.on_change(marker) is OnChange.REBUILD
-    now = begun(found.marker, begins, rebuilds=rebuilds)
+    now = begun(found, begins, rebuilds=rebuilds)
     not_before = {at: offset for at, offset in now.needed.items() if at.input in begins}
     return CarriedMarker(now, now.sources, found.same, not_before, marker)
 

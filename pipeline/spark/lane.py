@@ -59,6 +59,7 @@ from pipeline.lanes.start import (
     check_owner,
     decide_start,
     first_marker,
+    gone_on,
     rebuilt,
 )
 from pipeline.names import FragmentNames
@@ -292,7 +293,7 @@ class StableLane:
             case Continue(marker, planned):
                 # A batch that is planned already reads the partitions that the marker has.
                 marker = marker if planned is not None else reassigned(marker, wanted.positions)
-                sink.start(adopted(marker, wanted))
+                sink.start(gone_on(marker, wanted))
                 folder = self._checkpoints.folder(epoch)
             case Rebuild():
                 marker = self._where_it_stands(start.marker, lowered, wanted)
@@ -414,7 +415,7 @@ class StableLane:
         positions = self._host.surveyor.positions_for(lowered, sink.marker.end)
         if problem := no_beginning(marker.end, positions):  # it grew again, and forgot already
             raise RetryError(problem)
-        sink.start(adopted(reassigned(sink.marker, positions), wanted))
+        sink.start(gone_on(reassigned(sink.marker, positions), wanted))
         return lowered
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:

@@ -50,13 +50,14 @@ class LaneSettings:
     def on_change(self, marker: CommitMarker | None) -> OnChange | None:
         """What was chosen for the state, as long as the choice counts.
 
-        That is until the lane has begun anew. To pass over what is gone counts up to the first
-        batch of this plan: its inputs may lose more before that.
+        That is until the lane has begun anew, in this version: a lane of an earlier one that began
+        after the choice has not heard of it. To pass over what is gone counts up to the first batch
+        of this plan: its inputs may lose more before that.
         """
         if self.choice is None or marker is None:
             return None
         chosen = self.choice.on_change
-        if self.choice.incarnation == marker.incarnation:
+        if self.choice.incarnation == marker.incarnation or marker.decided < self.version:
             return chosen
         own = marker.plan == fragment_digest(self.fragment)
         begun = own and marker.chosen and marker.judged is None

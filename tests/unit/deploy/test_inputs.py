@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.catalog.records import FragmentRecord
+from pipeline.catalog.records import Begun, FragmentRecord
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.errors import DeployError, RetryError
@@ -17,6 +17,7 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     NetworkName,
+    NetworkVersion,
     Offset,
     ParticipantId,
     StreamName,
@@ -29,7 +30,7 @@ from pipeline.lanes.sources import carry, first_sources, planned_sources
 from pipeline.lanes.start import Wanted, first_marker
 from pipeline.planner.changes import Action, Item
 from pipeline.planner.digest import state_digest
-from pipeline.planner.inputs import Fared, InputFrom
+from pipeline.planner.inputs import Fared, InputFrom, Ranges
 from pipeline.planner.state import Choices, Fate, OnChange
 from tests.unit.deploy.twins import NOW, World, write_project
 
@@ -109,7 +110,7 @@ class Scene:
         }
         wanted = Wanted(
             Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="",
-            sources=sources,
+            sources=sources, version=record.version,
         )  # fmt: skip
         marker = replace(
             first_marker(wanted, LIFE, positions, NOW),
@@ -199,7 +200,7 @@ def test_a_topic_that_was_never_read_needs_a_choice(scene: Scene) -> None:
     ],
 )
 def test_a_choice_is_announced_and_kept_as_offsets(
-    scene: Scene, choice: InputFrom, fared: Fared, kept: tuple[object, bool, bool]
+    scene: Scene, choice: InputFrom, fared: Fared, kept: tuple[Ranges, bool, bool]
 ) -> None:
     """What the plan shows is what the lane is told, whatever comes into the topic meanwhile."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
@@ -213,15 +214,16 @@ def test_a_choice_is_announced_and_kept_as_offsets(
     scene.world.kafka.fill("more-sightings", 7)
     deploy(found, scene.world.servers, lambda _: None)
     topic_id = scene.world.kafka.topics[TopicName("more-sightings")].topic_id
-    assert scene.record.begins == (("more", topic_id, *kept),)
+    decided = Begun(StreamName("more"), topic_id, *kept, NetworkVersion(2), number=0)
+    assert scene.record.begins == (decided,)
     again = scene.compare(TWO)
     again.check()
     assert not again.changes.pending
     # What was decided stays so when something else is deployed before the lane has started.
     scene.deploy(TWO.replace("speed > 0", "speed > 1"))
-    assert scene.record.begins == (("more", topic_id, *kept),)
+    assert scene.record.begins == (decided,)
     scene.deploy(TWO.replace("  more:", "  others:").replace(" more]", " others]"))
-    assert scene.record.begins == (("others", topic_id, *kept),)
+    assert scene.record.begins == (decided._replace(stream=StreamName("others")),)
 
 
 def test_an_input_that_comes_back_goes_on_where_it_was(scene: Scene) -> None:

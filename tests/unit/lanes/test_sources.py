@@ -8,9 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import RefusedError
-from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    Millis,
+    NetworkVersion,
+    Offset,
+    StreamName,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import (
     Begin,
@@ -219,7 +228,7 @@ def test_a_lane_that_has_read_nothing_needs_none() -> None:
 
 def test_a_source_begins_where_was_decided() -> None:
     """At the end nothing is skipped; from the beginning on what was settled is."""
-    carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners"))).marker
+    carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners")))
     places = (at("b", "owners"), at("b", "owners", 1))
     found = begun(carried, {StreamName("b"): END}, rebuilds=False)
     assert [found.end[place] for place in places] == [9, 4]
@@ -232,11 +241,64 @@ def test_a_source_begins_where_was_decided() -> None:
 
 def test_a_rebuild_takes_in_what_lay_in_the_topic() -> None:
     """Unpublished, as all that it reads; what came since is read by the batches that follow."""
-    carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners"))).marker
+    carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners")))
     found = begun(carried, {StreamName("b"): BEGINNING}, rebuilds=True)
     places = (at("b", "owners"), at("b", "owners", 1))
     assert [found.end[place] for place in places] == [9, 4]
     assert [found.needed[place] for place in places] == [2, 0]
+
+
+B = StreamName("b")
+TWO = (source("a"), source("b", "owners"))
+
+
+def late_marker(read: int) -> CommitMarker:
+    """Of a lane of an earlier version: it began to read b after somebody had decided about that."""
+    ends = {at("a"): 7, at("b", "owners"): read, at("b", "owners", 1): 1}
+    judged = Judged(1, 0, late=False, refused=0, failed=0)
+    return replace(marker(ends, *TWO), judged=judged)
+
+
+@pytest.mark.parametrize(
+    ("begin", "rebuilds", "ends", "needed"),
+    [
+        (END, False, [12, 4], [12, 4]),
+        (BEGINNING, False, [12, 1], [12, 1]),
+        (BEGINNING, True, [12, 4], [2, 0]),
+    ],
+)
+def test_what_was_decided_counts_though_an_earlier_version_began_meanwhile(
+    begin: Begin, *, rebuilds: bool, ends: list[int], needed: list[int]
+) -> None:
+    """But what that has read is not read again; a state that is built takes it in."""
+    due = replace(begin, version=NetworkVersion(4))
+    carried = carry(late_marker(12), TWO, {B: due})
+    assert carried.unread == ("b",)
+    assert not carried.same
+    assert [one.id for one in carried.marker.sources] == ["#cars/0", "#owners/1"]
+    assert carried.marker.left == ()
+    found = begun(carried, begins_of(carried, {B: due}, ""), rebuilds=rebuilds)
+    places = (at("b", "owners"), at("b", "owners", 1))
+    assert [found.end[place] for place in places] == ends
+    assert [found.needed[place] for place in places] == needed
+    assert found.end[at("a")] == 7
+
+
+def test_what_an_earlier_version_was_to_pass_over_is_not_read() -> None:
+    """It has run no batch, so its positions say only what was decided then."""
+    due = replace(BEGINNING, version=NetworkVersion(4))
+    carried = carry(replace(late_marker(12), judged=None), TWO, {B: due})
+    found = begun(carried, {B: due}, rebuilds=False)
+    assert [found.end[at("b", "owners", partition)] for partition in (0, 1)] == [2, 0]
+
+
+def test_what_was_decided_is_done_once() -> None:
+    """By the version of that deploy, or a later one; and it is about one source of a topic."""
+    done = replace(late_marker(12), decided=NetworkVersion(4))
+    assert carry(done, TWO, {B: replace(END, version=NetworkVersion(4))}).unread == ()
+    other = replace(END, version=NetworkVersion(4), number=1)
+    assert carry(late_marker(12), TWO, {B: other}).unread == ()
+    assert carry(late_marker(12), TWO, {B: END}).unread == ()
 
 
 def test_what_was_removed_meanwhile_is_not_read() -> None:

@@ -12,8 +12,9 @@ from tests.unit.spark.support import fragment
 from tests.unit.spark.test_rebuild import MARKER
 
 ONE, TWO = Incarnation("one"), Incarnation("two")
+FIRST, SECOND = NetworkVersion(1), NetworkVersion(2)
 PLAN = fragment_digest(fragment("tolls"))
-BEGUN = replace(MARKER, incarnation=TWO, chosen=True, plan=PLAN)
+BEGUN = replace(MARKER, incarnation=TWO, chosen=True, plan=PLAN, decided=SECOND)
 
 
 def settings(choice: OnChange | None) -> LaneSettings:
@@ -21,7 +22,7 @@ def settings(choice: OnChange | None) -> LaneSettings:
     return LaneSettings(
         fragment=fragment("tolls"),
         life=NetworkLife("life"),
-        version=NetworkVersion(1),
+        version=SECOND,
         epoch=Epoch(3),
         topic_ids={},
         letters_kept_ms=lambda: 0,
@@ -38,7 +39,14 @@ def test_a_choice_counts_for_the_incarnation_that_it_was_made_for(chosen: OnChan
     lane = settings(chosen)
     assert lane.on_change(MARKER) is chosen
     assert lane.on_change(None) is None
-    assert lane.on_change(replace(MARKER, incarnation=TWO)) is None
+    assert lane.on_change(replace(MARKER, incarnation=TWO, decided=SECOND)) is None
+
+
+@pytest.mark.parametrize("chosen", OnChange)
+def test_a_lane_that_has_not_heard_of_a_choice_does_not_end_it(chosen: OnChange) -> None:
+    """One of an earlier version that began after the deploy had looked: the choice is due."""
+    late = replace(MARKER, incarnation=TWO, decided=FIRST)
+    assert settings(chosen).on_change(late) is chosen
 
 
 RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))
