@@ -81,6 +81,21 @@ class Running:
         last = self.observer.last(fragment.names.markers)
         return None if last is None else _marker(last.record)
 
+    def progress(self) -> object:
+        """How far its inputs are read, and what is promised."""
+        found = [(f, marker) for f in self.plan.fragments if (marker := self.marker(f))]
+        return [
+            (
+                marker.boundary_ms,
+                [
+                    offset
+                    for at, offset in sorted(marker.end.items())
+                    if at.topic in {source.topic for source in fragment.inputs}
+                ],
+            )
+            for fragment, marker in found
+        ]
+
     def wrote_since(self, fragment: Fragment, since_ms: int) -> bool:
         """Whether a batch of a fragment was written after a moment (the broker's clock, ms).
 
@@ -258,7 +273,7 @@ class World:
         """Wait until all results up to an event time are there.
 
         Raises:
-            RunFailedError: a lane gave up, or it took too long.
+            RunFailedError: a lane gave up, or there was no progress for too long.
         """
         since_ms = time.time_ns() // 1_000_000
 
@@ -280,7 +295,8 @@ class World:
                 for fragment in running.plan.fragments
             )
 
-        self.wait(complete, f"all of {running.network} is computed", COMPLETE_WITHIN_S)
+        what = f"all of {running.network} is computed"
+        self.wait(complete, what, COMPLETE_WITHIN_S, running.progress)
 
     def supervise(self) -> None:
         """Start the node again if it has ended by itself."""
@@ -288,13 +304,21 @@ class World:
             self.restarts += 1
             self.restart()
 
-    def wait(self, condition: Callable[[], bool], what: str, within_s: float) -> None:
+    def wait(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        within_s: float,
+        progress: Callable[[], object] = lambda: None,
+    ) -> None:
         """Wait for a condition; servers that do not answer now are asked again.
+
+        `progress`: as long as it changes, the time begins anew.
 
         Raises:
             RunFailedError: the time is over.
         """
-        ends_at = time.monotonic() + within_s
+        ends_at, last = time.monotonic() + within_s, progress()
         trouble = ""
         while True:
             try:
@@ -303,6 +327,8 @@ class World:
                 trouble = ""
             except MedusaError as error:
                 trouble = f" ({error})"
+            if (now := progress()) != last:
+                ends_at, last = time.monotonic() + within_s, now
             if time.monotonic() > ends_at:
                 raise RunFailedError(
                     f"{what}: not within {within_s:g} s{trouble}\n{self._states()}"
