@@ -207,8 +207,9 @@ class StableLane:
         marker, wanted = self._from.marker, self._wanted(lowered)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
         if marker is not None and wanted.on_change is None:
-            fragment = self._settings.fragment
-            self._log_of_inputs().check_acknowledged(marker, fragment, self._settings.output_id)
+            fragment, output_id = self._settings.fragment, self._settings.output_id
+            log = self._log_of_inputs()
+            log.check_acknowledged(marker, fragment, output_id, self._topics.ask)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         folder, lowered = self._begin(start, wanted, sink, lowered)
         if not wanted.ran_before:

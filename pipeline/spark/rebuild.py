@@ -216,8 +216,16 @@ class Log:
         names = sorted(topics)
         return complete(self.admin.end_offsets(names, Isolation.UNCOMMITTED), names)
 
-    def check_acknowledged(self, marker: CommitMarker, fragment: Fragment, output_id: str) -> None:
+    def check_acknowledged(
+        self,
+        marker: CommitMarker,
+        fragment: Fragment,
+        output_id: str,
+        ask_same: Callable[[], Callable[[], None]],
+    ) -> None:
         """Make sure that Kafka still has what a marker says was read and written.
+
+        `ask_same`: as `ask` of a `TopicWatch`: a topic that was made again has lost nothing.
 
         Raises:
             RefusedError: it does not.
@@ -226,6 +234,7 @@ class Log:
         ends = self.ends({output, *(at.topic for at in marker.end)})
         lost = lost_input(marker, ends, name) or lost_output(marker, output, output_id, ends, name)
         if lost is not None:
+            ask_same()()
             raise lost
 
     def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:

@@ -34,6 +34,24 @@ ONCE_WRONG = {
         478,
         "run:610461 grown:652606 add_input:704451 produce:717418 remove_input:44180",
     ),
+    "a lane of an earlier version began after a later deploy had decided": (
+        312595,
+        (
+            "produce:616155 run:402255 move_out:847225 produce:561940 run:1037180 move_in:526532 "
+            "move_out:137978"
+        ),
+    ),
+    "what a late lane was to pass over was to be read": (
+        101303,
+        (
+            "rollback:543627 rename_topic:545288 drain:715926 move_in:538264 rollback:838353 "
+            "run:747627 rollback:824329 retention:700621 rollback:360784"
+        ),
+    ),
+    "an input was made again while its reader started": (
+        510250,
+        "run:392272 rename_last:199298 run:915574 made_again:878698",
+    ),
 }
 
 
