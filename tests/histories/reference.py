@@ -183,6 +183,9 @@ class Ledger:
             return
         if self.deployment is not deployment:
             self.deployment = deployment
+            # A lane of an earlier version may have read on after it was decided where this begins.
+            for key in self.begins.keys() & self.read.keys():
+                self.read[key] = max(self.begins[key][0], self.read[key])
             topics = [self.kafka.topics.get(i.topic) for i in plan.inputs]
             self.active = frozenset(t.topic_id for t in topics if t is not None)
         new_life = before is None or before.incarnation != marker.incarnation
@@ -244,9 +247,10 @@ class Ledger:
     def _next(self, topic_id: str, partition: int) -> int:
         """The offset that is to be read next."""
         key = topic_id, partition
-        begin = self.begins.get(key, (0, 0))[0]
-        first = max(begin, int(self.kafka.by_id[topic_id].start(partition)))
-        return max(begin, self.read.get(key, first))
+        first = max(
+            self.begins.get(key, (0, 0))[0], int(self.kafka.by_id[topic_id].start(partition))
+        )
+        return self.read.get(key, first)
 
     def begin_anew(
         self, marker: CommitMarker, others: Iterable["Ledger"], passed_over: Collection[str]
