@@ -49,6 +49,7 @@ from pipeline.catalog.steps import (
     check_claimable,
     check_expected,
     check_participant,
+    check_unchanged,
     check_unmoved,
     claim_step,
     deploy_step,
@@ -325,19 +326,19 @@ class Catalog:
 
         self._retrying(step, f"network {network}")
 
-    def remove_network(self, network: NetworkName) -> bool:
+    def remove_network(self, network: NetworkName, expected: NetworkRecord | None = None) -> bool:
         """End a network's life: remove it with its versions, fragments, owners and statuses.
 
-        False if there is none.
-
-        A very long history goes first, in steps of its own; the rest is one step. The counters of
-        epochs stay, so that a later deploy under this name goes on after them.
+        False if there is none. `expected`: as it was when that was decided; if it was deployed
+        since, RetryError. A very long history goes first, in steps of its own; the rest is one
+        step. The counters of epochs stay: a later deploy under this name goes on after them.
         """
 
         def step() -> bool:
             stored = self._stored(network)
             if stored.network is None:
                 return False
+            check_unchanged(stored.network, expected)
             versions = self._versions(network)
             old = tuple(sorted(versions)[:-VERSIONS_PER_STEP_MAX])
             for first in range(0, len(old), VERSIONS_PER_STEP_MAX):

@@ -136,6 +136,22 @@ def deploy_step(
     return tuple(operations)
 
 
+def check_unchanged(stored: Versioned, expected: NetworkRecord | None) -> None:
+    """Make sure that a network is still what it was; None: whatever it is.
+
+    Raises:
+        RetryError: it was deployed since.
+    """
+    if expected is None:
+        return
+    if decode(NetworkRecord, stored.value, f"network {expected.network}") != expected:
+        raise RetryError(
+            "it was deployed again meanwhile; topics of it may be deleted by now",
+            place=f"network {expected.network}",
+            hint="destroy it again; or deploy it once more, which creates what is missing.",
+        )
+
+
 def remove_step(
     znodes: Znodes,
     stored: StoredNetwork,

@@ -120,7 +120,8 @@ def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> D
 
     Raises:
         RetryError: a fragment did not stop in time, or somebody else destroyed the network and
-            deployed it again meanwhile; nothing was removed.
+            deployed it again meanwhile; nothing was removed. Or it was deployed while its topics
+            were being deleted; then it stays in the catalog.
     """
     network, life = what.network.network, what.network.life
     _check_life(deployed(network, servers.catalog), life)
@@ -134,7 +135,7 @@ def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> D
         servers.topics.delete_topics(what.topics)
     for group in what.groups:
         servers.topics.delete_group(group)
-    servers.catalog.remove_network(network)
+    servers.catalog.remove_network(network, what.network)
     return what
 
 

@@ -147,6 +147,28 @@ def test_destroy_removes_what_a_deploy_has_made_since_it_was_asked_for(tmp_path:
     assert set(world.kafka.topics) == {"car-sightings"}
 
 
+def test_a_network_that_is_deployed_while_its_topics_go_stays_in_the_catalog(
+    tmp_path: Path,
+) -> None:
+    """Else what that deploy has made would be known to nobody."""
+    fewer = DOCUMENT.replace("  stopped: {filter: sightings, where: speed = 0}\n", "").replace(
+        "  stopped: {topic: stopped-cars}\n", ""
+    )
+    world = _deployed(tmp_path, document=fewer)
+    what, deadline = doomed(CARS, world.servers), Deadline.after(world.clock, 5, "destroying")
+
+    def meanwhile(told: str) -> None:
+        if told.startswith("deleting"):
+            _deployed(tmp_path, world)
+
+    with pytest.raises(RetryError, match="deployed again meanwhile") as caught:
+        destroy(what, world.servers, deadline, meanwhile)
+    assert "destroy it again" in caught.value.hint
+    destroy(doomed(CARS, world.servers), world.servers, deadline, lambda _: None)
+    assert set(world.kafka.topics) == {"car-sightings"}
+    assert world.catalog.network(CARS) is None
+
+
 def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
     """If a lane does not stop in time, topics and catalog stay as they are."""
     world = _deployed(tmp_path)
