@@ -69,7 +69,7 @@ class Assigned:
     @property
     def begins(self) -> Mapping[StreamName, Begin]:
         """Where it begins to read what it has never read, as deploys have decided."""
-        return self.record.decided
+        return self.record.decided(self.network.life)
 
     @property
     def succession(self) -> Succession | None:

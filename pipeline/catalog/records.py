@@ -27,6 +27,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.sources import Begin
 from pipeline.planner.state import OnChange
 
@@ -202,7 +203,8 @@ class Begun(NamedTuple):
         stream: which one.
         topic_id: of the topic that carries it.
         ranges: per partition the first offset to read, and the end when that was decided.
-        skips: as in `Begin`; so are those that follow.
+        skips: as in `Begin`; so is `passes_over`.
+        version: with which it was decided; `NO_VERSION`: see `Begin`.
     """
 
     stream: StreamName
@@ -211,18 +213,15 @@ class Begun(NamedTuple):
     skips: bool
     passes_over: bool
     version: NetworkVersion
-    number: int
 
-    @property
-    def begin(self) -> Begin:
-        """The same as a lane takes it."""
+    def begin(self, life: NetworkLife) -> Begin:
+        """The same as a lane takes it, in a life of the network."""
         return Begin(
             offsets={partition: begin for partition, begin, _ in self.ranges},
             until={partition: end for partition, _, end in self.ranges},
             skips=self.skips,
             passes_over=self.passes_over,
-            version=self.version,
-            number=self.number,
+            deploy=DeployId(life, self.version) if self.version else NO_DEPLOY,
         )
 
 
@@ -259,10 +258,9 @@ class FragmentRecord:
     begins: tuple[Begun, ...] = ()
     succeeds: Succeeds | None = None
 
-    @property
-    def decided(self) -> Mapping[StreamName, Begin]:
-        """Where its streams begin, as a lane takes it."""
-        return {begun.stream: begun.begin for begun in self.begins}
+    def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
+        """Where its streams begin, as a lane takes it, in a life of the network."""
+        return {begun.stream: begun.begin(life) for begun in self.begins}
 
 
 @dataclass(frozen=True, slots=True)

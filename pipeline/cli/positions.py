@@ -57,7 +57,9 @@ def present_marker(fragment: Fragment, connections: Connections) -> CommitMarker
     if record is None or marker is None:
         return None
     planned = planned_sources(fragment, dict(record.topic_ids))
-    return carry(marker, planned, record.decided).marker
+    network = connections.catalog.network(names.network)
+    decided = record.decided(network.life) if network is not None else {}
+    return carry(marker, planned, decided).marker
 
 
 def standings(fragment: Fragment, connections: Connections) -> tuple[Standing, ...]:

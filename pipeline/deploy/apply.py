@@ -9,7 +9,7 @@ finds them and goes on. Of two deploys at once, the one that loses the compare-a
 nothing more and is told to try again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from brokers.records import NewTopicSpec, TopicDescription
@@ -23,18 +23,20 @@ from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
 from pipeline.deploy.documents import Document, replan
-from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather
+from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather, last_markers
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import review
 from pipeline.deploy.writers import Successions, recorded_writers
 from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
 from pipeline.ids import (
+    FragmentName,
     NetworkLife,
     NetworkName,
     NetworkVersion,
     ParticipantId,
     TopicName,
 )
+from pipeline.lanes.markers import CommitMarker
 from pipeline.planner import planner
 from pipeline.planner.changes import Changes
 from pipeline.planner.diff import changes
@@ -71,6 +73,7 @@ class Comparison:
         changes: what a deploy would do.
         topic_ids: of the topics that were there.
         successions: the fragments whose output another one wrote last.
+        markers: the last commit markers of the fragments that had run.
     """
 
     document: Document
@@ -79,6 +82,7 @@ class Comparison:
     changes: Changes
     topic_ids: Mapping[TopicName, str]
     successions: Successions = field(default_factory=Successions)
+    markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise if anything stands against deploying this.
@@ -144,7 +148,7 @@ def compare(
     found = changes(plan, old, around.current, choices)
     found = review(plan, found, around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
-    return Comparison(document, plan, recorded, found, ids, around.successions)
+    return Comparison(document, plan, recorded, found, ids, around.successions, around.markers)
 
 
 def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
@@ -224,6 +228,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
         code=tuple(sorted(comparison.document.code.items())),
     )
     expected = before.version if before else None
+    _check_markers(comparison, fragments, servers)
     servers.catalog.deploy(network, record, fragments, expected, recorded.fragments)
     return Deployed(plan.network, version, True, fragments, created, registered)
 
@@ -279,6 +284,27 @@ def _check_topics(comparison: Comparison, servers: Servers) -> None:
             hint=_AGAIN,
         )
     _check_ids(described, comparison.topic_ids)
+
+
+def _check_markers(
+    comparison: Comparison, wanted: Iterable[FragmentRecord], servers: Servers
+) -> None:
+    """Make sure that what is decided now was decided about what the fragments have done by now.
+
+    A lane goes on while somebody is asked; only where it has begun otherwise that matters.
+    """
+    known = {record.fragment: record for record in comparison.recorded.fragments}
+    changed = {record.fragment for record in wanted if record != known.get(record.fragment)}
+    fragments = [f for f in comparison.plan.fragments if f.name in changed]
+    for name, now in last_markers(fragments, servers.topics, servers.log).items():
+        then = comparison.markers.get(name)
+        if not now.nothing_read and (then is None or not now.goes_on_from(then)):
+            raise RetryError(
+                "its lane has begun otherwise since it was compared with the network; nothing was "
+                "deployed",
+                place=f"fragment {comparison.plan.network}.{name}",
+                hint=_AGAIN,
+            )
 
 
 def _check_ids(

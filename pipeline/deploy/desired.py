@@ -58,7 +58,10 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
     paused = old is not None and old.desired is DesiredState.PAUSED
     output_id = TopicId(facts.topic_ids[fragment.output.topic])
-    version = same.version if same else facts.version
+    choice = facts.chosen.get(name, same.choice if same else None)
+    # What is decided anew is of another version, so that a lane that starts by now does not do it.
+    kept = same is not None and choice == same.choice and not facts.begins.get(name)
+    version = same.version if same is not None and kept else facts.version
     return FragmentRecord(
         network=fragment.names.network,
         fragment=name,
@@ -66,7 +69,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         desired=DesiredState.PAUSED if paused else DesiredState.RUNNING,
         digest=digest,
         topic_ids=ids,
-        choice=facts.chosen.get(name, same.choice if same else None),
+        choice=choice,
         begins=_begins(fragment, old, version, facts),
         succeeds=facts.successions.of(name, facts.version, output_id)
         or (same.succeeds if same else None),
@@ -86,9 +89,8 @@ def _begins(
     for one in facts.begins.get(fragment.name, ()):
         topic_id = facts.topic_ids[one.topic]
         since = NO_VERSION if one.anew else version
-        found[one.stream] = Begun(
-            one.stream, topic_id, one.ranges, one.skips, one.passes_over, since, one.number
-        )
+        decided = Begun(one.stream, topic_id, one.ranges, one.skips, one.passes_over, since)
+        found[one.stream] = decided
     return tuple(found[stream] for stream in sorted(found))
 
 

@@ -1,6 +1,6 @@
 """Reads what is there now, so that pure code can compare it with what is wanted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from brokers.records import TopicDescription
@@ -25,7 +25,7 @@ from pipeline.planner.changes import (
     SchemaText,
 )
 from pipeline.planner.diff import wanted_schemas
-from pipeline.planner.plan import Plan
+from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import Choices, KeptState
 from schemas.avro import parse
 from schemas.meaning import other_meanings
@@ -64,9 +64,8 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
     filled = filled_topics(described, topics)
     has_run = _has_run(plan, filled)
     records = {record.fragment: record for record in recorded.fragments}
-    markers = _markers(plan, has_run, asked.log)
-    made = frozenset(recorded.network.made_topics if recorded.network else ())
-    inputs = look(described, topics, _read_before(markers), made)
+    markers = _markers(plan.fragments, has_run, asked.log)
+    inputs = look(described, topics, _read_before(markers), recorded.network)
     ids = {topic: TopicId(facts.topic_id) for topic, facts in described.items()}
     found = _successions(plan, recorded, markers, ids)
     going_on = {name: one for name, one in markers.items() if name not in found}
@@ -92,6 +91,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
         known=known,
         taken=_taken(plan.network, asked.catalog),
         successions=found,
+        markers=markers,
     )
 
 
@@ -144,12 +144,21 @@ def _has_run(plan: Plan, filled: frozenset[TopicName]) -> frozenset[FragmentName
     return frozenset(f.name for f in plan.fragments if f.names.markers in filled)
 
 
-def _markers(
-    plan: Plan, has_run: frozenset[FragmentName], log: Log
+def last_markers(
+    fragments: Iterable[Fragment], topics: Topics, log: Log
 ) -> dict[FragmentName, CommitMarker]:
-    """The last commit markers of the plan's fragments."""
+    """The last commit markers of fragments that have run."""
+    every = tuple(fragments)
+    there = topics.describe([fragment.names.markers for fragment in every])
+    filled = filled_topics(there, topics)
+    return _markers(every, {f.name for f in every if f.names.markers in filled}, log)
+
+
+def _markers(
+    fragments: Iterable[Fragment], has_run: Collection[FragmentName], log: Log
+) -> dict[FragmentName, CommitMarker]:
     found: dict[FragmentName, CommitMarker] = {}
-    for fragment in plan.fragments:
+    for fragment in fragments:
         topic = fragment.names.markers
         record = log.last(topic) if fragment.name in has_run else None
         if record is not None and record.value is not None:

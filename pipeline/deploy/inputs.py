@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from brokers.records import Ends, TopicDescription
-from pipeline.catalog.records import FragmentRecord
+from pipeline.catalog.records import FragmentRecord, NetworkRecord
 from pipeline.deploy.desired import positioned_topics
 from pipeline.deploy.ports import Topics
 from pipeline.deploy.writers import Successions
-from pipeline.ids import FragmentName, Offset, StreamName, TopicId, TopicName
+from pipeline.ids import FragmentName, NetworkLife, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import LeftSource
-from pipeline.lanes.sources import Begin, Carried, carry, number_of, planned_sources
+from pipeline.lanes.sources import Begin, Carried, carry, planned_sources
 from pipeline.network.model import ExternalStream
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import ChangedInput, Ranges
@@ -27,12 +27,14 @@ class Inputs:
         starts: their oldest offsets.
         ends: their ends.
         made: those that this network has made, which its fragments write.
+        life: of the network; empty before its first deploy.
     """
 
     described: Mapping[TopicName, TopicDescription]
     starts: Ends
     ends: Ends
     made: frozenset[TopicName]
+    life: NetworkLife
 
     def carried(
         self, fragment: Fragment, marker: CommitMarker, record: FragmentRecord | None
@@ -51,7 +53,8 @@ class Inputs:
     def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
         """Where streams begin, as a deploy has decided of the topics that they are over."""
         ids = self._ids(fragment)
-        known = {begun.topic_id: begun.begin for begun in (record.begins if record else ())}
+        begins = record.begins if record else ()
+        known = {begun.topic_id: begun.begin(self.life) for begun in begins}
         return {
             stream.name: known[ids[stream.topic]]
             for stream in fragment.inputs
@@ -92,7 +95,7 @@ def look(
     described: Mapping[TopicName, TopicDescription],
     topics: Topics,
     more: set[TopicName],
-    made: frozenset[TopicName],
+    network: NetworkRecord | None,
 ) -> Inputs:
     """Ask for what is needed to compare.
 
@@ -100,12 +103,14 @@ def look(
         described: the plan's topics that exist.
         topics: whom to ask.
         more: topics that may have been read before.
-        made: those that this network has made.
+        network: whose plan it is; None before its first deploy.
     """
     names = sorted({*described, *more})
     others = topics.describe(sorted(more - described.keys()))
     starts, ends = topics.start_offsets(names), topics.end_offsets(names)
-    return Inputs({**described, **others}, starts, ends, made)
+    made = frozenset(network.made_topics if network else ())
+    life = network.life if network else NetworkLife("")
+    return Inputs({**described, **others}, starts, ends, made, life)
 
 
 def changed_inputs(
@@ -144,9 +149,7 @@ def _of(
     for stream in fragment.inputs:
         if stream.name in carried.unread and stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)
-            number = number_of(carried.source(stream.name))
-            held = inputs.held(stream)
-            yield ChangedInput(stream.name, stream.topic, True, held, derived, number=number)
+            yield ChangedInput(stream.name, stream.topic, True, inputs.held(stream), derived)
     if not inputs.is_changed(fragment, record):
         return  # what it leaves was said when that was deployed
     before = {left.source.id for left in marker.left}

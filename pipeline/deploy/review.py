@@ -8,7 +8,8 @@ from pipeline.boundaries.profile import Joined, Stateless, profile, reach_ms
 from pipeline.deploy.others import Taken, conflicts
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
-from pipeline.ids import StreamName, Subject, TopicName
+from pipeline.ids import FragmentName, StreamName, Subject, TopicName
+from pipeline.lanes.markers import CommitMarker
 from pipeline.names import value_subject
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
@@ -25,6 +26,7 @@ class Surroundings:
         known: the topics that the last deploy of this network recorded.
         taken: the topics that other deployed networks write.
         successions: the fragments whose output another one of this network wrote last.
+        markers: the last commit markers of the fragments that have run.
     """
 
     current: Current
@@ -32,6 +34,7 @@ class Surroundings:
     known: frozenset[TopicName] = frozenset()
     taken: Mapping[TopicName, Taken] = field(default_factory=dict)
     successions: Successions = field(default_factory=Successions)
+    markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:

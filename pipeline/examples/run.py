@@ -23,9 +23,10 @@ from schemas.avro import parse
 RUNNING_WITHIN_S = 120.0
 FED_WITHIN_S = 60.0
 """How much longer than its seconds the feed may take, deliveries included."""
-SETTLED_WITHIN_S = 300.0
 SILENT_WITHIN_S = 180.0
-"""A slow machine may take its time for the last windows, as long as something still comes."""
+SETTLED_WITHIN_S = 4 * SILENT_WITHIN_S
+"""A slow machine may take its time for the last windows, as long as something still comes, or
+boundaries rise."""
 LOOK_EVERY_S = 1.0
 _POLL_S = 0.2
 
@@ -172,13 +173,13 @@ class Run:
         world.screen.step("the feed has ended; waiting for the last windows")
         whole = Deadline.after(world.clock, SETTLED_WITHIN_S, "the last windows")
         silence = Deadline.after(world.clock, SILENT_WITHIN_S, "the last windows")
-        complete, seen = False, -1
+        complete, seen = False, (collected.taken, collected.complete_until())
         while not (complete or whole.passed or silence.passed):
             self._turn("the feed has ended")
-            if collected.taken != seen:
-                seen = collected.taken
-                silence = Deadline.after(world.clock, SILENT_WITHIN_S, "the last windows")
             until = collected.complete_until()
+            if (collected.taken, until) != seen:
+                seen = collected.taken, until
+                silence = Deadline.after(world.clock, SILENT_WITHIN_S, "the last windows")
             complete = until is not None and until >= last_ms
         watched = collected.watched
         ends = world.topics.end_offsets((*watched.outputs, *watched.dead_letters))

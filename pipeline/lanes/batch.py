@@ -1,7 +1,7 @@
 """A finished batch → the marker that its transaction carries. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError, RetryError
@@ -10,7 +10,7 @@ from pipeline.lanes.continuity import check_follows
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.needed_letters import LetterSpan, letters_from
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 
 UNLIKE: Final = (
     "a function of a Python box has to give the same for the same row, always: mend it and deploy"
@@ -130,6 +130,17 @@ def decided_otherwise(marker: CommitMarker, facts: BatchFacts) -> str:
     return "; ".join(f"{what}: {now}, not {was}" for what, was, now in pairs if now != was)
 
 
+def _with_batch(source: MarkedSource, start: Positions, end: Positions) -> MarkedSource:
+    """A source after a batch from one position to another."""
+    topic = source.topics[0][0]
+    read = any(
+        offset > start.get(at, offset)
+        for at, offset in end.items()
+        if at.input == source.name and at.topic == topic
+    )
+    return replace(source, begun=True) if read and not source.begun else source
+
+
 def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by keyword
     last: CommitMarker,
     facts: BatchFacts,
@@ -179,7 +190,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         chosen=last.chosen,
         anew=last.anew,
         output_ends=output_ends,
-        sources=last.sources,
+        sources=tuple(_with_batch(one, last.end, facts.end) for one in last.sources),
         left=last.left,
         judged=Judged(
             records=facts.records,
@@ -190,6 +201,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         ),
         plan=last.plan,
         decided=last.decided,
+        retired=last.retired,
     )
     check_follows(last, marker)
     return marker

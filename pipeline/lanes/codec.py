@@ -17,6 +17,7 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkVersion,
     Offset,
     SourceId,
@@ -24,6 +25,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
@@ -72,7 +74,8 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "plan": marker.plan,
             "chosen": marker.chosen,
             "anew": marker.anew,
-            "decided": marker.decided,
+            "decided": {"life": marker.decided.life, "version": marker.decided.version},
+            "retired": marker.retired,
         },
     )
 
@@ -119,7 +122,8 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         plan=fields.text("plan"),
         chosen=fields.flag("chosen"),
         anew=fields.text("anew"),
-        decided=NetworkVersion(fields.number("decided")),
+        decided=fields.inner("decided").deploy(),
+        retired=fields.number("retired"),
     )
 
 
@@ -227,6 +231,7 @@ def _source(source: MarkedSource) -> dict[str, object]:
         "topics": [{"name": name, "id": topic_id} for name, topic_id in source.topics],
         "skipped_ms": source.skipped_ms,
         "settled_ms": source.settled_ms,
+        "begun": source.begun,
     }
 
 
@@ -322,6 +327,9 @@ class _Fields:
             raise self._damaged(name, "a list")
         return [_Fields(_members(one, what, self.place), what, self.place) for one in found]
 
+    def deploy(self) -> DeployId:
+        return DeployId(NetworkLife(self.text("life")), NetworkVersion(self.number("version")))
+
     def source(self) -> MarkedSource:
         topics = self.listed("topics")
         if not topics:
@@ -333,6 +341,7 @@ class _Fields:
             topics=tuple((TopicName(t.text("name")), TopicId(t.text("id"))) for t in topics),
             skipped_ms=self.instant("skipped_ms"),
             settled_ms=self.instant("settled_ms"),
+            begun=self.flag("begun"),
         )
 
     def left(self) -> LeftSource:

@@ -7,15 +7,8 @@ so that it is visible exactly when the output that it describes is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.ids import (
-    NO_VERSION,
-    BatchId,
-    Epoch,
-    Incarnation,
-    Millis,
-    NetworkVersion,
-    Offset,
-)
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
+from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
 
@@ -91,8 +84,10 @@ class CommitMarker:
         plan: the digest of the plan that the lane ran.
         anew: names the deploy for which the fragment has begun anew, since another one had written
             its output; empty: it never has.
-        decided: the version of the network with which it runs as a deploy has decided: its inputs
-            begin where was chosen then, and what was chosen for its state is done.
+        decided: the deploy whose decisions are carried out: its inputs begin where was chosen, and
+            what was chosen for its state is done.
+        retired: no source of the fragment gets an id with a lower number: former lives have had
+            them.
     """
 
     epoch: Epoch
@@ -120,13 +115,22 @@ class CommitMarker:
     judged: Judged | None = None
     plan: str = ""
     anew: str = ""
-    decided: NetworkVersion = NO_VERSION
+    decided: DeployId = NO_DEPLOY
+    retired: int = 0
 
     @property
     def nothing_read(self) -> bool:
         """Whether no batch has run in any incarnation: nothing was read, nothing is promised."""
         ran = self.batch != NO_BATCH or bool(self.totals.records_in)
         return not ran and self.boundary_ms is None
+
+    def goes_on_from(self, earlier: "CommitMarker") -> bool:
+        """Whether its lane has only read on since, with the same state, from the same sources."""
+        return (
+            self.incarnation == earlier.incarnation
+            and self.anew == earlier.anew
+            and [one.id for one in self.sources] == [one.id for one in earlier.sources]
+        )
 
     @property
     def settled_ms(self) -> Millis | None:

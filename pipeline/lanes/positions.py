@@ -33,6 +33,7 @@ class MarkedSource:
             read, and are skipped; None: there are none such.
         settled_ms: derived records at or below this event time may come late, since the fragment
             had promised more under another plan; None: none may.
+        begun: whether a batch has read of its topic.
     """
 
     id: SourceId
@@ -41,6 +42,7 @@ class MarkedSource:
     topics: tuple[tuple[TopicName, TopicId], ...]
     skipped_ms: Millis | None = None
     settled_ms: Millis | None = None
+    begun: bool = False
 
     @property
     def topic_id(self) -> TopicId:

@@ -11,21 +11,12 @@ that has another name go over to it, and positions of one that is not read any m
 marker, for the day when it comes back.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 from pipeline.errors import RefusedError
-from pipeline.ids import (
-    NO_VERSION,
-    Millis,
-    NetworkVersion,
-    Offset,
-    SourceId,
-    StreamName,
-    TopicId,
-    TopicName,
-)
+from pipeline.ids import Millis, Offset, SourceId, StreamName, TopicId, TopicName
+from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
@@ -65,17 +56,14 @@ class Begin:
             takes in what lies before.
         skips: whether records of a time that is settled by now are skipped; else they are late.
         passes_over: whether what the topic held was to be passed over.
-        version: of the network, with which that was decided; `NO_VERSION` for a fragment that
-            begins anew with all that it reads.
-        number: the one that the id of the source gets.
+        deploy: which one; `NO_DEPLOY` for a fragment that begins anew with all that it reads.
     """
 
     offsets: Mapping[int, Offset]
     until: Mapping[int, Offset]
     skips: bool
     passes_over: bool
-    version: NetworkVersion = NO_VERSION
-    number: int = 0
+    deploy: DeployId = NO_DEPLOY
 
     def not_before(self, starts: Mapping[int, Offset]) -> "Begin":
         """The same in partitions that begin no earlier than this by now."""
@@ -106,19 +94,18 @@ class Carried:
     read: Positions
     same: bool
 
-    def source(self, name: StreamName) -> MarkedSource:
-        """One of the sources of the plan."""
-        return next(one for one in self.marker.sources if one.name == name)
+
+def next_number(marker: CommitMarker) -> int:
+    """A number that is in no id of a source that the fragment has ever had."""
+    return max([marker.retired, *(_number(one.id) + 1 for one in _known(marker))])
 
 
-def source_id(topic_id: TopicId, number: int) -> SourceId:
-    """The id of one of the sources over a topic."""
-    return SourceId(f"{topic_id}/{number}")
+def _known(marker: CommitMarker) -> tuple[MarkedSource, ...]:
+    return (*marker.sources, *(one.source for one in marker.left))
 
 
-def number_of(source: MarkedSource) -> int:
-    """The number in the id of a source."""
-    return int(source.id.rpartition("/")[2])
+def _number(source: SourceId) -> int:
+    return int(source.rpartition("/")[2])
 
 
 def planned_sources(
@@ -155,7 +142,7 @@ def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
 
 def first_sources(planned: Sequence[PlannedSource]) -> tuple[MarkedSource, ...]:
     """The sources of a fragment that has never run."""
-    return _marked(planned, {}, ())
+    return _marked(planned, {}, (), 0)
 
 
 def sources_after(
@@ -164,8 +151,7 @@ def sources_after(
     """New sources, none of which the fragment of a marker has ever read; None: it has never run."""
     if marker is None:
         return first_sources(planned)
-    known = (*marker.sources, *(one.source for one in marker.left))
-    return _marked(planned, {}, [one.id for one in known])
+    return _marked(planned, {}, (), next_number(marker))
 
 
 def carry(
@@ -187,10 +173,9 @@ def carry(
     again = {
         name: was.pop(name)
         for name, begin in decided.items()
-        if name in was and _is_due(begin, was[name], marker)
+        if name in was and begin.deploy.is_after(marker.decided)
     }
-    known = (*marker.sources, *(one.source for one in marker.left))
-    sources = _marked(planned, was, [one.id for one in known])
+    sources = _marked(planned, was, _known(marker), marker.retired)
     names = {was[source.name].id: source for source in sources if source.name in was}
     # Event times by another definition say nothing of the rows that there are now.
     alike = {i: one for i, one in names.items() if was[one.name].definition == one.definition}
@@ -222,23 +207,15 @@ def carry(
     )
 
 
-def _is_due(begin: Begin, known: MarkedSource, marker: CommitMarker) -> bool:
-    """Whether a deploy has decided where a source begins, and the marker's lane does not heed it.
-
-    That deploy had found that the source was never read.
-    """
-    return begin.version > marker.decided and known.id == source_id(known.topic_id, begin.number)
-
-
 def _read(
     marker: CommitMarker, now: Mapping[SourceId, MarkedSource]
 ) -> dict[InputPartition, Offset]:
     """How far the topics that carry streams were read; `now`: by source, what is read instead.
 
-    Where nothing was read yet, positions only say what was decided then.
+    Where no batch has read yet, positions only say what was decided then.
     """
-    if marker.judged is None:
-        return {}
+    begun = {one.id for one in _known(marker) if one.begun}
+    now = {identity: one for identity, one in now.items() if identity in begun}
     found = dict(_renamed(marker.end, marker.sources, now))
     for one in marker.left:
         found |= _renamed(one.end, (one.source,), now)
@@ -319,7 +296,7 @@ def begun(carried: Carried, begins: Mapping[StreamName, Begin], *, rebuilds: boo
     if not begins:
         return marker
     read = {at: offset for at, offset in carried.read.items() if at.input in begins}
-    needed, end = dict(read), dict(read)
+    end, needed = dict(read), dict.fromkeys(read, Offset(0)) if rebuilds else dict(read)
     for at, offset, until in _decided(marker.sources, begins):
         last = until if rebuilds else offset
         end[at] = max(last, read.get(at, last))
@@ -352,10 +329,17 @@ def _decided(
 def _marked(
     planned: Sequence[PlannedSource],
     was: Mapping[StreamName, MarkedSource],
-    taken: Collection[SourceId],
+    before: Iterable[MarkedSource],
+    retired: int,
 ) -> tuple[MarkedSource, ...]:
-    """The planned sources with ids: those that they had, or new ones."""
-    used, found = set(taken), []
+    """The planned sources with ids: those that they had, or new ones.
+
+    `before`: the sources whose ids are taken; `retired`: as in the marker.
+    """
+    numbers: dict[TopicId, int] = {}
+    for one in before:
+        numbers[one.topic_id] = max(_number(one.id) + 1, numbers.get(one.topic_id, retired))
+    found = []
     for source in planned:
         known = was.get(source.name)
         if known is not None:
@@ -363,10 +347,10 @@ def _marked(
                 known, name=source.name, definition=source.definition, topics=source.topics
             )
         else:
-            ids = (source_id(source.topic_id, number) for number in count())
-            identity = next(one for one in ids if one not in used)
+            number = numbers.get(source.topic_id, retired)
+            numbers[source.topic_id] = number + 1
+            identity = SourceId(f"{source.topic_id}/{number}")
             one = MarkedSource(identity, source.name, source.definition, source.topics)
-        used.add(one.id)
         found.append(one)
     return tuple(found)
 

@@ -15,17 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.errors import FencedError, RefusedError
-from pipeline.ids import (
-    NO_VERSION,
-    BatchId,
-    Epoch,
-    Incarnation,
-    Millis,
-    NetworkVersion,
-    Offset,
-    StreamName,
-)
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
+from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.growth import no_beginning
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
@@ -150,7 +142,7 @@ class Wanted:
         positions: where to read on in each partition that there is now: where the marker stands,
             or at the first record of one that came later.
         anew: whether the marker is the one that it begins anew from, beside others' results.
-        version: of the network, as the lane has it.
+        deploy: whose version of the network the lane is of.
     """
 
     epoch: Epoch
@@ -167,7 +159,7 @@ class Wanted:
     derived: frozenset[StreamName] = frozenset()
     positions: Positions = field(default_factory=dict)
     anew: bool = False
-    version: NetworkVersion = NO_VERSION
+    deploy: DeployId = NO_DEPLOY
 
     @property
     def chosen(self) -> bool:
@@ -250,7 +242,7 @@ def first_marker(
         letters=wanted.letters,
         sources=wanted.sources,
         plan=wanted.plan,
-        decided=wanted.version,
+        decided=wanted.deploy,
     )
 
 
@@ -265,7 +257,7 @@ def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
 
 def gone_on(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
     """The same of a lane that goes on with its checkpoint: then nothing is left to be done."""
-    return replace(adopted(marker, wanted), decided=wanted.version)
+    return replace(adopted(marker, wanted), decided=wanted.deploy)
 
 
 def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
@@ -288,7 +280,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         sources=_settled(marker, wanted),
         judged=None,
         plan=wanted.plan,
-        decided=wanted.version,
+        decided=wanted.deploy,
     )
 
 
@@ -313,7 +305,7 @@ def rebuilt(
         sources=_settled(start.marker, wanted),
         judged=None,
         plan=wanted.plan,
-        decided=wanted.version,
+        decided=wanted.deploy,
     )
 
 

@@ -18,10 +18,11 @@ from pipeline.ids import (
     StreamName,
     TopicId,
 )
+from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import NO_BATCH, CommitMarker
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.lanes.signals import BoundaryRecord
-from pipeline.lanes.sources import Begin
+from pipeline.lanes.sources import Begin, next_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Succession:
     @property
     def token(self) -> str:
         """Names it in the commit markers of the fragment once it has begun anew."""
-        return f"{self.life}@{self.version}"
+        return str(DeployId(self.life, self.version))
 
     def is_due(self, marker: CommitMarker | None, *, ran_before: bool) -> bool:
         """Whether the lane has not begun anew yet.
@@ -151,6 +152,7 @@ def begun_beside(
         totals=first.totals if own is None else own.totals,
         chosen=True,
         anew=token,
+        retired=0 if own is None else next_number(own),
     )
 
 

@@ -37,7 +37,6 @@ class ChangedInput:
             not read when this was found out.
         derived: whether a fragment writes the topic.
         beside: the output topic, if others have written there: the fragment begins anew.
-        number: of the source that begins; see `Begin` in `pipeline/lanes/sources.py`.
     """
 
     stream: StreamName
@@ -46,7 +45,6 @@ class ChangedInput:
     ranges: Ranges
     derived: bool = False
     beside: TopicName | None = None
-    number: int = 0
 
     @property
     def needs_answer(self) -> bool:
@@ -108,8 +106,8 @@ class Begins:
     """Where a fragment begins to read a stream that it has never read.
 
     `ranges`: per partition the first offset to read, and where it ended when that was decided.
-    `skips`, `passes_over` and `number`: as in `pipeline/lanes/sources.py`. `anew`: whether the
-    fragment begins anew with all that it reads.
+    `skips` and `passes_over`: as in `pipeline/lanes/sources.py`. `anew`: whether the fragment
+    begins anew with all that it reads.
     """
 
     stream: StreamName
@@ -118,7 +116,6 @@ class Begins:
     skips: bool
     passes_over: bool
     anew: bool = False
-    number: int = 0
 
 
 def announced(
@@ -145,7 +142,6 @@ def begins(
             _skips(one, choice),
             choice is InputFrom.END,
             one.beside is not None,
-            one.number,
         )
         for one in changed
         if one.begins and (choice := choices.get(one.stream)) is not None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.ids import Epoch, NetworkLife, NetworkVersion, StreamName, TopicName
+from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
@@ -47,6 +48,11 @@ class LaneSettings:
         """Names the fragment, for errors."""
         return f"fragment {self.fragment.names.network}.{self.fragment.name}"
 
+    @property
+    def deploy(self) -> DeployId:
+        """The deploy whose version it is."""
+        return DeployId(self.life, self.version)
+
     def on_change(self, marker: CommitMarker | None) -> OnChange | None:
         """What was chosen for the state, as long as the choice counts.
 
@@ -57,7 +63,7 @@ class LaneSettings:
         if self.choice is None or marker is None:
             return None
         chosen = self.choice.on_change
-        if self.choice.incarnation == marker.incarnation or marker.decided < self.version:
+        if self.choice.incarnation == marker.incarnation or self.deploy.is_after(marker.decided):
             return chosen
         own = marker.plan == fragment_digest(self.fragment)
         begun = own and marker.chosen and marker.judged is None

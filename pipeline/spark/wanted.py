@@ -40,5 +40,5 @@ def wanted_lane(
         derived=fragment.derived,
         positions=surveyor.positions_for(lowered, marker.end) if marker else {},
         anew=found.anew,
-        version=settings.version,
+        deploy=settings.deploy,
     )

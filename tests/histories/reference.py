@@ -247,10 +247,8 @@ class Ledger:
     def _next(self, topic_id: str, partition: int) -> int:
         """The offset that is to be read next."""
         key = topic_id, partition
-        first = max(
-            self.begins.get(key, (0, 0))[0], int(self.kafka.by_id[topic_id].start(partition))
-        )
-        return self.read.get(key, first)
+        start = int(self.kafka.by_id[topic_id].start(partition))
+        return self.read.get(key, max(self.begins.get(key, (0, 0))[0], start))
 
     def begin_anew(
         self, marker: CommitMarker, others: Iterable["Ledger"], passed_over: Collection[str]

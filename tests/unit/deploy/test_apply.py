@@ -199,7 +199,7 @@ def test_a_named_choice_is_a_change_of_an_unchanged_network(tmp_path: Path) -> N
     done = deploy(found, world.servers, lambda _: None)
     assert (done.changed, done.version) == (True, 2)
     assert done.fragments[0].choice == (OnChange.EMPTY, LIFE)
-    assert done.fragments[0].version == first.fragments[0].version
+    assert (first.fragments[0].version, done.fragments[0].version) == (1, 2)
 
 
 def test_what_is_paused_stays_paused_over_a_deploy(tmp_path: Path) -> None:

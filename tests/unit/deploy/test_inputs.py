@@ -16,6 +16,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Incarnation,
+    NetworkLife,
     NetworkName,
     NetworkVersion,
     Offset,
@@ -24,6 +25,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.codec import decode_marker, encode_marker
+from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import carry, first_sources, planned_sources
@@ -110,7 +112,7 @@ class Scene:
         }
         wanted = Wanted(
             Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="",
-            sources=sources, version=record.version,
+            sources=sources, deploy=DeployId(self.life, record.version),
         )  # fmt: skip
         marker = replace(
             first_marker(wanted, LIFE, positions, NOW),
@@ -129,6 +131,13 @@ class Scene:
         value = self.world.log.values[fragment.names.markers]
         planned = planned_sources(fragment, dict(self.record.topic_ids))
         return carry(decode_marker(value, ""), planned).marker
+
+    @property
+    def life(self) -> NetworkLife:
+        """Of the network."""
+        found = self.world.catalog.network(NET)
+        assert found is not None
+        return found.life
 
     @property
     def record(self) -> FragmentRecord:
@@ -214,7 +223,7 @@ def test_a_choice_is_announced_and_kept_as_offsets(
     scene.world.kafka.fill("more-sightings", 7)
     deploy(found, scene.world.servers, lambda _: None)
     topic_id = scene.world.kafka.topics[TopicName("more-sightings")].topic_id
-    decided = Begun(StreamName("more"), topic_id, *kept, NetworkVersion(2), number=0)
+    decided = Begun(StreamName("more"), topic_id, *kept, NetworkVersion(2))
     assert scene.record.begins == (decided,)
     again = scene.compare(TWO)
     again.check()
@@ -281,7 +290,7 @@ def test_a_topic_that_was_made_again_needs_a_choice(scene: Scene) -> None:
     done = scene.deploy(FILTER, sightings=InputFrom.BEGINNING)
     assert done.version == 2
     (begins,) = scene.record.begins
-    assert begins[1] == scene.world.kafka.topics[TopicName("car-sightings")].topic_id
+    assert begins.topic_id == scene.world.kafka.topics[TopicName("car-sightings")].topic_id
 
 
 def test_a_state_of_other_topics_does_not_fit(tmp_path: Path) -> None:
@@ -341,7 +350,39 @@ def test_what_was_read_since_the_deploy_can_be_decided_then(scene: Scene) -> Non
         scene.deploy(TWO)
     done = scene.deploy(TWO, more=InputFrom.END)
     assert done.changed
-    assert scene.record.begins[0][2] == ((0, 3, 3),)
+    (decided,) = scene.record.begins
+    assert decided.ranges == ((0, 3, 3),)
+    assert decided.version == scene.record.version == done.version
+
+
+def test_a_choice_for_an_unchanged_fragment_is_of_another_version(tmp_path: Path) -> None:
+    """So that a lane which starts by now does not end it unseen; said again it changes nothing."""
+    scene = Scene(tmp_path)
+    scene.world.kafka.add("car-sightings", partitions=1, records=9)
+    scene.deploy(COUNTS)
+    scene.read(COUNTS, {"car-sightings": 9})
+    empty = Choices(named={MOVING: OnChange.EMPTY})
+    done = deploy(scene.compare(COUNTS, empty), scene.world.servers, lambda _: None)
+    assert done.changed
+    assert scene.record.version == done.version == 2
+    again = deploy(scene.compare(COUNTS, empty), scene.world.servers, lambda _: None)
+    assert not again.changed
+    rebuild = scene.compare(COUNTS, Choices(named={MOVING: OnChange.REBUILD}))
+    assert deploy(rebuild, scene.world.servers, lambda _: None).version == scene.record.version == 3
+
+
+def test_what_was_compared_must_still_be_so(scene: Scene) -> None:
+    """For a lane that has begun otherwise meanwhile, the answer would mean another thing."""
+    scene.world.kafka.add("more-sightings", partitions=1, records=3)
+    found = scene.compare(TWO, Choices(inputs={StreamName("more"): InputFrom.END}))
+    scene.read(FILTER, {"car-sightings": 7})  # it has read on
+    scene.read(FILTER, {"car-sightings": 8}, anew="life@1")
+    with pytest.raises(RetryError, match="its lane has begun otherwise") as caught:
+        deploy(found, scene.world.servers, lambda _: None)
+    assert caught.value.place == "fragment cars.moving"
+    assert scene.record.version == 1
+    scene.deploy(TWO, more=InputFrom.END)
+    assert scene.record.version == 2
 
 
 @pytest.mark.parametrize(

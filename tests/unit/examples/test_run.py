@@ -8,7 +8,7 @@ from brokers.records import Ends, KafkaRecord, TopicDescription
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.errors import EnvironmentProblem, MedusaError, RetryError
 from pipeline.examples.collect import Collected, Watched, watched
-from pipeline.examples.run import SILENT_WITHIN_S, Run, World
+from pipeline.examples.run import SETTLED_WITHIN_S, SILENT_WITHIN_S, Run, World
 from pipeline.examples.tolls import NOTIFICATIONS, TOLLS
 from pipeline.examples.view import View
 from pipeline.ids import (
@@ -294,7 +294,7 @@ def test_settling_is_patient_as_long_as_something_comes_but_not_for_ever() -> No
     for second in range(0, 1_000, 50):
         scene.promise(float(second), TOWS, second // 50)
     assert not scene.run.settle(Millis(100))
-    assert 300.0 <= scene.clock.seconds < 301.0
+    assert SETTLED_WITHIN_S <= scene.clock.seconds < SETTLED_WITHIN_S + 1
 
 
 def test_the_outputs_of_the_plan_are_watched() -> None:

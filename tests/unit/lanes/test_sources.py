@@ -12,14 +12,16 @@ from pipeline.ids import (
     Epoch,
     Incarnation,
     Millis,
+    NetworkLife,
     NetworkVersion,
     Offset,
     StreamName,
     TopicId,
     TopicName,
 )
+from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Judged, Totals
+from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import (
     Begin,
@@ -29,6 +31,8 @@ from pipeline.lanes.sources import (
     carry,
     first_positions,
     first_sources,
+    next_number,
+    sources_after,
 )
 from pipeline.lanes.start import Wanted, first_marker
 
@@ -249,14 +253,17 @@ def test_a_rebuild_takes_in_what_lay_in_the_topic() -> None:
 
 
 B = StreamName("b")
+FIRST = DeployId(NetworkLife("one"), NetworkVersion(1))
+FOURTH = replace(FIRST, version=NetworkVersion(4))
 TWO = (source("a"), source("b", "owners"))
 
 
 def late_marker(read: int) -> CommitMarker:
     """Of a lane of an earlier version: it began to read b after somebody had decided about that."""
     ends = {at("a"): 7, at("b", "owners"): read, at("b", "owners", 1): 1}
-    judged = Judged(1, 0, late=False, refused=0, failed=0)
-    return replace(marker(ends, *TWO), judged=judged)
+    before = marker(ends, *TWO)
+    sources = tuple(replace(one, begun=True) for one in before.sources)
+    return replace(before, sources=sources, decided=FIRST)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +278,7 @@ def test_what_was_decided_counts_though_an_earlier_version_began_meanwhile(
     begin: Begin, *, rebuilds: bool, ends: list[int], needed: list[int]
 ) -> None:
     """But what that has read is not read again; a state that is built takes it in."""
-    due = replace(begin, version=NetworkVersion(4))
+    due = replace(begin, deploy=FOURTH)
     carried = carry(late_marker(12), TWO, {B: due})
     assert carried.unread == ("b",)
     assert not carried.same
@@ -285,19 +292,47 @@ def test_what_was_decided_counts_though_an_earlier_version_began_meanwhile(
 
 
 def test_what_an_earlier_version_was_to_pass_over_is_not_read() -> None:
-    """It has run no batch, so its positions say only what was decided then."""
-    due = replace(BEGINNING, version=NetworkVersion(4))
-    carried = carry(replace(late_marker(12), judged=None), TWO, {B: due})
+    """No batch has read there, so its positions say only what was decided then."""
+    due = replace(BEGINNING, deploy=FOURTH)
+    late = late_marker(12)
+    a, b = late.sources
+    carried = carry(replace(late, sources=(a, replace(b, begun=False))), TWO, {B: due})
     found = begun(carried, {B: due}, rebuilds=False)
     assert [found.end[at("b", "owners", partition)] for partition in (0, 1)] == [2, 0]
 
 
+def test_a_rebuild_takes_in_a_partition_that_came_after_the_decision() -> None:
+    """What a lane of an earlier version has read there belongs to the state."""
+    due = replace(END, deploy=FOURTH, offsets={0: Offset(9)}, until={0: Offset(9)})
+    found = begun(carry(late_marker(12), TWO, {B: due}), {B: due}, rebuilds=True)
+    assert [found.needed[at("b", "owners", p)] for p in (0, 1)] == [9, 0]
+    assert [found.end[at("b", "owners", p)] for p in (0, 1)] == [12, 1]
+
+
+def test_what_a_late_lane_has_left_counts_as_read() -> None:
+    """Another one has started since, which does not read that stream."""
+    without = carry(late_marker(12), (source("a"),)).marker
+    carried = carry(without, TWO, {B: replace(BEGINNING, deploy=FOURTH)})
+    assert carried.read == {at("b", "owners"): 12, at("b", "owners", 1): 1}
+
+
+def test_an_id_is_never_given_twice() -> None:
+    """Dead letters of a former life name a source by it, and are none of the new one's."""
+    first = late_marker(12)
+    assert next_number(first) == 1
+    anew = sources_after(TWO, first)
+    assert [one.id for one in anew] == ["#cars/1", "#owners/1"]
+    without = replace(first, sources=anew[:1], retired=1)
+    assert [one.id for one in carry(without, TWO).marker.sources] == ["#cars/1", "#owners/1"]
+    assert next_number(replace(without, retired=5)) == 5
+
+
 def test_what_was_decided_is_done_once() -> None:
-    """By the version of that deploy, or a later one; and it is about one source of a topic."""
-    done = replace(late_marker(12), decided=NetworkVersion(4))
-    assert carry(done, TWO, {B: replace(END, version=NetworkVersion(4))}).unread == ()
-    other = replace(END, version=NetworkVersion(4), number=1)
-    assert carry(late_marker(12), TWO, {B: other}).unread == ()
+    """By the version of that deploy, or a later one, of the same life."""
+    done = replace(late_marker(12), decided=FOURTH)
+    assert carry(done, TWO, {B: replace(END, deploy=FOURTH)}).unread == ()
+    of_another_life = replace(END, deploy=replace(FOURTH, life=NetworkLife("two")))
+    assert carry(late_marker(12), TWO, {B: of_another_life}).unread == ()
     assert carry(late_marker(12), TWO, {B: END}).unread == ()
 
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.ids import Epoch, Incarnation, NetworkLife, NetworkVersion
+from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker, Judged
 from pipeline.lanes.start import StateChoice
 from pipeline.planner.digest import fragment_digest
@@ -12,7 +13,8 @@ from tests.unit.spark.support import fragment
 from tests.unit.spark.test_rebuild import MARKER
 
 ONE, TWO = Incarnation("one"), Incarnation("two")
-FIRST, SECOND = NetworkVersion(1), NetworkVersion(2)
+FIRST = DeployId(NetworkLife("life"), NetworkVersion(1))
+SECOND = replace(FIRST, version=NetworkVersion(2))
 PLAN = fragment_digest(fragment("tolls"))
 BEGUN = replace(MARKER, incarnation=TWO, chosen=True, plan=PLAN, decided=SECOND)
 
@@ -22,7 +24,7 @@ def settings(choice: OnChange | None) -> LaneSettings:
     return LaneSettings(
         fragment=fragment("tolls"),
         life=NetworkLife("life"),
-        version=SECOND,
+        version=SECOND.version,
         epoch=Epoch(3),
         topic_ids={},
         letters_kept_ms=lambda: 0,
@@ -47,6 +49,8 @@ def test_a_lane_that_has_not_heard_of_a_choice_does_not_end_it(chosen: OnChange)
     """One of an earlier version that began after the deploy had looked: the choice is due."""
     late = replace(MARKER, incarnation=TWO, decided=FIRST)
     assert settings(chosen).on_change(late) is chosen
+    other = replace(late, decided=replace(FIRST, life=NetworkLife("another")))
+    assert settings(chosen).on_change(other) is None
 
 
 RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))
