@@ -23,10 +23,10 @@ jars: setup ## the jars of the embedded stack, in the cache outside this tree
 demo: jars ## the toll network on embedded Kafka, Spark and ZooKeeper (DEMO_SECONDS=60)
 	@$(BIN)/medusa demo
 
-test: jars ## everything that CI runs
+test: setup ## everything that CI runs
 	@$(BIN)/python -m tools.run_stages first
 
-test-all: jars ## the same and all faults, a Spark cluster, clients in other languages, many random examples
+test-all: setup ## the same and all faults, a Spark cluster, clients in other languages, many random examples
 	@$(BIN)/python -m tools.run_stages all
 
 check: setup ## style, types and who imports whom

@@ -1,9 +1,9 @@
 """Runs the stages of a tier: `python -m tools.run_stages first|all`; run by make.
 
-Two at a time; then those that need the whole machine, one after the other. Each stage writes a log
-below `build/stages/`, which is printed as a whole when the stage ends; what its tests wrote stays
-there if it failed. All stages run, also after one that failed. The exit code is 0 when all passed,
-else 1; an interrupt ends all stages and their servers.
+Two at a time, style and jars first; at the end those that need the whole machine, one after the
+other. Each stage writes a log below `build/stages/`, which is printed as a whole when the stage
+ends; what its tests wrote stays there if it failed. All stages run, also after one that failed.
+The exit code is 0 when all passed, else 1; an interrupt ends all stages and their servers.
 """
 
 import json
@@ -125,7 +125,9 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, run.end)
     chosen = stages(tier, seed)
     with ThreadPoolExecutor(AT_ONCE) as workers:
-        outcomes = [*workers.map(run.stage, [stage for stage in chosen if not stage.alone])]
+        outcomes = [*workers.map(run.stage, [stage for stage in chosen if stage.first])]
+        rest = [stage for stage in chosen if not (stage.first or stage.alone)]
+        outcomes += workers.map(run.stage, rest)
     outcomes += [run.stage(stage) for stage in chosen if stage.alone]
     table = report(outcomes, time.monotonic() - began_s)
     sys.stdout.write(f"\n{table}\n")

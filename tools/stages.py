@@ -40,12 +40,15 @@ class Stage:
         command: argument vector.
         environment: further variables.
         alone: whether it takes all processors, so that no other stage runs at the same time.
+        first: whether it comes before all stages that are not: these need what it makes, or find
+            what a short look finds as well.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     alone: bool = False
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ class Outcome:
     cpu_s: float
 
 
-CHECK = Stage("check", ("make", "--no-print-directory", "check"))
+CHECK = Stage("check", ("make", "--no-print-directory", "check"), first=True)
+JARS = Stage("jars", (f"{BIN}/python", "-m", "tools.fetch_jars"), first=True)
+"""Together, since the one computes and the other one mostly waits."""
 FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lanes", ("tests/system/lanes",)),
     ("faults", ("tests/system/faults",)),
@@ -98,11 +103,12 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
     if tier is Tier.FIRST:
         drawn = ("--hypothesis-profile=ci", f"--hypothesis-seed={CI_SEED}")
         chosen = ("-m", "not second_tier", *drawn)
-        return (CHECK, *(_tests(name, paths, chosen) for name, paths in FIRST))
+        return (CHECK, JARS, *(_tests(name, paths, chosen) for name, paths in FIRST))
     drawn = ("--hypothesis-profile=deep", f"--hypothesis-seed={seed}")
     groups = (*FIRST, *SECOND)
     return (
         CHECK,
+        JARS,
         *(_tests(name, paths, drawn) for name, paths in groups),
         *(_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1)),
     )

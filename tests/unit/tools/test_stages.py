@@ -55,6 +55,12 @@ def test_only_the_matrix_runs_alone() -> None:
         assert stage.alone == stage.name.startswith("matrix-")
 
 
+def test_what_others_need_comes_first() -> None:
+    """Jars; and style, so that a slip is told of within a minute."""
+    for tier in Tier:
+        assert [stage.name for stage in stages(tier, SEED) if stage.first] == ["check", "jars"]
+
+
 def test_names_are_unique() -> None:
     """They are names of files, too."""
     for tier in Tier:
