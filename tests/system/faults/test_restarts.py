@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 RESTARTS = ("pause_lanes", "stop_node")
 GROUPS = (
-    ("deduplicate", "window", "outer_join"),
+    ("deduplicate",),
+    ("window", "outer_join"),
     ("sessions", "sliding", "as_of"),
     ("top", "join", "left_join"),
 )
