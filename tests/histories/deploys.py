@@ -195,7 +195,7 @@ def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Itera
         if accounts.writers.others(scene.kafka, scene.life, fragment):
             yield from _differs(fragment, told, _anew(scene, fragment, {}))
             continue
-        if (scene.life, fragment.name) in accounts.writers.due:
+        if accounts.writers.is_due(scene.kafka, scene.life, fragment):
             yield from _differs(fragment, told, _anew(scene, fragment, chosen))
             continue
         if ledger is None or not ledger.has_read:

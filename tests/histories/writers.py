@@ -18,14 +18,15 @@ class Writers:
 
     Args:
         writers: by life and topic id, the last one last.
-        due: the fragments that are to begin anew: with which version, and beside whom.
+        due: the fragments that are to begin anew: with which version, beside whom, and the id of
+            the topic in which they were.
         promised: by topic id, with whose promise that is.
         passed_over: the topic ids whose contents a fragment was to pass over.
         written: the id of the topic that each deployed fragment is to write.
     """
 
     writers: dict[tuple[int, str], list[str]] = field(default_factory=dict)
-    due: dict[Key, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    due: dict[Key, tuple[int, tuple[str, ...], str]] = field(default_factory=dict)
     promised: dict[str, tuple[int, str]] = field(default_factory=dict)
     passed_over: dict[Key, set[str]] = field(default_factory=dict)
     written: dict[Key, str] = field(default_factory=dict)
@@ -39,6 +40,19 @@ class Writers:
         goes_on = topic is not None and written == topic.topic_id and known[-1:] == [fragment.name]
         return () if goes_on else others
 
+    def is_due(self, kafka: Topics, life: int, fragment: Fragment) -> bool:
+        """Whether a fragment is still to begin anew.
+
+        Not if it is back in a topic that it wrote before, without having begun in the other one.
+        """
+        name = str(fragment.name)
+        if (life, name) not in self.due:
+            return False
+        topic = kafka.topics.get(fragment.output.topic)
+        if topic is None or topic.topic_id == self.due[life, name][2]:
+            return True
+        return name not in self.writers.get((life, topic.topic_id), [])
+
     def deployed(self, kafka: Topics, life: int, fragments: Iterable[tuple[Fragment, int]]) -> None:
         """Take in a deploy: its fragments, and the version of each."""
         written: dict[Key, str] = {}
@@ -47,7 +61,9 @@ class Writers:
             topic_id = kafka.topics[fragment.output.topic].topic_id
             written[key] = topic_id
             if others := self.others(kafka, life, fragment):
-                self.due[key] = version, others
+                self.due[key] = version, others, topic_id
+            elif not self.is_due(kafka, life, fragment):
+                self.due.pop(key, None)
             known = self.writers.setdefault((life, topic_id), [])
             known[:] = [*(one for one in known if one != name), name]
         names = {str(fragment.name) for fragment, _ in fragments}

@@ -52,6 +52,13 @@ ONCE_WRONG = {
         510250,
         "run:392272 rename_last:199298 run:915574 made_again:878698",
     ),
+    "a fragment came back to its own topic before it had begun in another one": (
+        805021,
+        (
+            "rename_stream:613006 rename_topic:177371 rollback:813342 rollback:500783 "
+            "rename_last:778954 rename_last:780231 rollback:673813"
+        ),
+    ),
 }
 
 
