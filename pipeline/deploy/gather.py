@@ -10,8 +10,8 @@ from pipeline.deploy.documents import replan
 from pipeline.deploy.inputs import Inputs, changed_inputs, look
 from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Log, Registry, Topics
-from pipeline.deploy.readers import unreadable
-from pipeline.deploy.review import Surroundings, inputs_of
+from pipeline.deploy.registered import registered_schemas
+from pipeline.deploy.review import Surroundings
 from pipeline.deploy.writers import Successions, successions
 from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicId, TopicName
@@ -21,14 +21,9 @@ from pipeline.planner.changes import (
     Current,
     DeployedFragment,
     ExistingTopic,
-    RegisteredSchema,
-    SchemaText,
 )
-from pipeline.planner.diff import wanted_schemas
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import Choices, KeptState
-from schemas.avro import parse
-from schemas.meaning import other_meanings
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
                 for topic, facts in sorted(described.items())
             ),
             others=_others(plan, described, topics),
-            schemas=_schemas(plan, registry),
+            schemas=registered_schemas(plan, _going_on(plan, records, inputs), registry),
             states=states,
             oldest=_oldest(plan, states, described, asked.log),
             inputs=changed_inputs(plan, records, markers, inputs, found),
@@ -107,6 +102,14 @@ def _successions(
         return Successions()
     records = {record.fragment: record for record in recorded.fragments}
     return successions(plan, (network.life, network.writers), records, markers, topic_ids)
+
+
+def _going_on(
+    plan: Plan, records: Mapping[FragmentName, FragmentRecord], inputs: Inputs
+) -> frozenset[FragmentName]:
+    """The fragments that are deployed as the plan has them."""
+    changed = (f.name for f in plan.fragments if inputs.is_changed(f, records.get(f.name)))
+    return frozenset(f.name for f in plan.fragments).difference(changed)
 
 
 def _others(plan: Plan, described: Iterable[TopicName], topics: Topics) -> tuple[TopicName, ...]:
@@ -209,36 +212,6 @@ def _oldest(
     }
     found = ((topic, log.oldest_ms(topic, described[topic].partitions)) for topic in sorted(topics))
     return {topic: at_ms for topic, at_ms in found if at_ms is not None}
-
-
-def _schemas(plan: Plan, registry: Registry) -> tuple[RegisteredSchema, ...]:
-    """What the registry has under every subject that the plan writes or reads."""
-    found = {wanted.subject: _written(wanted, registry) for wanted in wanted_schemas(plan)}
-    for stream in inputs_of(plan):
-        latest = registry.latest(stream.subject)
-        if latest is not None and stream.subject not in found:
-            writer = parse(latest.text)
-            reasons = dict.fromkeys(
-                f"stream {stream.name} cannot read version {latest.version} of {stream.subject}, "
-                f"which producers write: {reason}"
-                for fragment in plan.fragments
-                if stream in fragment.inputs
-                for _, reason in unreadable(writer, stream, fragment)
-            )
-            found[stream.subject] = RegisteredSchema(stream.subject, latest.text, tuple(reasons))
-    return tuple(found.values())
-
-
-def _written(wanted: SchemaText, registry: Registry) -> RegisteredSchema:
-    """A schema that is registered counts as the newest, also when a newer one stands beside it."""
-    if registry.lookup(wanted.subject, wanted.schema_json) is not None:
-        return RegisteredSchema(wanted.subject, wanted.schema_json)
-    latest = registry.latest(wanted.subject)
-    if latest is None:
-        return RegisteredSchema(wanted.subject, None)
-    fits = registry.check(wanted.subject, wanted.schema_json)
-    meanings = other_meanings(parse(wanted.schema_json), parse(latest.text))
-    return RegisteredSchema(wanted.subject, latest.text, (*fits, *meanings))
 
 
 def _taken(ours: NetworkName, catalog: Catalog) -> dict[TopicName, Taken]:

@@ -56,6 +56,9 @@ class Registry(Protocol):
     def latest(self, subject: str) -> RegisteredSchema | None:
         """The newest schema of a subject; None if the subject is not known."""
 
+    def readable_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
+        """The versions of a subject, oldest first, without those that are not Avro."""
+
     def lookup(self, subject: str, schema_text: str) -> SchemaId | None:
         """The id of a schema, if some version of the subject is this schema."""
 

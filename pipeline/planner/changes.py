@@ -58,11 +58,13 @@ class RegisteredSchema:
     Args:
         schema_json: the newest registered text; None when the subject has none.
         problems: why the plan's schema for this subject would be refused; empty when it fits.
+        warnings: what becomes of records of the newest version that the plan cannot read.
     """
 
     subject: Subject
     schema_json: str | None
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

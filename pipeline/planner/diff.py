@@ -116,6 +116,8 @@ def _warnings(new: Plan, current: Current, absent: tuple[NewTopic, ...]) -> Iter
         if topic.name in exist:
             found = misfits(topic, exist[topic.name].config)
             yield from (f"{one.message}; {one.hint}" for one in found if not one.fatal)
+    for schema in current.schemas:
+        yield from schema.warnings
 
 
 def wanted_schemas(plan: Plan) -> tuple[SchemaText, ...]:

@@ -37,6 +37,7 @@ from schemas.registry.prepare import LATEST, Sent
 from schemas.registry.refused import IncompatibleError, NoSchemaError, NoSubjectError
 from schemas.registry.register import register
 from schemas.registry.state import ConfigPut, State
+from schemas.registry.state import Version as KeptVersion
 
 NOW = Millis(1_700_000_000_000)
 
@@ -186,8 +187,14 @@ class TwinRegistry:
         """The newest version."""
         name = SubjectName.parse(subject)
         one = numbered(self.state, name, LATEST)
-        if one is None:
-            return None
+        return None if one is None else self._shown(subject, one)
+
+    def readable_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
+        """All versions."""
+        name = SubjectName.parse(subject)
+        return tuple(self._shown(subject, one) for one in self.state.versions(name))
+
+    def _shown(self, subject: str, one: KeptVersion) -> RegisteredSchema:
         text = self.state.content(one.guid).text
         return RegisteredSchema(Subject(subject), SchemaVersion(one.number), SchemaId(one.id), text)
 
