@@ -34,6 +34,7 @@ class ExitCode(IntEnum):
     DONE = 0
     FAILED = 1
     CHANGES_PENDING = 2
+    FRAGMENT_FAILED = 3
     USAGE = 64
     BAD_INPUT = 65
     UNAVAILABLE = 69
@@ -186,6 +187,13 @@ class EnvironmentProblem(MedusaError):  # noqa: N818 - EnvironmentError is a Pyt
     exit_code = ExitCode.UNAVAILABLE
     code = "environment"
     external = True
+
+
+class FragmentFailedError(MedusaError):
+    """A deployed fragment has failed, and will not run without help."""
+
+    exit_code = ExitCode.FRAGMENT_FAILED
+    code = "fragment-failed"
 
 
 class FencedError(MedusaError):

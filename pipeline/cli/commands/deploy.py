@@ -10,6 +10,7 @@ import click
 from pipeline.catalog.records import FragmentStatus
 from pipeline.cli.commands.plan import show_changes
 from pipeline.cli.connections import Connections
+from pipeline.cli.first_runs import FirstRuns
 from pipeline.cli.options import choice_options, document_option, timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import Seen, as_data, failed, see, settled
@@ -17,7 +18,7 @@ from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import Document, read_document
-from pipeline.errors import RefusedError
+from pipeline.errors import FragmentFailedError, RefusedError
 from pipeline.ids import Epoch, FragmentName, NetworkName, ParticipantId
 from pipeline.planner.state import WORDS, Choices
 
@@ -51,7 +52,9 @@ def deploying(function: Callable[..., None]) -> Callable[..., None]:
         timeout_option(120),
         click.option("--yes", is_flag=True, help="Do not ask before fragments are replaced."),
         click.option(
-            "--wait/--no-wait", default=True, help="Wait until every fragment runs (default)."
+            "--wait/--no-wait",
+            default=True,
+            help="Wait until every fragment runs and does its work (default).",
         ),
         click.option("--dry-run", is_flag=True, help="Only say what would change, as `plan` does."),
         choice_options,
@@ -112,22 +115,31 @@ def carry_out(
     with _told_when_cut_off(session, _UNFINISHED):
         done = deploy(found, connections.servers, session.printer.note)
     with _told_when_cut_off(session, _STARTING.format(name=done.name)):
-        old = _outdated(found, done, before)
-        seen = _await_running(session, connections, done, old, manner) if manner.wait else ()
+        starts = _starts(found, done, before)
+        seen = _await_running(session, connections, done, starts, manner) if manner.wait else ()
     _show(session, done, seen)
 
 
-def _outdated(
-    found: Comparison, done: Deployed, before: Sequence[FragmentStatus]
-) -> dict[FragmentName, Epoch]:
-    """The fragments that restart, with the epoch up to which reports are of the earlier plan."""
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The fragments that a deploy starts.
+
+    Args:
+        names: which.
+        until: the epoch up to which reports are of the plan before; left out: it had none.
+    """
+
+    names: frozenset[FragmentName]
+    until: Mapping[FragmentName, Epoch]
+
+
+def _starts(found: Comparison, done: Deployed, before: Sequence[FragmentStatus]) -> Starts:
     then = {record.fragment: (record.digest, record.choice) for record in found.recorded.fragments}
     now = {record.fragment: (record.digest, record.choice) for record in done.fragments}
-    return {
-        status.fragment: status.epoch
-        for status in before
-        if then.get(status.fragment) != now.get(status.fragment)
-    }
+    return Starts(
+        frozenset(name for name in now if now[name] != then.get(name)),
+        {one.fragment: one.epoch for one in before if then[one.fragment] != now.get(one.fragment)},
+    )
 
 
 @contextmanager
@@ -168,19 +180,21 @@ def _await_running(
     session: Session,
     connections: Connections,
     done: Deployed,
-    old: Mapping[FragmentName, Epoch],
+    starts: Starts,
     manner: Manner,
 ) -> tuple[Seen, ...]:
-    """Wait until every fragment runs; tells each change of a state. `old`: see `_outdated`.
+    """Wait until every fragment runs, and those that start do their work; tells each new state.
 
     Raises:
         RetryError: the time is over; the deploy itself is done.
-        RefusedError: a fragment failed for good.
+        FragmentFailedError: a fragment failed for good.
     """
-    deadline = Deadline.after(session.clock, manner.timeout_s, f"waiting for {done.name} to run")
+    clock = session.clock
+    deadline = Deadline.after(clock, manner.timeout_s, f"waiting for {done.name} to run")
     told: dict[str, str] = {}
+    runs = FirstRuns(starts.names)
     while True:
-        seen = look(connections, done.network, old)
+        seen = look(connections, done.network, starts.until)
         for one in seen:
             if told.get(one.name) != one.news:
                 told[one.name] = one.news
@@ -188,11 +202,12 @@ def _await_running(
         broken = failed(seen)
         if broken:
             error = broken[0].status.last_error if broken[0].status else ""
-            raise RefusedError(
+            raise FragmentFailedError(
                 f"{done.name} is deployed, but {broken[0].name} failed: {error}",
                 hint=f"`medusa logs {broken[0].name}` says more.",
             )
-        if settled(seen):
+        runs = runs.after(seen, clock.monotonic_s())
+        if settled(seen) and runs.steady(seen, clock.monotonic_s()):
             return seen
         nobody = not connections.catalog.nodes()
         deadline.check(
@@ -200,17 +215,17 @@ def _await_running(
             if nobody
             else "it is deployed and may still come up: `medusa status`."
         )
-        session.clock.sleep(_POLL_S)
+        clock.sleep(_POLL_S)
 
 
 def look(
     connections: Connections,
     network: NetworkName,
-    old: Mapping[FragmentName, Epoch] = MappingProxyType({}),
+    until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
 ) -> tuple[Seen, ...]:
-    """The fragments of a network as they are now, without reports up to the epochs in `old`."""
+    """The fragments of a network as they are now, without reports up to the epochs in `until`."""
     catalog = connections.catalog
-    reports = [s for s in catalog.statuses(network) if s.epoch > old.get(s.fragment, 0)]
+    reports = [s for s in catalog.statuses(network) if s.epoch > until.get(s.fragment, 0)]
     return see(catalog.fragments(network), reports, catalog.nodes())
 
 

@@ -6,8 +6,9 @@ from pipeline.cli.commands.deploy import look
 from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.status_view import Seen, as_data, as_table
+from pipeline.cli.status_view import Seen, as_data, as_table, failed
 from pipeline.deploy.remove import deployed
+from pipeline.errors import ExitCode
 from pipeline.ids import NetworkName
 
 _EVERY_S = 1.0
@@ -21,7 +22,8 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
     """Show the fragments of NETWORK, or of all networks.
 
     For each: state, node, records in and out, lag in records and how far behind in time, late
-    records, dead letters, restarts, last error. `lost` means that its node is gone.
+    records, dead letters, restarts, last error. `lost` means that its node is gone. If one has
+    failed, the exit code is 3.
 
     \b
     Examples:
@@ -36,8 +38,10 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
                 session.printer.clear()
             session.printer.show({"fragments": [as_data(one) for one in seen]}, as_table(seen))
             if not watch:
-                return
+                break
             session.clock.sleep(_EVERY_S)
+    if failed(seen):
+        raise click.exceptions.Exit(ExitCode.FRAGMENT_FAILED)
 
 
 def _look(connections: Connections, network: str | None) -> tuple[Seen, ...]:

@@ -192,9 +192,41 @@ def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.FAILED, "no such column")
     called = medusa("deploy", opener=connect)
-    assert called.code == 65
+    assert called.code == 3
     assert "cars.moving failed: no such column" in called.err
     assert "medusa logs cars.moving" in called.err
+
+
+def test_deploy_waits_for_the_first_records_of_what_it_starts(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fragment may run, and fail at the first record that it reads."""
+    world = World.new()
+    write_project(Path())
+    reported, statuses = iter([LaneState.RUNNING, LaneState.FAILED]), world.catalog.statuses
+
+    def looked_at(network: NetworkName) -> tuple[FragmentStatus, ...]:
+        _report(world, "moving", next(reported), "no such column", lag=3)
+        _report(world, "stopped", LaneState.RUNNING, lag=0)
+        return tuple(statuses(network))
+
+    monkeypatch.setattr(world.catalog, "statuses", looked_at)
+    called = medusa("deploy", opener=opener(world))
+    assert called.code == 3
+    assert "cars.moving: running" in called.err
+    assert "cars.moving failed: no such column" in called.err
+
+
+def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
+    """A script need not read the table."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING)
+    assert medusa("status", opener=connect).code == 0
+    _report(world, "moving", LaneState.FAILED, "no such column")
+    called = medusa("status", "cars", "-o", "json", opener=connect)
+    assert called.code == 3
+    assert called.data["fragments"][0]["last_error"] == "no such column"
 
 
 def test_deploy_tells_what_a_fragment_waits_for(medusa: Caller) -> None:
