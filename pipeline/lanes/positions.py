@@ -27,6 +27,7 @@ class MarkedSource:
         id: stays as long as the fragment exists, whatever the stream is called.
         name: of its stream; a label.
         definition: digest of what decides which rows its records give; no name is part of it.
+        timing: digest of what decides their event times.
         topics: (name, id) of the topics that it reads: the one that carries the stream, the one of
             records that are sent again, and those that tell of event time alone.
         skipped_ms: records at or below this event time were settled before the source was first
@@ -39,6 +40,7 @@ class MarkedSource:
     id: SourceId
     name: StreamName
     definition: str
+    timing: str
     topics: tuple[tuple[TopicName, TopicId], ...]
     skipped_ms: Millis | None = None
     settled_ms: Millis | None = None

@@ -22,7 +22,7 @@ from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
 from pipeline.names import tentative_topic
 from pipeline.network.model import ExternalStream
-from pipeline.planner.digest import source_digest
+from pipeline.planner.digest import source_digest, timing_digest
 from pipeline.planner.plan import Fragment, FragmentInput
 
 
@@ -33,11 +33,13 @@ class PlannedSource:
     Args:
         name: of its stream.
         definition: digest of what decides which rows its records give; no name is part of it.
+        timing: digest of what decides their event times.
         topics: as in `MarkedSource`.
     """
 
     name: StreamName
     definition: str
+    timing: str
     topics: tuple[tuple[TopicName, TopicId], ...]
 
     @property
@@ -129,7 +131,7 @@ def _planned(
     if not isinstance(stream, ExternalStream):
         topics.append(tentative_topic(stream.topic))
     ids = tuple((topic, TopicId(topic_ids[topic])) for topic in topics)
-    return PlannedSource(stream.name, source_digest(stream), ids)
+    return PlannedSource(stream.name, source_digest(stream), timing_digest(stream), ids)
 
 
 def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
@@ -177,8 +179,8 @@ def carry(
     }
     sources = _marked(planned, was, _known(marker), marker.retired)
     names = {was[source.name].id: source for source in sources if source.name in was}
-    # Event times by another definition say nothing of the rows that there are now.
-    alike = {i: one for i, one in names.items() if was[one.name].definition == one.definition}
+    # Event times that were decided otherwise say nothing of the rows that there are now.
+    alike = {i: one for i, one in names.items() if was[one.name].timing == one.timing}
 
     def renamed(of: str, of_left: str) -> dict[InputPartition, int]:
         now = alike if of == "progress" else names
@@ -344,13 +346,19 @@ def _marked(
         known = was.get(source.name)
         if known is not None:
             one = replace(
-                known, name=source.name, definition=source.definition, topics=source.topics
+                known,
+                name=source.name,
+                definition=source.definition,
+                timing=source.timing,
+                topics=source.topics,
             )
         else:
             number = numbers.get(source.topic_id, retired)
             numbers[source.topic_id] = number + 1
             identity = SourceId(f"{source.topic_id}/{number}")
-            one = MarkedSource(identity, source.name, source.definition, source.topics)
+            one = MarkedSource(
+                identity, source.name, source.definition, source.timing, source.topics
+            )
         found.append(one)
     return tuple(found)
 

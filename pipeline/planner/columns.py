@@ -6,15 +6,21 @@ record unreadable either.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 from pipeline.ids import StreamName
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.as_of import AsOf
+from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.flat_map import FlatMap
+from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.route import BRANCH, Branch, Route
 from pipeline.network.boxes.top import Top
+from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box, Expression, ExternalStream
+from pipeline.network.types import Columns
 from pipeline.planner.plan import Fragment, FragmentInput
 from schemas.avro import parse
 from schemas.types import (
@@ -31,11 +37,33 @@ from schemas.types import (
 
 def read_columns(stream: FragmentInput, fragment: Fragment) -> frozenset[str]:
     """The names of the columns of an input that its event time or a box of the fragment reads."""
-    everything = frozenset(column.name for column in stream.columns)
-    names = _by_boxes(stream.name, fragment)
-    if isinstance(stream, ExternalStream):
-        names |= _of((stream.event_time,))
-    return everything & names
+    names = _by_boxes(stream.name, fragment) | timing_columns(stream)
+    return frozenset(column.name for column in _those(stream.columns, names))
+
+
+def timing_columns(stream: FragmentInput) -> frozenset[str]:
+    """The names of the columns that decide the event time of an input's records."""
+    return _of((stream.event_time,)) if isinstance(stream, ExternalStream) else frozenset()
+
+
+def pruned(fragment: Fragment) -> Fragment:
+    """The fragment without what nothing reads: columns of its inputs, and of rows on their way."""
+    inputs = tuple(
+        replace(
+            stream,
+            schema_json=narrowed(stream.schema_json, names),
+            columns=_those(stream.columns, names),
+        )
+        for stream in fragment.inputs
+        for names in (read_columns(stream, fragment),)
+    )
+    boxes = tuple(
+        replace(box, columns=_those(box.columns, _handed_on(box, fragment)))
+        if isinstance(box, _HandingOn)
+        else box
+        for box in fragment.boxes
+    )
+    return replace(fragment, inputs=inputs, boxes=boxes)
 
 
 def narrowed(schema_json: str, names: frozenset[str]) -> str:
@@ -58,7 +86,8 @@ def reading_boxes(stream: FragmentInput, fragment: Fragment, column: str | None)
         column = None
     found: dict[str, None] = {}
     for box in fragment.boxes:
-        if stream.name in box.inputs and (column is None or column in _by(box, fragment)):
+        reads = stream.name in box.inputs
+        if reads and (column is None or column in _by(box, stream.name, fragment)):
             own = (e for e in expressions(box) if column is None or column in _of((e,)))
             origins = {e.origin.box: None for e in own if e.origin.box}
             found |= origins or {box.name: None}
@@ -110,30 +139,63 @@ def _types(of: AvroType) -> Iterator[AvroType]:
                 yield from _types(field.type)
 
 
+_HandingOn = Filter | Route | Branch | Union | Deduplicate
+"""Boxes that hand rows on as they are, or with a column more."""
+
+
 def _by_boxes(stream: StreamName, fragment: Fragment) -> frozenset[str]:
-    found = (_by(box, fragment) for box in fragment.boxes if stream in box.inputs)
+    found = (_by(box, stream, fragment) for box in fragment.boxes if stream in box.inputs)
     return frozenset().union(*found)
 
 
-def _by(box: Box, fragment: Fragment) -> frozenset[str]:
-    """What a box reads of its input; one that hands rows on whole reads what others read of them.
+def _by(box: Box, stream: StreamName, fragment: Fragment) -> frozenset[str]:
+    """What a box reads of an input; one that hands rows on reads what others read of them."""
+    own = _own(box, stream, fragment)
+    return own | _handed_on(box, fragment) if isinstance(box, _HandingOn) else own
 
-    A join reads everything: a pair that cannot be computed is kept with all its columns.
-    """
+
+def _own(box: Box, stream: StreamName, fragment: Fragment) -> frozenset[str]:
+    """What a box reads of an input itself. A function may read every column."""
     match box:
-        case Filter():
-            last = box is fragment.boxes[-1]
-            handed_on = _all(box) if last else _by_boxes(StreamName(box.name), fragment)
-            return _of((box.where,)) | handed_on
-        case Map():
-            return _of(computed.expression for computed in box.select)
-        case FlatMap() | Top():
+        case Filter() | Route() | Union() | Map() | FlatMap() | Top():
             return _of(expressions(box))
+        case Branch():
+            return frozenset({BRANCH})
+        case Deduplicate():
+            return frozenset(box.by)
         case Aggregate():
             arguments = (e for a in box.aggregations for e in a.reads)
             return _of((*(group.expression for group in box.by), *arguments))
+        case Join() | AsOf():
+            return _of_side(box, stream)
         case _:
-            return frozenset().union(*(_columns_of(name, fragment) for name in box.inputs))
+            return _columns_of(stream, fragment)
+
+
+def _of_side(box: Join | AsOf, stream: StreamName) -> frozenset[str]:
+    """What a join reads of a stream, which may be both of its sides."""
+    sides = {side for side, of in (("left", box.left), ("right", box.right)) if of == stream}
+    selected = (column for e in expressions(box.select) for column in e.columns)
+    named = {column.name for column in selected if column.side in sides}
+    pairs = (
+        name
+        for pair in box.on
+        for side, name in zip(("left", "right"), pair, strict=True)
+        if side in sides
+    )
+    return frozenset(named.union(pairs))
+
+
+def _handed_on(box: Box, fragment: Fragment) -> frozenset[str]:
+    """What is read of the rows that a box hands on: everything if they are the results."""
+    last = box.name == fragment.boxes[-1].name
+    return _all(box) if last else _by_boxes(StreamName(box.name), fragment)
+
+
+def _those(columns: Columns, names: frozenset[str]) -> Columns:
+    """The columns of these names; SQL does not tell upper from lower case."""
+    lower = {name.lower() for name in names}
+    return tuple(column for column in columns if column.name.lower() in lower)
 
 
 def _of(expressions: Iterable[Expression]) -> frozenset[str]:

@@ -6,6 +6,7 @@ from pipeline import durations
 from pipeline.network.model import ExternalStream, Limit, StartAt
 from pipeline.planner.boxes.catalogue import facts
 from pipeline.planner.boxes.words import Facts
+from pipeline.planner.columns import pruned
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import Fragment, FragmentInput
 
@@ -27,6 +28,19 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     ]
     gone = [f"gone: {label} `{text}`" for label, text in before.items() if label not in after]
     return (*changed, *gone)
+
+
+def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
+    """What is different of what a state is made of, and of what is made of it."""
+    before, after = pruned(old), pruned(new)
+    schemas = {stream.name: (stream.schema_json, stream.columns) for stream in before.inputs}
+    decoded = (
+        f"changed: how columns of {stream.name} are decoded"
+        for stream in after.inputs
+        for schema, columns in (schemas.get(stream.name, (stream.schema_json, ())),)
+        if schema != stream.schema_json and columns == stream.columns
+    )
+    return (*differences(before, after), *decoded)
 
 
 def start_text(start: StartAt) -> str:

@@ -23,9 +23,10 @@ from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.python import Python
 from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
+from pipeline.planner.columns import narrowed, pruned, timing_columns
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Counts up when the same plan gets another digest. What was digested in another format is neither
 equal nor different: see `same_format`."""
 
@@ -51,14 +52,17 @@ def state_digest(fragment: Fragment) -> str:
 
     Where its results go decides nothing about it, nor does when its inputs' event time moves on:
     both may change while the state stays good. How far ahead records may lie decides which are
-    accepted; but what was refused by it has a dead letter, and a rebuild takes all else. Nor do
-    names count: streams and boxes count by their places. What stands behind the stateful box
-    counts, since Spark keeps no column that nothing reads.
+    accepted; but what was refused by it has a dead letter, and a rebuild takes all else. So do the
+    symbols of an enum, whose values are strings. Nor do names count: streams and boxes count by
+    their places. Nor do columns of the inputs that nothing reads: no state has them. So what stands
+    behind the stateful box counts.
     """
+    fragment = pruned(fragment)
+    inputs = (_decoded_alike(_unnamed(_without_timing(stream))) for stream in fragment.inputs)
     places = {stream.name: f"input {n}" for n, stream in enumerate(fragment.inputs)}
     places |= {StreamName(box.name): f"box {n}" for n, box in enumerate(fragment.boxes)}
     plain: dict[str, Json] = {
-        "inputs": [_canonical(_unnamed(_without_timing(stream))) for stream in fragment.inputs],
+        "inputs": [_canonical(stream) for stream in inputs],
         "boxes": [_canonical(_without_patience(box), places) for box in fragment.boxes],
     }
     stateful = fragment.stateful_box
@@ -73,6 +77,18 @@ def source_digest(stream: FragmentInput) -> str:
     Neither its name and topic nor where a first start begins are part of it.
     """
     return _hash(_canonical(_unnamed(_without_timing(stream))))
+
+
+def timing_digest(stream: FragmentInput) -> str:
+    """`<format version>:<SHA-256 in hex>` of what decides the event times of a stream's records.
+
+    Those of a derived stream are its writer's.
+    """
+    if not isinstance(stream, ExternalStream):
+        return _hash(type(stream).__name__)
+    names = timing_columns(stream)
+    narrow = _without_docs(json.loads(narrowed(stream.schema_json, names)))
+    return _hash({"schema": narrow, "event_time": _canonical(stream.event_time)})
 
 
 def plan_digest(plan: Plan) -> str:
@@ -110,6 +126,12 @@ def _unnamed(stream: FragmentInput) -> FragmentInput:
     if not isinstance(nameless, ExternalStream):
         return nameless
     return replace(nameless, start=StartAt("earliest"))
+
+
+def _decoded_alike(stream: FragmentInput) -> FragmentInput:
+    """An input as if every enum had all symbols."""
+    schema = json.dumps(_without_symbols(json.loads(stream.schema_json)))
+    return replace(stream, schema_json=schema)
 
 
 def _without_patience(box: Box) -> Box:
@@ -169,6 +191,19 @@ def _placed(content: object, places: Mapping[StreamName, str]) -> Json:
     if isinstance(content, tuple):
         return [_placed(one, places) for one in content]
     return None if content is None else places.get(StreamName(str(content)), str(content))
+
+
+def _without_symbols(schema: Json) -> Json:
+    if isinstance(schema, list):
+        return [_without_symbols(part) for part in schema]
+    if isinstance(schema, dict):
+        left_out = ("symbols", "default") if schema.get("type") == "enum" else ()
+        return {
+            name: part if name == "default" else _without_symbols(part)
+            for name, part in schema.items()
+            if name not in left_out
+        }
+    return schema
 
 
 def _without_docs(schema: Json) -> Json:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
-from pipeline.planner.describe import differences, key_text
+from pipeline.planner.describe import differences, key_text, state_differences
 from pipeline.planner.digest import fragment_digest, same_format
 from pipeline.planner.inputs import announced, answers, question, undecided
 from pipeline.planner.instants import instant
@@ -126,7 +126,11 @@ class Upgrade:
         item = Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons)
         if fragment.name not in self.current.has_run:
             return item
-        item = self._cut_off(self._with_fate(item, fragment), record)
+        item = self._with_fate(item, fragment)
+        if item.fate is Fate.UNDECIDED and before is not None:
+            changed = state_differences(before, fragment)
+            item = replace(item, details=(*changed, *item.details))
+        item = self._cut_off(item, record)
         if before is not None and _key_changed(before, fragment):
             return replace(
                 item,

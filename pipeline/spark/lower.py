@@ -10,7 +10,7 @@ from pipeline.lanes.positions import MarkedSource
 from pipeline.names import tentative_topic
 from pipeline.network.model import Box, ExternalStream
 from pipeline.planner.boxes.words import on_one_line
-from pipeline.planner.columns import narrowed, read_columns
+from pipeline.planner.columns import pruned
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.boxes import lower_stateful, lower_stateless
 from pipeline.spark.lowered import (
@@ -52,6 +52,7 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     Raises:
         BrokenInvariantError: the planner made a fragment that is not a tree with one stateful box.
     """
+    fragment = pruned(fragment)
     stateful = fragment.stateful_box
     lowered = None if stateful is None else lower_stateful(stateful)
     paths = _paths(fragment, lowered.before if lowered else ())
@@ -114,14 +115,12 @@ def _source(
         event_time = _event_time(stream)
     else:
         event_time = EventTime(None, None, None)
-    names = read_columns(stream, fragment)
-    reader_json = narrowed(stream.schema_json, names)
     return Source(
         input=stream.name,
         topics=tuple(topics),
-        columns=tuple(column for column in stream.columns if column.name in names),
-        reader_json=with_decoded_mark(reader_json),
-        writers=tuple(_fitting(writer, reader_json) for writer in around.writers[stream.name]),
+        columns=stream.columns,
+        reader_json=with_decoded_mark(stream.schema_json),
+        writers=tuple(_fitting(one, stream.schema_json) for one in around.writers[stream.name]),
         missing=around.missing,
         event_time=event_time,
         start=stream.start if isinstance(stream, ExternalStream) else None,

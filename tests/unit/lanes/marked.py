@@ -26,6 +26,7 @@ def marked(
             SourceId(f"{next(iter(known.values()))}/{number}"),
             at.input,
             "definition",
+            "timing",
             tuple(known.items()),
         )
         for number, (name, known) in enumerate(topics.items())

@@ -52,6 +52,7 @@ def sources(draw: st.DrawFn) -> MarkedSource:
         id=SourceId(draw(NAMES)),
         name=StreamName(draw(NAMES)),
         definition=draw(NAMES),
+        timing=draw(NAMES),
         topics=tuple((TopicName(name), TopicId(f"{name}!")) for name in names),
         skipped_ms=draw(st.none() | INSTANTS),
         settled_ms=draw(st.none() | INSTANTS),

@@ -40,12 +40,12 @@ REDRIVE, ADVANCES = TopicName("net.f.redrive"), TopicName("net.f.advances")
 
 
 def source(
-    name: str, topic: str = "cars", definition: str = "d", topic_id: str = ""
+    name: str, topic: str = "cars", definition: str = "d", topic_id: str = "", timing: str = "t"
 ) -> PlannedSource:
     """A source of a plan; its topic has the id of its name unless said otherwise."""
     topics = ((TopicName(topic), TopicId(topic_id or f"#{topic}")),)
     own = ((name, TopicId(f"#{name}")) for name in (REDRIVE, ADVANCES))
-    return PlannedSource(StreamName(name), definition, (*topics, *own))
+    return PlannedSource(StreamName(name), definition, timing, (*topics, *own))
 
 
 def at(name: str, topic: str = "cars", partition: int = 0) -> InputPartition:
@@ -82,10 +82,11 @@ def test_a_stream_of_another_name_goes_on_where_it_was() -> None:
     assert carried.marker.sources[0].id == before.sources[0].id
 
 
-def test_event_times_by_another_definition_are_forgotten() -> None:
+def test_event_times_that_were_decided_otherwise_are_forgotten() -> None:
     """They say nothing of the rows that there are now; positions stay."""
     before = marker({at("a"): 7, at("b", "prices"): 5}, source("a"), source("b", "prices"))
-    carried = carry(before, (source("a", definition="other"), source("b", "prices")))
+    planned = source("a", timing="other"), source("b", "prices", definition="other")
+    carried = carry(before, planned)
     assert carried.marker.progress == {at("b", "prices"): 5}
     assert carried.marker.end == before.end
 

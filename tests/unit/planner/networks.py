@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pipeline.ids import BoxName, NetworkName, ParticipantId, StreamName, Subject, TopicName
 from pipeline.network.aggregates import Aggregation
+from pipeline.network.avro_types import to_avro
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
@@ -56,7 +57,7 @@ def external(name: str, *columns: Column) -> ExternalStream:
         name=StreamName(name),
         topic=TopicName(f"{name}-topic"),
         subject=Subject(f"{name}-topic-value"),
-        schema_json="{}",
+        schema_json=to_avro(all_columns, name, "test"),
         columns=all_columns,
         event_time=expression("`at`", Scalar.TIMESTAMP, nullable=False),
         lateness_ms=5_000,

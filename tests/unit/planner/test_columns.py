@@ -2,18 +2,101 @@ import json
 
 import pytest
 
-from pipeline.planner.columns import narrowed, read_columns, reading_boxes
+from pipeline.network.boxes.route import BRANCH
+from pipeline.network.model import Box, Network
+from pipeline.planner.columns import narrowed, pruned, read_columns, reading_boxes
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
 from pipeline.spark.lower import lower
 from schemas.avro import parse
+from tests.unit.planner.networks import (
+    OWNER,
+    column,
+    deduplicated,
+    expression,
+    external,
+    filtered,
+    joined,
+    mapped,
+    network,
+    routed,
+    united,
+)
 from tests.unit.spark.support import fragment, surroundings
 
 
-@pytest.mark.parametrize("name", ["tow_dispatch", "toll_notifications"])
-def test_a_join_reads_everything(name: str) -> None:
-    """A pair that cannot be computed is kept with all its columns."""
-    joined = fragment(name)
-    for stream in joined.inputs:
-        assert read_columns(stream, joined) == {column.name for column in stream.columns}
+def _planned(of: Network) -> Fragment:
+    (found,) = plan(of, OWNER).fragments
+    return found
+
+
+def test_a_join_reads_what_it_compares_and_selects() -> None:
+    """Of each side its own; the rest of a row would be kept for nothing."""
+    notified = fragment("toll_notifications")
+    read = {str(stream.name): read_columns(stream, notified) for stream in notified.inputs}
+    assert read == {
+        "sightings": {"car", "road", "segment", "speed", "at"},
+        "tolls": {"road", "segment", "toll"},
+    }
+
+
+def test_both_sides_of_a_join_may_be_one_stream() -> None:
+    """What either reads is decoded."""
+    source = external("s", *(column(name) for name in "abcd"))
+    pairs = joined("p", source, source, (("a", "b"),), {"c": "`right`.`c`"})
+    planned = _planned(network((source,), (pairs,), ("p",)))
+    assert read_columns(planned.inputs[0], planned) == {"a", "b", "c", "at"}
+
+
+FIRST, SECOND = (external(name, *(column(c) for c in "abc")) for name in "st")
+TOGETHER = united("u", FIRST, SECOND)
+ONCE = deduplicated("d", FIRST, ("b",), 5)
+HIGH = filtered("f", FIRST, "`c` > 1")
+
+
+@pytest.mark.parametrize(
+    ("box", "read"),
+    [(TOGETHER, {"a"}), (ONCE, {"a", "b"}), (HIGH, {"a", "c"})],
+)
+def test_a_box_that_hands_rows_on_reads_what_others_read_of_them(box: Box, read: set[str]) -> None:
+    """What comes out of it has no other columns either."""
+    select = mapped("m", box, {"x": "`a` + 1"})
+    planned = _planned(network((FIRST, SECOND), (box, select), ("m",)))
+    for stream in planned.inputs:
+        assert read_columns(stream, planned) == {*read, "at"}
+    without = pruned(planned)
+    assert [c.name for c in without.boxes[0].columns] == ["a"]
+    assert {c.name for c in without.inputs[0].columns} == {*read, "at"}
+    assert {f["name"] for f in json.loads(without.inputs[0].schema_json)["fields"]} == {*read, "at"}
+
+
+@pytest.mark.parametrize("box", [TOGETHER, ONCE, HIGH])
+def test_results_have_all_columns(box: Box) -> None:
+    """Somebody else reads them."""
+    planned = _planned(network((FIRST, SECOND), (box,), (str(box.name),)))
+    without = pruned(planned)
+    assert without.boxes == planned.boxes
+    assert [one.columns for one in without.inputs] == [one.columns for one in planned.inputs]
+
+
+def test_a_route_reads_its_conditions_too() -> None:
+    """And a branch the column that names it."""
+    route, (left, right) = routed("r", FIRST, {"l": expression("`b` > 1")}, otherwise="o")
+    both = united("u", left, right)
+    boxes = (route, left, right, both, mapped("m", both, {"x": "`a`"}))
+    planned = _planned(network((FIRST,), boxes, ("m",)))
+    assert read_columns(planned.inputs[0], planned) == {"a", "b", "at"}
+    columns = {box.name: {c.name for c in box.columns} for box in pruned(planned).boxes}
+    assert columns == {"r": {"a", BRANCH}, "l": {"a"}, "o": {"a"}, "u": {"a"}, "m": {"x"}}
+
+
+def test_of_streams_that_come_together_names_may_differ_in_case() -> None:
+    """SQL does not tell them apart."""
+    other = external("t", *(column(c) for c in "ABC"))
+    both = united("u", FIRST, other)
+    boxes = (both, mapped("m", both, {"x": "`a`"}))
+    planned = _planned(network((FIRST, other), boxes, ("m",)))
+    assert read_columns(planned.inputs[1], planned) == {"A", "at"}
 
 
 def test_what_nothing_reads_is_not_decoded() -> None:

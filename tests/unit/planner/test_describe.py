@@ -4,7 +4,8 @@ from hypothesis import given, settings
 
 from pipeline.ids import Millis, TopicName
 from pipeline.network.model import Limit, Network, StartAt
-from pipeline.planner.describe import describe, differences
+from pipeline.planner.columns import read_columns
+from pipeline.planner.describe import describe, differences, state_differences
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from tests.profiles import examples
@@ -42,6 +43,23 @@ def test_differences_name_what_changed_came_and_went() -> None:
     )
     assert differences(after, before)[-1] == "new: column car of sightings `STRING NOT NULL`"
     assert differences(before, before) == ()
+
+
+def test_what_is_different_of_a_state_leaves_out_what_nothing_reads() -> None:
+    """But says if columns that are read are decoded otherwise."""
+    before = _fragments(tolls())[0]
+    stream = before.inputs[0]
+    read = read_columns(stream, before)
+    without = tuple(column for column in stream.columns if column.name in read)
+    assert without != stream.columns
+    less = replace(before, inputs=(replace(stream, columns=without),))
+    assert differences(before, less) != ()
+    assert state_differences(before, less) == ()
+    other = replace(stream, schema_json=stream.schema_json.replace('"double"', '"float"'))
+    assert other != stream
+    assert state_differences(before, replace(before, inputs=(other,))) == (
+        "changed: how columns of sightings are decoded",
+    )
 
 
 def test_a_limit_of_dead_letters_is_told_in_the_words_of_the_document() -> None:

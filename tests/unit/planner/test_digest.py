@@ -6,16 +6,24 @@ from dataclasses import replace
 import pytest
 
 from pipeline.errors import BrokenInvariantError
+from pipeline.ids import StreamName, TopicName
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.model import Network, Origin
-from pipeline.network.types import Columns
-from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
+from pipeline.network.types import Columns, Scalar
+from pipeline.planner.digest import (
+    fragment_digest,
+    plan_digest,
+    source_digest,
+    state_digest,
+    timing_digest,
+)
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import (
     OWNER,
     column,
     deduplicated,
+    expression,
     external,
     filtered,
     joined,
@@ -24,6 +32,7 @@ from tests.unit.planner.networks import (
 )
 
 SOURCE = external("s", column("a"))
+WIDER = external("s", column("a"), column("new"))
 KEPT = filtered("kept", SOURCE, "`a` > 1")
 BASE = network((SOURCE,), (KEPT,), ("kept",))
 
@@ -50,7 +59,7 @@ def _with_where(change: Callable[[Filter], Filter]) -> Network:
     [
         _with_source(lateness_ms=1),
         _with_source(topic="elsewhere"),
-        _with_source(schema_json='{"a": 1}'),
+        _with_source(schema_json=WIDER.schema_json),
         _with_where(lambda box: replace(box, where=replace(box.where, sql="`a` > 2"))),
         _with_where(lambda box: replace(box, key=("a",))),
         replace(BASE, outputs=(replace(BASE.outputs[0], topic="elsewhere"),)),  # type: ignore[arg-type]  # a plain name
@@ -67,7 +76,7 @@ def test_what_decides_what_runs_changes_the_digest(other: Network) -> None:
     [
         _with_source(partitions=99),
         _with_source(subject="other"),
-        _with_source(schema_json='{"doc": "said anew"}'),
+        _with_source(schema_json=SOURCE.schema_json.replace("{", '{"doc": "said anew",', 1)),
         _with_where(lambda box: replace(box, where=replace(box.where, text="a>1"))),
         _with_where(lambda box: replace(box, where=replace(box.where, origin=Origin("b", "w")))),
         replace(BASE, outputs=(replace(BASE.outputs[0], partitions=99),)),
@@ -84,11 +93,63 @@ def test_ids_belong_to_a_state_of_rows_alone() -> None:
     kept = _corrected(BASE)
     assert fragment_digest(_fragment(kept)) != fragment_digest(_fragment(BASE))
     assert state_digest(_fragment(kept)) == state_digest(_fragment(BASE))
-    pairs = joined("pairs", SOURCE, SOURCE, (("a", "a"),), {"a": "`left`.`a`"})
-    once = deduplicated("pairs", SOURCE, ("a",), 5)
-    for box in (pairs, once):
-        base = network((SOURCE,), (box,), ("pairs",))
+    for box in (PAIRS, ONCE):
+        base = network((SOURCE,), (box,), (str(box.name),))
         assert state_digest(_fragment(_corrected(base))) != state_digest(_fragment(base))
+
+
+PAIRS = joined("pairs", SOURCE, SOURCE, (("a", "a"),), {"a": "`left`.`a`"})
+ONCE = deduplicated("once", SOURCE, ("a",), 5)
+
+
+def test_a_column_that_nothing_reads_is_no_part_of_a_state() -> None:
+    """A producer adds it, and the state stays good; of results it would be a part."""
+    before, after = (
+        state_digest(_fragment(network((source,), (PAIRS,), ("pairs",))))
+        for source in (SOURCE, WIDER)
+    )
+    assert before == after
+    before, after = (
+        state_digest(_fragment(network((source,), (box,), ("once",))))
+        for source in (SOURCE, WIDER)
+        for box in (deduplicated("once", source, ("a",), 5),)
+    )
+    assert before != after
+
+
+def test_another_type_of_a_column_that_is_read_is_another_state() -> None:
+    """Or another default of it: rows would differ."""
+    other = replace(SOURCE, schema_json=SOURCE.schema_json.replace('"long"', '"int"', 1))
+    assert other.schema_json != SOURCE.schema_json
+    before, after = (
+        state_digest(_fragment(network((source,), (PAIRS,), ("pairs",))))
+        for source in (SOURCE, other)
+    )
+    assert before != after
+
+
+def test_one_more_symbol_of_an_enum_is_no_other_state() -> None:
+    """Its values are strings; which records are accepted is a matter of record."""
+    enum = '{"type":"enum","name":"E","symbols":["x"]}'
+    schema = SOURCE.schema_json.replace('["null","long"],"default":null', enum)
+    assert enum in schema
+    before, after = (
+        state_digest(_fragment(network((replace(SOURCE, schema_json=text),), (PAIRS,), ("pairs",))))
+        for text in (schema, schema.replace('["x"]', '["x", "y"]'))
+    )
+    assert before == after
+
+
+def test_what_decides_event_times_is_its_expression_and_what_it_reads() -> None:
+    """Other columns do not, nor where the stream is."""
+    moved = replace(WIDER, name=StreamName("t"), topic=TopicName("other"), lateness_ms=1)
+    assert timing_digest(moved) == timing_digest(SOURCE)
+    assert source_digest(moved) != source_digest(SOURCE)
+    later = replace(SOURCE, event_time=expression("`at` + 1", Scalar.TIMESTAMP))
+    assert timing_digest(later) != timing_digest(SOURCE)
+    micros = SOURCE.schema_json.replace("timestamp-micros", "timestamp-millis")
+    assert micros != SOURCE.schema_json
+    assert timing_digest(replace(SOURCE, schema_json=micros)) != timing_digest(SOURCE)
 
 
 def _calling(**changes: object) -> Fragment:
@@ -146,7 +207,7 @@ def test_digest_is_the_same_in_every_process() -> None:
 
 def test_digest_carries_its_format() -> None:
     """The part before the colon counts up when the way of hashing changes."""
-    assert fragment_digest(_fragment(BASE)).startswith("1:")
+    assert fragment_digest(_fragment(BASE)).startswith("2:")
 
 
 def test_unknown_content_is_a_bug_and_is_told() -> None:
