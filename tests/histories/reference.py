@@ -133,6 +133,7 @@ class Ledger:
         settled: the watermark up to which windows were published.
         choices: what was chosen for its state and did not happen yet, by version; each counts for
             one life of its lane.
+        begun_by: the version that its present life began with.
     """
 
     fragment: str
@@ -149,6 +150,7 @@ class Ledger:
     settled: int = 0
     choices: dict[int, tuple[str, Incarnation]] = field(default_factory=dict)
     marker: CommitMarker | None = None
+    begun_by: int = 0
     batches: int = 0
 
     @property
@@ -192,9 +194,13 @@ class Ledger:
         executed = commit.executed
         if executed is not None and executed.rebuild:
             executed = None
-        choice, of = self.choices.get(commit.version, ("", None))
-        if new_life and before is not None and before.incarnation == of:
-            self._chosen(choice, plan, commit)
+        if new_life and before is not None:
+            # It also counts if a lane of an earlier version has begun anew after it was chosen.
+            choice, of = self.choices.get(commit.version, ("", None))
+            if choice and (before.incarnation == of or self.begun_by < commit.version):
+                self._chosen(choice, plan, commit)
+        if new_life:
+            self.begun_by = commit.version
         self.left_out |= dict(_letters(commit))
         self.placed |= {source.topic_id for source in marker.sources}
         ran_before = before is not None and not new_life and before.batch == marker.batch

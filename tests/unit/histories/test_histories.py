@@ -59,6 +59,14 @@ ONCE_WRONG = {
             "rename_last:778954 rename_last:780231 rollback:673813"
         ),
     ),
+    "what was chosen for a state counted for less than a late lane": (
+        805583,
+        (
+            "produce:322822 run:420672 run:131262 move_out:978879 produce:576980 drain:790243 "
+            "add_input:686667 drain:540310 move_in:105656 rollback:1018551 run:111007 "
+            "move_in:43100"
+        ),
+    ),
 }
 
 
