@@ -194,13 +194,8 @@ class Ledger:
         executed = commit.executed
         if executed is not None and executed.rebuild:
             executed = None
-        if new_life and before is not None:
-            # It also counts if a lane of an earlier version has begun anew after it was chosen.
-            choice, of = self.choices.get(commit.version, ("", None))
-            if choice and (before.incarnation == of or self.begun_by < commit.version):
-                self._chosen(choice, plan, commit)
         if new_life:
-            self.begun_by = commit.version
+            self._begun(before, plan, commit)
         self.left_out |= dict(_letters(commit))
         self.placed |= {source.topic_id for source in marker.sources}
         ran_before = before is not None and not new_life and before.batch == marker.batch
@@ -405,8 +400,20 @@ class Ledger:
         assert self.marker is not None, "what has no marker has no state"
         self.choices[version] = choice, self.marker.incarnation
 
+    def _begun(self, before: CommitMarker | None, plan: Fragment, commit: Commit) -> None:
+        """A life of its lane has begun: what was chosen for its state happens, if anything was.
+
+        It does so too if a lane of an earlier version has begun anew after it was chosen.
+        """
+        choice, of = self.choices.get(commit.version, ("", None))
+        if before is not None and (before.incarnation == of or self.begun_by < commit.version):
+            self._chosen(choice, plan, commit)
+        self.begun_by = commit.version
+
     def _chosen(self, choice: str, plan: Fragment, commit: Commit) -> None:
         """What was chosen for a state has happened: every later result is the new plan's alone."""
+        if not choice:
+            return
         assert self.deployment is not None
         self.accepted = {}
         marker, letters = commit.marker, dict(_letters(commit))
