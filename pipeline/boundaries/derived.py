@@ -8,13 +8,20 @@ nothing about the new ones.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pipeline.ids import Epoch, Millis, Offset
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis
 
 PENDING_MAX = 64
 """Boundaries that are kept until they are covered. Any of them could be left out without harm: the
 lane would only learn of its event time in larger steps. 64 keeps a lane that catches up moving."""
+
+IDLE_FRESH_MS = 5_000
+"""For how long it counts that a writer has said that it is idle: five of its usual pauses. A writer
+that has died says nothing any more, and what its inputs hold is still to come."""
+IDLE_OBSERVED_MS = 3_000
+"""For how long a writer has to say that it is idle before it counts. What is read of the past, when
+a reader begins, is read in less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +36,27 @@ class PendingBoundary:
 class WriterSeen:
     """What a lane knows of the one writer of an input.
 
-    `pending` is in the order of the writer's log, so boundaries and positions rise along it.
+    Args:
+        epoch: the newest.
+        covered_ms: the boundary that counts.
+        pending: in the order of the writer's log, so boundaries and positions rise along it.
+        idle_since_ms: since when it has said that it is idle, without a longer pause (steady time);
+            None: it is active, or has not said anything.
+        idle_at_ms: when it last said so.
     """
 
     epoch: Epoch | None = None
     covered_ms: Millis | None = None
     pending: tuple[PendingBoundary, ...] = ()
+    idle_since_ms: SteadyMillis | None = None
+    idle_at_ms: SteadyMillis | None = None
+
+    def is_idle(self, now_ms: SteadyMillis) -> bool:
+        """Whether it has been idle for a while, by what it says."""
+        since_ms, at_ms = self.idle_since_ms, self.idle_at_ms
+        if since_ms is None or at_ms is None:
+            return False
+        return now_ms - at_ms <= IDLE_FRESH_MS and at_ms - since_ms >= IDLE_OBSERVED_MS
 
 
 def heard(seen: WriterSeen, epoch: Epoch, boundary: PendingBoundary) -> WriterSeen:
@@ -52,7 +74,34 @@ def heard(seen: WriterSeen, epoch: Epoch, boundary: PendingBoundary) -> WriterSe
     else:
         news = seen.covered_ms is None or boundary.boundary_ms > seen.covered_ms
     pending = _thinned((*seen.pending, boundary)) if news else seen.pending
-    return WriterSeen(epoch, seen.covered_ms, pending)
+    return replace(_of_epoch(seen, epoch), pending=pending)
+
+
+def told_activity(seen: WriterSeen, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis) -> WriterSeen:
+    """Take in what a writer says of itself; what an older epoch says is ignored.
+
+    Args:
+        seen: what is known of it.
+        epoch: under which it says so.
+        idle: whether all of its inputs are idle, and nothing that it keeps can still come out.
+        at_ms: when that was read (steady time).
+    """
+    if seen.epoch is not None and epoch < seen.epoch:
+        return seen
+    seen = _of_epoch(seen, epoch)
+    if not idle:
+        return replace(seen, idle_since_ms=None, idle_at_ms=None)
+    since_ms, before_ms = seen.idle_since_ms, seen.idle_at_ms
+    if since_ms is None or before_ms is None or at_ms - before_ms > IDLE_FRESH_MS:
+        since_ms = at_ms
+    return replace(seen, idle_since_ms=since_ms, idle_at_ms=at_ms)
+
+
+def _of_epoch(seen: WriterSeen, epoch: Epoch) -> WriterSeen:
+    """What another owner has said of itself says nothing of a new one."""
+    if seen.epoch == epoch:
+        return seen
+    return replace(seen, epoch=epoch, idle_since_ms=None, idle_at_ms=None)
 
 
 def settled(seen: WriterSeen, finished: Mapping[int, Offset]) -> WriterSeen:
@@ -73,7 +122,7 @@ def settled(seen: WriterSeen, finished: Mapping[int, Offset]) -> WriterSeen:
             covered = boundary.boundary_ms
     if len(waiting) == len(seen.pending):
         return seen
-    return WriterSeen(seen.epoch, covered, tuple(waiting))
+    return replace(seen, covered_ms=covered, pending=tuple(waiting))
 
 
 def covers(finished: Mapping[int, Offset], positions: Mapping[int, Offset]) -> bool:

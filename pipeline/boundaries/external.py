@@ -6,7 +6,8 @@ or an open transaction, or is silent in a stream where silence means missing, do
 stream back.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pipeline.boundaries.profile import ExternalInput
 from pipeline.ids import Millis, Offset, SteadyMillis
@@ -22,6 +23,19 @@ class StreamBoundary:
 
     at_ms: Millis
     by_clock: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InputTime:
+    """How far one input lets a lane's event time move.
+
+    Args:
+        boundary: None while nothing can be said.
+        idle: whether the input steps aside while another one of the lane is active.
+    """
+
+    boundary: StreamBoundary | None
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +76,50 @@ def is_idle(
     )
 
 
-def external_boundary(
+def external_time(
     stream: ExternalInput,
     partitions: tuple[PartitionSeen, ...],
     observed_ms: SteadyMillis | None,
     floor_ms: Millis | None,
-) -> StreamBoundary | None:
-    """The stream's boundary for one lane; None while nothing can be said.
+) -> InputTime:
+    """The stream's boundary for one lane, and whether the stream is idle: all its partitions are.
 
-    When every partition is idle, event time goes on from where it stood when the last record was
-    seen, by the time observed since. `floor_ms` is how far it had come by then: an idle stream
-    may have gone far beyond its progress before, and has to go on from there, neither back nor on
-    the spot.
+    The event time of an idle stream goes on from where it was when the last record was seen, by
+    the time observed since. `floor_ms` is how far it had come by then: an idle stream may have gone
+    far beyond its progress before, and has to go on from there, neither back nor on the spot.
     """
     active = [p for p in partitions if not is_idle(stream, p, observed_ms)]
     if active:
-        return _least(stream, active)
+        return InputTime(_least(stream, active))
+    if observed_ms is None or not partitions:
+        return InputTime(None)
     known = [p.progress_ms for p in partitions if p.progress_ms is not None]
-    if not known or observed_ms is None:
-        return None
-    stood_at = _behind(stream, max(known))
+    if not known:
+        return InputTime(None, idle=True)
+    was_ms = _behind(stream, max(known))
     if floor_ms is not None:
-        stood_at = max(stood_at, floor_ms)
+        was_ms = max(was_ms, floor_ms)
     silent_ms = observed_ms - max(p.quiet_since_ms for p in partitions)
-    return StreamBoundary(Millis(stood_at + max(0, silent_ms)), by_clock=True)
+    moved = StreamBoundary(Millis(was_ms + max(0, silent_ms)), by_clock=True)
+    return InputTime(moved, idle=True)
+
+
+def least_active(inputs: Sequence[InputTime]) -> StreamBoundary | None:
+    """How far event time may move for a lane of these inputs; None while one has no boundary.
+
+    It is the least boundary of the active inputs; one that is idle steps aside. When all are idle,
+    time goes on from the largest.
+    """
+    active = [one.boundary for one in inputs if not one.idle]
+    if active:
+        known = [boundary for boundary in active if boundary is not None]
+        return min(known, key=_at_ms) if len(known) == len(active) else None
+    idle = [one.boundary for one in inputs if one.boundary is not None]
+    return replace(max(idle, key=_at_ms), by_clock=True) if idle else None
+
+
+def _at_ms(boundary: StreamBoundary) -> Millis:
+    return boundary.at_ms
 
 
 def _least(stream: ExternalInput, active: list[PartitionSeen]) -> StreamBoundary | None:

@@ -1,16 +1,30 @@
 """Event time of one lane: what was seen of its inputs, and what it may be told next.
 
 A `LaneTime` is a value. Events make a new one out of it; `advance` looks at it and says whether
-the lane is to be told to move on. A lane's target is the least boundary over its inputs; while one
-input has none, the lane stands still.
+the lane is to be told to move on. A lane's target is the least boundary over its active inputs;
+while one of them has none, event time does not move. An idle input steps aside, and when all are
+idle, time goes on from the largest boundary.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.boundaries import release as releases
-from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard, settled
-from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
+from pipeline.boundaries.derived import (
+    PendingBoundary,
+    WriterSeen,
+    covers,
+    heard,
+    settled,
+    told_activity,
+)
+from pipeline.boundaries.external import (
+    InputTime,
+    PartitionSeen,
+    StreamBoundary,
+    external_time,
+    least_active,
+)
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
@@ -152,6 +166,18 @@ def boundary_read(
     return _settle(replace(time, writers=known))
 
 
+def activity_read(
+    time: LaneTime, writer: Writer, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis
+) -> LaneTime:
+    """Take in what a derived input's writer says of itself, read at steady time `at_ms`."""
+    known = dict(time.writers)
+    for lane_input in time.profile.inputs:
+        if isinstance(lane_input, DerivedInput) and writer == writer_of(lane_input):
+            seen = known[lane_input.stream]
+            known[lane_input.stream] = told_activity(seen, epoch, idle=idle, at_ms=at_ms)
+    return replace(time, writers=known)
+
+
 def ends_of(
     before: Ends | None,
     read_at_ms: SteadyMillis,
@@ -206,36 +232,60 @@ def advance(
     time: LaneTime, ends: Ends | None, now_ms: SteadyMillis
 ) -> tuple[LaneTime, Millis | None]:
     """Decide whether the lane is to be told to move on; the advance, or None."""
-    if ends is not None and not ends.fresh(now_ms):
-        ends = None
+    found = input_times(time, ends, now_ms)
     reached = dict(time.reached)
-    target: StreamBoundary | None = None
-    missing = False
-    for lane_input in time.profile.inputs:
-        found = stream_boundary(time, lane_input, ends)
-        if found is None:
-            missing = True
-            continue
-        if isinstance(lane_input, ExternalInput):
-            reached[lane_input.stream] = max(
-                found.at_ms, reached.get(lane_input.stream, found.at_ms)
-            )
-        if target is None or found.at_ms < target.at_ms:
-            target = found
+    for lane_input in _external(time.profile):
+        boundary = found[lane_input.stream].boundary
+        if boundary is not None:
+            known = reached.get(lane_input.stream, boundary.at_ms)
+            reached[lane_input.stream] = max(boundary.at_ms, known)
     time = replace(time, reached=reached)
-    if target is None or missing:
+    target = least_active(tuple(found.values()))
+    if target is None:
         return time, None
     release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
     return replace(time, release=release), value
 
 
-def stream_boundary(
-    time: LaneTime, lane_input: LaneInput, ends: Ends | None
-) -> StreamBoundary | None:
-    """The boundary of one input for this lane; `ends` is None when no answer is fresh."""
-    if isinstance(lane_input, DerivedInput):
-        covered = time.writers[lane_input.stream].covered_ms
-        return None if covered is None else StreamBoundary(covered)
+def input_times(
+    time: LaneTime, ends: Ends | None, now_ms: SteadyMillis
+) -> Mapping[StreamName, InputTime]:
+    """How far each input lets event time move; `ends`: the last answer, fresh or not."""
+    fresh = ends if ends is not None and ends.fresh(now_ms) else None
+    return {
+        lane_input.stream: _derived_time(time, lane_input, fresh, now_ms)
+        if isinstance(lane_input, DerivedInput)
+        else _external_time(time, lane_input, fresh)
+        for lane_input in time.profile.inputs
+    }
+
+
+def is_idle(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> bool:
+    """Whether all inputs are idle."""
+    return all(one.idle for one in input_times(time, ends, now_ms).values())
+
+
+def promised(time: LaneTime) -> Mapping[StreamName, Millis]:
+    """The boundaries of derived inputs that count."""
+    known = ((stream, seen.covered_ms) for stream, seen in time.writers.items())
+    return {stream: covered for stream, covered in known if covered is not None}
+
+
+def _derived_time(
+    time: LaneTime, lane_input: DerivedInput, ends: Ends | None, now_ms: SteadyMillis
+) -> InputTime:
+    """A derived input is idle if its writer says so, and all that it has written is finished."""
+    seen = time.writers[lane_input.stream]
+    boundary = None if seen.covered_ms is None else StreamBoundary(seen.covered_ms)
+    topic_ends = None if ends is None else ends.by_topic.get(lane_input.topic)
+    if ends is None or topic_ends is None or not seen.is_idle(now_ms):
+        return InputTime(boundary)
+    open_in = any(topic == lane_input.topic for topic, _ in ends.open)
+    finished = covers(finished_in(time.positions, lane_input), topic_ends)
+    return InputTime(boundary, idle=finished and not open_in)
+
+
+def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None) -> InputTime:
     topic_ends = None if ends is None else ends.by_topic.get(lane_input.topic)
     numbers = set(finished_in(time.positions, lane_input)) | set(topic_ends or ())
     seen = tuple(
@@ -252,7 +302,7 @@ def stream_boundary(
         )
     )
     observed = None if ends is None or topic_ends is None else ends.read_at_ms
-    return external_boundary(lane_input, seen, observed, time.stood_at.get(lane_input.stream))
+    return external_time(lane_input, seen, observed, time.stood_at.get(lane_input.stream))
 
 
 def held_open(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> tuple[HeldOpen, ...]:

@@ -65,6 +65,25 @@ def promise(
     return max(found, previous_ms)
 
 
+def is_spent(shape: Shape, marker: CommitMarker) -> bool:
+    """Whether nothing that a lane keeps can come out any more without a new record.
+
+    It is so once the boundary lies at or above the event time of every result that the newest row
+    can be part of.
+    """
+    newest = max(marker.progress.values(), default=None)
+    if newest is None or isinstance(shape, Stateless):
+        return True
+    match shape:
+        case Windowed(window):
+            last = newest + window.size_ms
+        case Sessions(window):
+            last = newest + window.gap_ms
+        case Joined():
+            last = newest
+    return marker.boundary_ms is not None and marker.boundary_ms >= last
+
+
 def kept_from(shape: Shape, eviction_ms: Millis | None, of: StreamName) -> Millis | None:
     """The event time at or above which rows of an input may still count in what a lane holds.
 

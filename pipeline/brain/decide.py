@@ -10,10 +10,12 @@ import zlib
 from dataclasses import replace
 
 from pipeline.boundaries import lane_time
-from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
+from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard, told_activity
 from pipeline.boundaries.lane_time import Ends
 from pipeline.boundaries.profile import DerivedInput
+from pipeline.boundaries.promise import is_spent
 from pipeline.brain.events import (
+    ActivityRead,
     BoundariesWatched,
     BoundaryRead,
     CatalogLost,
@@ -22,7 +24,9 @@ from pipeline.brain.events import (
     Effect,
     EndsRead,
     Event,
+    NotePromises,
     PublishStatus,
+    SayActivity,
     SendAdvance,
     StartLane,
     StopLane,
@@ -49,6 +53,8 @@ FAILURES_MAX = 10
 """So many failures in a row end the tries: after about five minutes somebody has to look. External
 ones (see `MedusaError`) do not count: when their cause ends, the next try goes through."""
 _GIVEN_UP = "given up after {} failures in a row: `medusa pause` and `medusa resume` try again"
+IDLE_SAID_MS = 1_000
+"""An idle lane says so once a second: its readers believe it for five."""
 SUCCESS_MS = 300_000
 """A lane that ran this long has recovered: its next failure is the first again."""
 STATUS_LEAST_MS = 1_000
@@ -79,8 +85,9 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, tuple[E
         if isinstance(event, LaneStarted) and event.fragment == fragment and _too_late(lane, asked):
             effects.append(StopLane(fragment))
         if lane.phase is Phase.RUNNING and _concerns(event, lane):
-            lane, advances = _advanced(lane, state, now)
-            effects.extend(advances)
+            for step in (_advanced, _with_activity, _with_promises):
+                lane, asked = step(lane, state, now)
+                effects.extend(asked)
         if lane.phase is Phase.STOPPED and lane.desired is None:
             others = {f: other for f, other in state.lanes.items() if f != fragment}
             state = replace(state, lanes=others)
@@ -123,6 +130,8 @@ def _noted(state: NodeState, event: Event, now: Now) -> NodeState:
             state = replace(state, writers=kept)
         case BoundaryRead():
             state = _boundary_read(state, event)
+        case ActivityRead():
+            state = _activity_read(state, event, now)
         case EndsRead(read_at_ms, ends, written):
             ends_now = lane_time.ends_of(state.ends, read_at_ms, ends, written)
             state = _ends_read(state, ends_now, now)
@@ -174,6 +183,8 @@ def _started(state: NodeState, event: LaneStarted, now: Now) -> Lane:
         read_at_ms=now.steady_at(event.marker.written_at_ms),
         running_since_ms=now.steady_ms,
         retry_at_ms=None,
+        said_idle_at_ms=None,
+        promised={},
         ends_log={},
     )
     return lane if state.ends is None else ends_noted(lane, state.ends)
@@ -261,6 +272,21 @@ def _boundary_read(state: NodeState, event: BoundaryRead) -> NodeState:
     return state
 
 
+def _activity_read(state: NodeState, event: ActivityRead, now: Now) -> NodeState:
+    known = state.writers.get(event.writer)
+    if known is None:
+        return state
+    told = told_activity(known, event.epoch, idle=event.idle, at_ms=now.steady_ms)
+    state = replace(state, writers={**state.writers, event.writer: told})
+    for lane in state.lanes.values():
+        if lane.time is not None:
+            moved = lane_time.activity_read(
+                lane.time, event.writer, event.epoch, idle=event.idle, at_ms=now.steady_ms
+            )
+            state = state.with_lane(replace(lane, time=moved))
+    return state
+
+
 def _ends_read(state: NodeState, ends: Ends, now: Now) -> NodeState:
     before = state.ends
     if before is not None and ends.by_topic.keys() - before.by_topic.keys():
@@ -335,7 +361,7 @@ def _concerns(event: Event, lane: Lane) -> bool:
     match event:
         case BatchFinished(fragment) | LaneStarted(fragment):
             return fragment == lane.fragment
-        case BoundaryRead(writer):
+        case BoundaryRead(writer) | ActivityRead(writer):
             return lane.time is not None and any(
                 isinstance(lane_input, DerivedInput) and lane_time.writer_of(lane_input) == writer
                 for lane_input in lane.time.profile.inputs
@@ -357,6 +383,32 @@ def _advanced(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Effec
     if value is None:
         return lane, ()
     return lane, (SendAdvance(lane.fragment, incarnation, value),)
+
+
+def _with_activity(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Effect, ...]]:
+    """Tell readers that the lane is idle, now and then as long as it is; and once when it ends."""
+    time, marker, said_ms = lane.time, lane.marker, lane.said_idle_at_ms
+    if time is None or marker is None:
+        return lane, ()
+    idle = lane_time.is_idle(time, state.ends, now.steady_ms)
+    idle = idle and is_spent(time.profile.shape, marker)
+    if idle:
+        if said_ms is not None and now.steady_ms - said_ms < IDLE_SAID_MS:
+            return lane, ()
+        lane = replace(lane, said_idle_at_ms=now.steady_ms)
+    elif said_ms is None:
+        return lane, ()
+    else:
+        lane = replace(lane, said_idle_at_ms=None)
+    return lane, (SayActivity(lane.fragment, lane.epoch, idle),)
+
+
+def _with_promises(lane: Lane, _: NodeState, __: Now) -> tuple[Lane, tuple[Effect, ...]]:
+    """Tell the lane what its writers have promised, if that has changed."""
+    promised = {} if lane.time is None else lane_time.promised(lane.time)
+    if promised == lane.promised:
+        return lane, ()
+    return replace(lane, promised=promised), (NotePromises(lane.fragment, promised),)
 
 
 def _report_due(state: NodeState, lane: Lane, now: Now) -> bool:

@@ -18,6 +18,7 @@ from pipeline.ids import (
     NetworkVersion,
     Offset,
     SteadyMillis,
+    StreamName,
     TopicName,
 )
 from pipeline.lanes.events import (
@@ -93,6 +94,15 @@ class BoundaryRead:
 
 
 @dataclass(frozen=True, slots=True)
+class ActivityRead:
+    """What a writer of a derived topic says of itself: see `ActivityRecord`."""
+
+    writer: Writer
+    epoch: Epoch
+    idle: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EndsRead:
     """Where the input topics end now, for the topics that answered.
 
@@ -123,6 +133,7 @@ Event = (
     | LaneStopped
     | BoundariesWatched
     | BoundaryRead
+    | ActivityRead
     | EndsRead
     | Tick
 )
@@ -160,10 +171,30 @@ class SendAdvance:
 
 
 @dataclass(frozen=True, slots=True)
+class SayActivity:
+    """Tell the readers of a fragment's output whether the lane is idle: see `ActivityRecord`."""
+
+    fragment: FragmentId
+    epoch: Epoch
+    idle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotePromises:
+    """Tell a running lane what the writers of its derived inputs have promised.
+
+    `promised`: the boundaries that its finished batches cover, by stream.
+    """
+
+    fragment: FragmentId
+    promised: Mapping[StreamName, Millis]
+
+
+@dataclass(frozen=True, slots=True)
 class PublishStatus:
     """Write what is seen of a fragment into the catalog."""
 
     fragment: FragmentId
 
 
-Effect = StartLane | StopLane | SendAdvance | PublishStatus
+Effect = StartLane | StopLane | SendAdvance | SayActivity | NotePromises | PublishStatus

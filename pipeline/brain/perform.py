@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -10,7 +10,9 @@ from typing import Protocol
 from pipeline.brain.events import (
     Effect,
     Event,
+    NotePromises,
     PublishStatus,
+    SayActivity,
     SendAdvance,
     StartLane,
     StopLane,
@@ -21,11 +23,20 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
 from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import NO_EPOCH, Epoch, Millis, NodeId, ParticipantId, TopicName
+from pipeline.ids import (
+    NO_EPOCH,
+    Epoch,
+    Millis,
+    NodeId,
+    ParticipantId,
+    StreamName,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped, stopped_by
-from pipeline.lanes.signals import AdvanceRecord
-from pipeline.names import FragmentNames
+from pipeline.lanes.signals import ActivityRecord, AdvanceRecord, activity_key
+from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lane_settings import LaneSettings
 
@@ -40,6 +51,9 @@ class Lane(Protocol):
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`."""
+
+    def note_promises(self, promised: Mapping[StreamName, Millis]) -> None:
+        """Take in what the writers of derived inputs have promised; safe from any thread."""
 
 
 class Advances(Protocol):
@@ -113,6 +127,12 @@ class Performer:
                 self._stop(fragment)
             case SendAdvance():
                 self._send_advance(effect)
+            case SayActivity():
+                self._say_activity(effect)
+            case NotePromises(fragment, promised):
+                running = self._lanes.get(fragment)
+                if running is not None and running.lane is not None:
+                    running.lane.note_promises(promised)
             case PublishStatus(fragment):
                 published = state.lanes[fragment].published
                 if published is not None:
@@ -155,6 +175,19 @@ class Performer:
             names.advances,
             key=None,
             value=codec.encode_advance(record),
+            partition=0,
+            timestamp_ms=self._context.clock.now_ms(),
+        )
+
+    def _say_activity(self, effect: SayActivity) -> None:
+        assigned = self._context.plans.assigned(effect.fragment)
+        topic, writer = self._context.plans.fragment(assigned).output.topic, assigned.names.writer
+        topic_id = TopicId(assigned.topic_ids[topic])
+        record = ActivityRecord(topic_id, writer, effect.epoch, effect.idle)
+        self._context.advances.send(
+            boundaries_topic(topic),
+            key=activity_key(writer),
+            value=codec.encode_activity(record),
             partition=0,
             timestamp_ms=self._context.clock.now_ms(),
         )

@@ -14,6 +14,7 @@ from brokers.records import Ends, KafkaRecord
 from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.brain.events import (
+    ActivityRead,
     BoundariesWatched,
     BoundaryRead,
     CatalogLost,
@@ -36,6 +37,7 @@ from pipeline.errors import (
 from pipeline.ids import NetworkLife, NetworkVersion, NodeId, TopicName
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId as Id
+from pipeline.lanes.signals import is_activity
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 
@@ -393,6 +395,10 @@ class BoundaryPoll:
             return
         place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
         try:
+            if is_activity(record.key):
+                said = codec.decode_activity(record.value, place)
+                self._tell(ActivityRead((said.topic_id, said.writer), said.epoch, said.idle))
+                return
             read = codec.decode_boundary(record.value, place)
         except BrokenInvariantError as error:
             _log.warning("a record that is no boundary is passed over: %s", error)

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field, replace
 from pipeline.boundaries.lane_time import Ends, LaneTime, Writers
 from pipeline.brain.events import Desired
 from pipeline.catalog.records import FragmentStatus
-from pipeline.ids import NO_EPOCH, Epoch, Incarnation, NodeId, Offset, SteadyMillis, StreamName
+from pipeline.ids import (
+    NO_EPOCH,
+    Epoch,
+    Incarnation,
+    Millis,
+    NodeId,
+    Offset,
+    SteadyMillis,
+    StreamName,
+)
 from pipeline.lanes.events import FragmentId
 from pipeline.lanes.lifecycle import Happening, Phase, move
 from pipeline.lanes.markers import CommitMarker
@@ -53,6 +62,8 @@ class Lane:
         last_error: one line; stays until something else is wanted.
         batch_ms: how long the last batch took.
         ends_log: per input, older answers about its end that are not all finished, oldest first.
+        said_idle_at_ms: when its readers were last told that it is idle; None: it is not.
+        promised: what it was last told of the promises of its inputs' writers.
         published: what was last reported.
         published_at_ms: when that was.
     """
@@ -75,6 +86,8 @@ class Lane:
     last_error: str = ""
     batch_ms: int = 0
     ends_log: Mapping[StreamName, tuple[EndsSeen, ...]] = field(default_factory=dict)
+    said_idle_at_ms: SteadyMillis | None = None
+    promised: Mapping[StreamName, Millis] = field(default_factory=dict)
     published: FragmentStatus | None = None
     published_at_ms: SteadyMillis | None = None
 

@@ -14,6 +14,7 @@ from pipeline.examples.example import Result
 from pipeline.ids import BoxName, FragmentName, Millis, TopicName
 from pipeline.lanes.codec import decode_boundary
 from pipeline.lanes.dead_letters import PREFIX
+from pipeline.lanes.signals import is_activity
 from pipeline.names import boundaries_topic, stream_of_box
 from pipeline.planner.plan import Plan
 from pipeline.reference.compare import Row
@@ -103,6 +104,8 @@ class Collected:
         return min(known) if len(known) == len(promises) else None
 
     def _boundary(self, record: KafkaRecord, value: bytes) -> None:
+        if is_activity(record.key):
+            return
         boundary = decode_boundary(value, f"topic {record.topic}, offset {record.offset}")
         for topic in self.watched.outputs:
             if boundaries_topic(topic) == record.topic:

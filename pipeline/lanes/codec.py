@@ -1,4 +1,4 @@
-"""Commit markers, boundary records and advance records as JSON bytes, each with its format version.
+"""Commit markers and signals (see `signals.py`) as JSON bytes, each with its format version.
 
 A reader accepts every version up to its own and refuses a newer one, since it cannot know what that
 says. Fields that it does not know within a version it reads are left alone, so a field may be added
@@ -29,7 +29,7 @@ from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
-from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
+from pipeline.lanes.signals import ActivityRecord, AdvanceRecord, BoundaryRecord
 
 Number = TypeVar("Number", bound=int)
 
@@ -154,6 +154,34 @@ def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
         epoch=Epoch(fields.number("epoch")),
         boundary_ms=Millis(fields.number("boundary_ms")),
         positions=fields.inner("positions").numbered(Offset),
+    )
+
+
+def encode_activity(record: ActivityRecord) -> bytes:
+    """An activity as the value of its record."""
+    return _encode(
+        {
+            "topic_id": record.topic_id,
+            "writer": record.writer,
+            "epoch": record.epoch,
+            "idle": record.idle,
+        },
+    )
+
+
+def decode_activity(value: bytes, place: str) -> ActivityRecord:
+    """Read an activity record.
+
+    Raises:
+        NewerFormatError: a newer version of Medusa wrote it.
+        BrokenInvariantError: it is damaged.
+    """
+    fields = _decode(value, "activity record", place)
+    return ActivityRecord(
+        topic_id=TopicId(fields.text("topic_id")),
+        writer=fields.text("writer"),
+        epoch=Epoch(fields.number("epoch")),
+        idle=fields.flag("idle"),
     )
 
 

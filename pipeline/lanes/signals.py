@@ -1,4 +1,4 @@
-"""Boundary and advance records: what travels between lanes and agents about event time."""
+"""Boundary, activity and advance records: what travels between lanes and agents of event time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +20,33 @@ class BoundaryRecord:
     epoch: Epoch
     boundary_ms: Millis
     positions: Mapping[int, Offset]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityRecord:
+    """What a writer's agent says about its lane, beside its boundaries; see `activity_key`.
+
+    `idle`: all inputs of the lane are idle, and nothing that it keeps can come out without a new
+    record. It counts for a few seconds, so it is said again as long as it holds.
+    """
+
+    topic_id: TopicId
+    writer: str
+    epoch: Epoch
+    idle: bool
+
+
+_ACTIVITY = b"/activity"
+
+
+def activity_key(writer: str) -> bytes:
+    """The Kafka key of a writer's activity; that of its boundaries is its name."""
+    return writer.encode() + _ACTIVITY
+
+
+def is_activity(key: bytes | None) -> bool:
+    """Whether a record of a topic of boundaries is about a writer's activity."""
+    return key is not None and key.endswith(_ACTIVITY)
 
 
 @dataclass(frozen=True, slots=True)

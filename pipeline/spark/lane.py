@@ -8,7 +8,7 @@ marker under the own epoch, build the state if there is none to go on from, star
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,9 @@ from pipeline.ids import (
     BatchId,
     Epoch,
     Incarnation,
+    Millis,
     SchemaHandle,
+    StreamName,
     TopicId,
 )
 from pipeline.lanes.batch import RepeatedOtherwiseError
@@ -159,6 +161,7 @@ class StableLane:
         ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
         self._limit = BatchLimit(ahead, fragment)
         self._beside = Beside(f"write {self._label}")
+        self._promised: Mapping[StreamName, Millis] = {}
         self._started = False
         retention = Retention(
             fragment.names,
@@ -172,6 +175,10 @@ class StableLane:
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Safe from any thread."""
         self._stop.set()
+
+    def note_promises(self, promised: Mapping[StreamName, Millis]) -> None:
+        """Take in what the writers of derived inputs have promised. Safe from any thread."""
+        self._promised = dict(promised)
 
     def run(self) -> None:
         """Start the lane and stay with it; returns after `request_stop`.
@@ -351,9 +358,13 @@ class StableLane:
             topics=self._topics,
             beside=self._beside,
             functions=lowered.functions,
+            promised=self._promised_by,
             clock=self._clock,
             tell=self._tell_batch,
         )
+
+    def _promised_by(self, stream: StreamName) -> Millis | None:
+        return self._promised.get(stream)
 
     # --- queries --------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """What goes to the dead letters: a record, or a result that could not be computed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
@@ -136,15 +136,21 @@ def check_late(rejected: Iterable[Rejected], place: str, *, dropped: bool) -> No
     )
 
 
-def check_in_time(rejected: Iterable[Rejected], derived: Iterable[MarkedSource]) -> None:
-    """Make sure that no record of a derived stream is late.
+def check_in_time(
+    rejected: Iterable[Rejected],
+    derived: Iterable[MarkedSource],
+    promised: Callable[[StreamName], Millis | None],
+) -> None:
+    """Make sure that no record of a derived stream is late by its writer's own promise.
 
-    One that was sent again may be, and one of a time that the fragment had settled before its
-    source was first read, or under another plan.
+    It may be late all the same: while the stream was idle, other inputs have moved event time on;
+    or its time was settled under another plan, or before its source was first read. So may one be
+    that was sent again.
 
     Args:
         rejected: what was found when the batch was looked at again.
         derived: the sources that fragments write.
+        promised: the boundary of a stream that counted before the batch; None: none did.
 
     Raises:
         BrokenInvariantError: one is; nothing was written.
@@ -155,14 +161,20 @@ def check_in_time(rejected: Iterable[Rejected], derived: Iterable[MarkedSource])
         if source is None or record.why.reason.value not in LATENESS:
             continue
         at_ms = record.why.event_time_ms
-        settled = [ms for ms in (source.skipped_ms, source.settled_ms) if ms is not None]
-        if at_ms is None or not settled or at_ms > max(settled):
+        if at_ms is None or not _may_be_late(at_ms, source, promised(record.input)):
             raise BrokenInvariantError(
                 f"a record of the derived stream {record.input} was late",
                 place=f"topic {record.topic}, partition {record.partition}, offset {record.offset}",
                 hint="its writer broke its boundary; the fragment is stopped so that no wrong "
                 "result is published",
             )
+
+
+def _may_be_late(at_ms: Millis, source: MarkedSource, boundary_ms: Millis | None) -> bool:
+    settled = (source.skipped_ms, source.settled_ms)
+    if any(ms is not None and at_ms <= ms for ms in settled):
+        return True
+    return boundary_ms is None or at_ms > boundary_ms
 
 
 def of_functions(boxes: Mapping[str, tuple[BoxName, ...]], paths: Iterable[str]) -> str:

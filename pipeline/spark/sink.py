@@ -354,7 +354,8 @@ class Sink:
         check_decided_alike(facts.failed, rejected, self._context.functions)
         check_late(rejected, self._place, dropped=dropped)
         derived = self._context.fragment.derived
-        check_in_time(rejected, [one for one in self.marker.sources if one.name in derived])
+        sources = [one for one in self.marker.sources if one.name in derived]
+        check_in_time(rejected, sources, self._context.promised)
         return rejected
 
     @property

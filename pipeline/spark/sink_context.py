@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.clock import Clock
-from pipeline.ids import BoxName, Epoch, NetworkVersion, TopicId
+from pipeline.ids import BoxName, Epoch, Millis, NetworkVersion, StreamName, TopicId
 from pipeline.lanes.events import BatchFinished, FragmentId
 from pipeline.planner.plan import Fragment
 from pipeline.spark.ports import (
@@ -25,7 +25,8 @@ class SinkContext:
 
     `functions`: path → the boxes on it that call functions of users. `output_id` is Kafka's id of
     the output topic at deploy, `output_partitions` the number of its partitions at the start of the
-    lane; it may rise meanwhile.
+    lane; it may rise meanwhile. `promised`: the boundary of a derived input that finished batches
+    cover; None: none is known.
     """
 
     fragment: Fragment
@@ -43,5 +44,6 @@ class SinkContext:
     topics: Topics
     beside: Jobs
     functions: Mapping[str, tuple[BoxName, ...]]
+    promised: Callable[[StreamName], Millis | None]
     clock: Clock
     tell: Callable[[BatchFinished], None]

@@ -13,7 +13,7 @@ from pipeline.ids import Offset
 from pipeline.lanes import codec
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, MarkedSource
-from pipeline.lanes.signals import BoundaryRecord
+from pipeline.lanes.signals import BoundaryRecord, is_activity
 from pipeline.lanes.sources import carry, planned_sources, sources_after
 from pipeline.lanes.succession import (
     Left,
@@ -94,7 +94,8 @@ class Others:
         except NoSuchTopicError:
             return []
         place = f"topic {topic}"
-        return [codec.decode_boundary(r.value, place) for r in records if r.value is not None]
+        values = (r.value for r in records if not is_activity(r.key))
+        return [codec.decode_boundary(value, place) for value in values if value is not None]
 
 
 @dataclass(frozen=True, slots=True)

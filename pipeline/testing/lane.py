@@ -6,9 +6,10 @@ from typing import Final, Protocol
 
 from brokers.records import KafkaRecord
 from pipeline.boundaries import lane_time
-from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.derived import IDLE_OBSERVED_MS, PendingBoundary
 from pipeline.boundaries.lane_time import Ends, LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, profile
+from pipeline.boundaries.promise import is_spent
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
     Epoch,
@@ -113,7 +114,7 @@ class Lane:
         )
         self._boundaries: dict[TopicName, int] = {}
         self._ends: Ends | None = None
-        self._sink = _sink(fragment, lowered, broker, self._heard)
+        self._sink = Sink(self._context(lowered))
         self._sink.start(_first(fragment, self._ends_of_read()))
         how = profile(fragment, _ids(fragment))
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
@@ -123,6 +124,20 @@ class Lane:
         """Take in where external topics end now."""
         self._time = lane_time.ends_read(self._time, self._ends, ends)
         self._ends = ends
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all its inputs are idle, and nothing that it keeps can come out by itself."""
+        idle = lane_time.is_idle(self._time, self._ends, self._now_ms)
+        return idle and is_spent(self._time.profile.shape, self._sink.marker)
+
+    def hear_activity(self, writer: str, topic_id: TopicId, *, idle: bool) -> None:
+        """Take in whether the writer of an input is idle, as if it had said so for long enough."""
+        since_ms = SteadyMillis(self._now_ms - IDLE_OBSERVED_MS)
+        for at_ms in (since_ms, self._now_ms):
+            self._time = lane_time.activity_read(
+                self._time, (topic_id, writer), _EPOCH, idle=idle, at_ms=at_ms
+            )
 
     def run(self, told_ms: Millis | None) -> None:
         """Read and compute all there is, and move event time as far as the rules let it.
@@ -176,8 +191,7 @@ class Lane:
         # Pauses between advances save batches under load; here nothing waits for the next one.
         unpaced = replace(self._time.release, released_at_ms=None)
         time = replace(as_if_heard(self._time, told_ms), release=unpaced)
-        now_ms = SteadyMillis(0) if self._ends is None else self._ends.read_at_ms
-        self._time, value = lane_time.advance(time, self._ends, now_ms)
+        self._time, value = lane_time.advance(time, self._ends, self._now_ms)
         if value is None:
             return False
         record = codec.encode_advance(AdvanceRecord(INCARNATION, value))
@@ -199,8 +213,35 @@ class Lane:
 
     def _heard(self, event: LaneEvent) -> None:
         if isinstance(event, BatchFinished):
-            now_ms = SteadyMillis(0) if self._ends is None else self._ends.read_at_ms
-            self._time = lane_time.batch_finished(self._time, event.marker, event.rows_out, now_ms)
+            marker, now_ms = event.marker, self._now_ms
+            self._time = lane_time.batch_finished(self._time, marker, event.rows_out, now_ms)
+
+    @property
+    def _now_ms(self) -> SteadyMillis:
+        return SteadyMillis(0) if self._ends is None else self._ends.read_at_ms
+
+    def _context(self, lowered: Lowered) -> SinkContext:
+        fragment, nothing, plain = self.fragment, Nothing(), Plain(self._broker)
+        return SinkContext(
+            fragment=fragment,
+            id=FragmentId(fragment.names.network, fragment.names.fragment),
+            version=NetworkVersion(1),
+            epoch=_EPOCH,
+            profile=profile(fragment),
+            writer=Transaction(self._broker),
+            admin=plain,
+            output_id=_ids(fragment)[fragment.output.topic],
+            output_partitions=lowered.encoding.partitions,
+            boundaries=plain,
+            mirror=nothing,
+            schemas=nothing,
+            topics=nothing,
+            beside=nothing,
+            functions=lowered.functions,
+            promised=lambda stream: lane_time.promised(self._time).get(stream),
+            clock=Stopped(),
+            tell=self._heard,
+        )
 
     def _ends_of_read(self) -> dict[InputPartition, Offset]:
         return {at: self._position[at.topic, at.partition] for at in self._assigned}
@@ -237,30 +278,3 @@ def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
         plan=fragment_digest(fragment),
     )
     return first_marker(wanted, INCARNATION, positions, _NOW)
-
-
-def _sink(
-    fragment: Fragment, lowered: Lowered, broker: Broker, tell: Callable[[LaneEvent], None]
-) -> Sink:
-    nothing, plain = Nothing(), Plain(broker)
-    return Sink(
-        SinkContext(
-            fragment=fragment,
-            id=FragmentId(fragment.names.network, fragment.names.fragment),
-            version=NetworkVersion(1),
-            epoch=_EPOCH,
-            profile=profile(fragment),
-            writer=Transaction(broker),
-            admin=plain,
-            output_id=_ids(fragment)[fragment.output.topic],
-            output_partitions=lowered.encoding.partitions,
-            boundaries=plain,
-            mirror=nothing,
-            schemas=nothing,
-            topics=nothing,
-            beside=nothing,
-            functions=lowered.functions,
-            clock=Stopped(),
-            tell=tell,
-        )
-    )

@@ -8,7 +8,7 @@ from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends
 from pipeline.dead_letters.letter import Letter, read
 from pipeline.durations import UNITS_MS
 from pipeline.errors import SchemaError
-from pipeline.ids import Millis, SchemaHandle, SteadyMillis, StreamName, TopicName
+from pipeline.ids import Millis, SchemaHandle, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.lanes.sources import named_sources
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lower import Surroundings, lower
@@ -122,6 +122,10 @@ class NetworkUnderTest:
         self._hear()
         for lane in self._lanes:
             lane.run(self._told_ms)
+            names, topic = lane.fragment.names, lane.fragment.output.topic
+            for reader in self._lanes:
+                reader.hear_activity(names.writer, TopicId(topic), idle=lane.is_idle)
+            self._hear()
 
     def _hear(self) -> None:
         topics = {i.topic for f in self._streams.plan.fragments for i in f.inputs}

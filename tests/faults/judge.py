@@ -9,6 +9,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, TopicName
 from pipeline.lanes.codec import decode_boundary, decode_marker
 from pipeline.lanes.dead_letters import LATENESS
+from pipeline.lanes.signals import is_activity
 from tests.faults.case import Case
 from tests.faults.history import Finding, Kind, Row, Seen, Sent, Value, place_of
 from tests.faults.lanes import (
@@ -197,7 +198,7 @@ def _boundaries(records: Iterable[KafkaRecord]) -> list[Boundary]:
     return [
         (place_of(record), decode_boundary(record.value, str(place_of(record))))
         for record in records
-        if record.value is not None
+        if record.value is not None and not is_activity(record.key)
     ]
 
 

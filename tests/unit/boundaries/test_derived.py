@@ -3,8 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.derived import PENDING_MAX, PendingBoundary, WriterSeen, heard, settled
-from pipeline.ids import Epoch, Millis, Offset
+from pipeline.boundaries.derived import (
+    IDLE_FRESH_MS,
+    IDLE_OBSERVED_MS,
+    PENDING_MAX,
+    PendingBoundary,
+    WriterSeen,
+    heard,
+    settled,
+    told_activity,
+)
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis
 
 
 def promise(at_ms: int, *offsets: int) -> PendingBoundary:
@@ -103,3 +112,47 @@ def test_a_boundary_that_does_not_name_what_the_lane_reads_is_dropped() -> None:
     """It can never count for this lane, whatever it reads."""
     seen = settled(heard(WriterSeen(), Epoch(1), promise(100, 5)), finished(9, 9))
     assert (seen.covered_ms, seen.pending) == (None, ())
+
+
+def says_idle(seen: WriterSeen, *at_ms: int, epoch: int = 1) -> WriterSeen:
+    """The writer says at these times that it is idle."""
+    for one in at_ms:
+        seen = told_activity(seen, Epoch(epoch), idle=True, at_ms=SteadyMillis(one))
+    return seen
+
+
+def test_a_writer_is_idle_when_it_has_said_so_for_a_while() -> None:
+    """One old word, read at the start of a node, is not enough."""
+    once = says_idle(WriterSeen(), 0)
+    assert not once.is_idle(SteadyMillis(IDLE_OBSERVED_MS))
+    often = says_idle(once, *range(1_000, IDLE_OBSERVED_MS + 1, 1_000))
+    assert often.is_idle(SteadyMillis(IDLE_OBSERVED_MS))
+
+
+def test_a_writer_that_says_nothing_any_more_is_not_idle() -> None:
+    """It may have died, and what its inputs hold is still to come; then it has to begin again."""
+    seen = says_idle(WriterSeen(), *range(0, 4_000, 1_000))
+    last = 3_000 + IDLE_FRESH_MS
+    assert seen.is_idle(SteadyMillis(last))
+    assert not seen.is_idle(SteadyMillis(last + 1))
+    assert not says_idle(seen, last + 1).is_idle(SteadyMillis(last + 1))
+
+
+def test_a_writer_that_is_active_again_is_not_idle() -> None:
+    """At once."""
+    seen = says_idle(WriterSeen(), *range(0, 4_000, 1_000))
+    active = told_activity(seen, Epoch(1), idle=False, at_ms=SteadyMillis(3_001))
+    assert not active.is_idle(SteadyMillis(3_001))
+
+
+def test_what_another_owner_said_of_itself_says_nothing_of_a_new_one() -> None:
+    """And an older owner has nothing to say; boundaries stay as they were."""
+    seen = settled(heard(WriterSeen(), Epoch(1), promise(100, 0)), finished(0))
+    seen = says_idle(seen, *range(0, 4_000, 1_000))
+    assert seen.covered_ms == 100
+    taken_over = heard(seen, Epoch(2), promise(200, 7))
+    assert not taken_over.is_idle(SteadyMillis(3_000))
+    assert says_idle(taken_over, 3_000, epoch=1) == taken_over
+    assert not says_idle(seen, 3_000, epoch=2).is_idle(SteadyMillis(3_000))
+    still = settled(heard(seen, Epoch(1), promise(200, 7)), finished(7))
+    assert still.is_idle(SteadyMillis(3_000))

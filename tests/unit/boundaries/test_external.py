@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from pipeline.boundaries.external import PartitionSeen, StreamBoundary, external_boundary
+from pipeline.boundaries.external import (
+    InputTime,
+    PartitionSeen,
+    StreamBoundary,
+    external_time,
+    least_active,
+)
 from pipeline.boundaries.profile import ExternalInput
 from pipeline.ids import Millis, Offset, SteadyMillis
 from tests.unit.boundaries.support import CARS, START_MS, STRICT_CARS
@@ -29,7 +35,17 @@ def boundary(
     floor: int | None = None,
 ) -> StreamBoundary | None:
     """The boundary as observed at a time."""
-    return external_boundary(
+    return input_time(*partitions, at=at, stream=stream, floor=floor).boundary
+
+
+def input_time(
+    *partitions: PartitionSeen,
+    at: int | None = START_MS,
+    stream: ExternalInput = CARS,
+    floor: int | None = None,
+) -> InputTime:
+    """The same with whether the stream is idle."""
+    return external_time(
         stream,
         partitions,
         None if at is None else SteadyMillis(at),
@@ -105,3 +121,36 @@ def test_silence_that_means_missing_stalls() -> None:
 def test_a_stream_without_partitions_has_no_boundary() -> None:
     """Nothing known is not the same as nothing coming."""
     assert boundary() is None
+
+
+def test_a_stream_is_idle_when_all_its_partitions_are() -> None:
+    """Also one that never had a record; not one that cannot be reached, or may not be silent."""
+    quiet, busy = seen(1_000), seen(90_000, quiet=START_MS + 9_000)
+    assert not input_time(quiet, busy, at=IDLE_AT).idle
+    assert input_time(quiet, quiet, at=IDLE_AT).idle
+    assert input_time(seen(None), seen(None), at=IDLE_AT) == InputTime(None, idle=True)
+    assert not input_time(quiet, quiet, at=None).idle
+    assert not input_time(at=None).idle
+    assert not input_time(at=IDLE_AT).idle
+    assert not input_time(quiet, at=IDLE_AT, stream=STRICT_CARS).idle
+
+
+def _at(at_ms: int | None, *, idle: bool = False) -> InputTime:
+    return InputTime(None if at_ms is None else StreamBoundary(Millis(at_ms), by_clock=idle), idle)
+
+
+def test_event_time_is_the_least_of_the_active_inputs() -> None:
+    """An idle one steps aside, however far behind or ahead it is; a missing one does not."""
+    assert least_active([_at(7), _at(5)]) == StreamBoundary(Millis(5))
+    assert least_active([_at(7), _at(5, idle=True), _at(9)]) == StreamBoundary(Millis(7))
+    assert least_active([_at(7), _at(None, idle=True)]) == StreamBoundary(Millis(7))
+    assert least_active([_at(7), _at(None)]) is None
+
+
+def test_when_all_inputs_are_idle_the_clock_goes_on_from_the_largest() -> None:
+    """One without any record says nothing."""
+    largest = StreamBoundary(Millis(7), by_clock=True)
+    assert least_active([_at(7, idle=True), _at(5, idle=True), _at(None, idle=True)]) == largest
+    derived = InputTime(StreamBoundary(Millis(8)), idle=True)
+    assert least_active([_at(7, idle=True), derived]) == StreamBoundary(Millis(8), by_clock=True)
+    assert least_active([_at(None, idle=True)]) is None

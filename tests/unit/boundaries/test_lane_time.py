@@ -11,6 +11,7 @@ from pipeline.boundaries.lane_time import (
     Ends,
     LaneTime,
     Writers,
+    activity_read,
     advance,
     batch_finished,
     begin,
@@ -18,12 +19,15 @@ from pipeline.boundaries.lane_time import (
     ends_of,
     ends_read,
     held_open,
+    is_idle,
+    promised,
     writer_of,
 )
 from pipeline.boundaries.profile import DerivedInput, Joined, LaneProfile
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicId, TopicName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
+from pipeline.network.model import Silence
 from tests.unit.boundaries.support import (
     CARS,
     SPEED,
@@ -61,7 +65,12 @@ class Observed:
 
         `open_`: how much open transactions have written behind these.
         """
-        names = {"cars": CARS.topic, "speed": SPEED.topic, "volume": VOLUME.topic}
+        names = {
+            "cars": CARS.topic,
+            "table": TABLE.topic,
+            "speed": SPEED.topic,
+            "volume": VOLUME.topic,
+        }
         found = {
             names[name]: {p: Offset(o) for p, o in enumerate(offsets)}
             for name, offsets in ends.items()
@@ -82,6 +91,11 @@ class Observed:
         """A boundary of a derived input's writer is read."""
         boundary = PendingBoundary(Millis(at_ms), {p: Offset(o) for p, o in enumerate(offsets)})
         self.time = boundary_read(self.time, writer_of(stream), Epoch(epoch), boundary)
+
+    def idle(self, stream: DerivedInput, *, epoch: int = 1) -> None:
+        """A derived input's writer says that it is idle."""
+        writer, at_ms = writer_of(stream), self.now
+        self.time = activity_read(self.time, writer, Epoch(epoch), idle=True, at_ms=at_ms)
 
     def told(self) -> int | None:
         """What the lane is told now."""
@@ -218,11 +232,11 @@ def test_silence_that_means_missing_never_moves_event_time() -> None:
 def test_a_restart_in_a_long_silence_goes_on_from_what_was_in_force() -> None:
     """Other inputs must not wait until the silence has lasted as long again."""
     start = marker(
-        {**positions(CARS, 5), **positions(SPEED, 0)},
+        positions(CARS, 5),
         progress={at(CARS, 0): 90_000},
         eviction_ms=5_000_000,
     )
-    seen = Observed(lane(CARS, SPEED, shape=JOIN), start)
+    seen = Observed(lane(CARS, shape=JOIN), start)
     seen.promise(SPEED, 9_000_000, 0)
     told = seen.watch(12_000, cars=(5,))
     assert told[0] == 5_000_000 + 10_000
@@ -305,3 +319,81 @@ def test_a_transaction_that_is_open_for_long_is_named_where_it_is_all_that_holds
     assert named() == [(CARS.topic, 1, 64)]
     seen.watch(OPEN_LONG_MS * 2, {at(CARS, 0): 1}, cars=(7, 64))
     assert named() == []
+
+
+TABLE = replace(CARS, stream=StreamName("table"), topic=TopicName("table"))
+
+
+def test_an_input_that_is_quiet_holds_back_no_other_one() -> None:
+    """A table whose newest row is from yesterday steps aside once it is idle."""
+    start = marker(
+        {**positions(CARS, 5), **positions(TABLE, 2)},
+        progress={at(CARS, 0): 90_000_000, at(TABLE, 0): 1_000},
+    )
+    seen = Observed(lane(CARS, TABLE), start)
+    assert seen.told() == 1_000 - 5_001
+    told = []
+    for second in range(12):
+        seen.wait(1_000)
+        seen.answer(cars=(6 + second,), table=(2,))
+        progress = {at(CARS, 0): 90_000_000 + second, at(TABLE, 0): 1_000}
+        end = {**positions(CARS, 6 + second), **positions(TABLE, 2)}
+        seen.finish(marker(end, batch=second, progress=progress))
+        told.append(seen.told())
+    assert told[:10] == [None] * 10
+    assert told[10:] == [90_000_000 - 5_001 + second for second in (10, 11)]
+
+
+def test_when_all_inputs_are_idle_the_clock_goes_on_from_the_largest() -> None:
+    """Not from the event time of the one that has been quiet for longest."""
+    start = marker(
+        {**positions(CARS, 5), **positions(TABLE, 2)},
+        progress={at(CARS, 0): 90_000, at(TABLE, 0): 1_000},
+    )
+    seen = Observed(lane(CARS, TABLE), start)
+    told = seen.watch(11_000, cars=(5,), table=(2,))
+    assert told[-1] >= 90_000 - 5_001 + 10_000
+    assert is_idle(seen.time, seen.ends, seen.now)
+
+
+def test_an_input_without_any_record_holds_back_no_other_one() -> None:
+    """As long as it can be reached."""
+    end = {**positions(CARS, 5), **positions(TABLE, 0)}
+    seen = Observed(lane(CARS, TABLE), marker(end, progress={at(CARS, 0): 90_000}))
+    assert seen.watch(11_000, cars=(5,)) == []
+    assert seen.watch(11_000, cars=(5,), table=(0,)) != []
+
+
+def test_a_derived_input_steps_aside_while_its_writer_is_idle() -> None:
+    """As long as the writer says so, and all that it has written is finished."""
+    end = {**positions(CARS, 5), **positions(SPEED, 3)}
+    strict = replace(CARS, silence=Silence.MISSING)
+    seen = Observed(lane(strict, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
+    seen.promise(SPEED, 7_000, 3)
+    assert seen.told() == 7_000
+    for _ in range(4):
+        seen.wait(1_000)
+        seen.idle(SPEED)
+        seen.answer(cars=(5,), speed=(4,))
+        assert seen.told() is None
+    seen.answer({at(SPEED, 0): 1}, cars=(5,), speed=(3,))
+    assert seen.told() is None
+    seen.answer(cars=(5,), speed=(3,))
+    assert seen.told() == 90_000 - 5_001
+    assert promised(seen.time) == {SPEED.stream: 7_000}
+    seen.wait(6_000)
+    seen.answer(cars=(5,), speed=(3,))
+    progress = {at(CARS, 0): 99_000}
+    seen.finish(marker(end, batch=1, progress=progress))
+    assert seen.told() is None
+
+
+def test_a_derived_input_that_never_promised_anything_steps_aside_too() -> None:
+    """Its writer has read nothing, and its inputs are idle."""
+    end = {**positions(CARS, 5), **positions(SPEED, 0)}
+    seen = Observed(lane(CARS, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
+    for _ in range(5):
+        seen.wait(1_000)
+        seen.idle(SPEED)
+        seen.answer(cars=(5,), speed=(0,))
+    assert seen.told() == 90_000 - 5_001

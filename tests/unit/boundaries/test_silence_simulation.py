@@ -18,7 +18,7 @@ from pipeline.boundaries.lane_time import (
     batch_finished,
     begin,
     ends_read,
-    stream_boundary,
+    input_times,
 )
 from pipeline.boundaries.profile import ExternalInput
 from pipeline.ids import Millis, Offset, SteadyMillis
@@ -172,8 +172,7 @@ def test_the_boundary_is_what_the_rules_say_of_the_whole_history(
             time = ends_read(time, before, ends)
             history.ask(number, now, answer)
         expected = history.boundary(number, now)
-        fresh = ends if ends is not None and ends.fresh(now) else None
-        assert stream_boundary(time, stream, fresh) == expected
+        assert input_times(time, ends, now)[stream.stream].boundary == expected
         time, value = advance(time, ends, now)
         if value is not None:
             assert expected is not None

@@ -13,7 +13,9 @@ from pipeline.brain.events import (
     Effect,
     EndsRead,
     Event,
+    NotePromises,
     PublishStatus,
+    SayActivity,
     Tick,
 )
 from pipeline.brain.now import Now
@@ -108,8 +110,9 @@ class Agent:
         self.steady_ms = SteadyMillis(self.steady_ms + milliseconds)
 
     def hear(self, event: Event) -> tuple[Effect, ...]:
-        """Tell the agent something; what it does, reports aside."""
-        return tuple(e for e in self.hear_all(event) if not isinstance(e, PublishStatus))
+        """Tell the agent something; what it does, reports and what lanes are only told aside."""
+        aside = PublishStatus | NotePromises | SayActivity
+        return tuple(e for e in self.hear_all(event) if not isinstance(e, aside))
 
     def hear_all(self, event: Event) -> tuple[Effect, ...]:
         """Tell the agent something; everything it does."""
@@ -178,7 +181,13 @@ class Agent:
     def ends(
         self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
     ) -> tuple[Effect, ...]:
-        """Topics tell their ends; one that is left out does not answer.
+        """Topics tell their ends: see `answer`."""
+        return self.hear(self.answer(ends, opened=opened))
+
+    def answer(
+        self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
+    ) -> EndsRead:
+        """What topics tell of their ends; one that is left out does not answer.
 
         `opened`: where an open transaction has written one record more.
         """
@@ -188,7 +197,7 @@ class Agent:
             found.setdefault(key.topic, {})[key.partition] = Offset(offset)
             more = Offset(offset + (key == opened))
             written.setdefault(key.topic, {})[key.partition] = more
-        return self.hear(EndsRead(self.steady_ms, found, written))
+        return EndsRead(self.steady_ms, found, written)
 
     def watch_boundaries(self, *inputs: DerivedInput) -> None:
         """Boundaries of these inputs are read from now on."""

@@ -9,7 +9,7 @@ from brokers.kafka.admin import Describing
 from brokers.kafka.errors import OffsetGoneError
 from brokers.kafka.reader import BEGINNING
 from brokers.records import Ends, KafkaRecord, TopicDescription
-from pipeline.brain.events import BoundariesWatched, BoundaryRead, Event
+from pipeline.brain.events import ActivityRead, BoundariesWatched, BoundaryRead, Event
 from pipeline.brain.plans import Assigned, Plans
 from pipeline.brain.polls import DESCRIBE_PAUSE_S, BoundaryPoll
 from pipeline.catalog.records import (
@@ -30,8 +30,8 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_boundary
-from pipeline.lanes.signals import BoundaryRecord
+from pipeline.lanes.codec import encode_activity, encode_boundary
+from pipeline.lanes.signals import ActivityRecord, BoundaryRecord, activity_key
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, aggregated, external, network
 
@@ -47,6 +47,8 @@ class Kafka:
 
     ids: dict[TopicName, str] = field(default_factory=dict)
     logs: dict[TopicName, list[bytes | None]] = field(default_factory=dict)
+    keys: dict[bytes | None, bytes] = field(default_factory=dict)
+    """The keys of values that have one."""
     described: int = 0
     silent: bool = False
     fails: MedusaError | None = None
@@ -101,7 +103,7 @@ class Reader:
         assert not self.closed
         assert timeout_s > 0
         found = [
-            KafkaRecord(topic, 0, Offset(offset), Millis(0), None, value)
+            KafkaRecord(topic, 0, Offset(offset), Millis(0), self.kafka.keys.get(value), value)
             for topic, position in self.positions.items()
             for offset, value in enumerate(self.kafka.logs.get(topic, ()))
             if offset >= position
@@ -277,3 +279,16 @@ def test_a_node_that_runs_nothing_reads_nothing(world: World) -> None:
     assert world.look(2) == []
     assert world.watched() == [frozenset()]
     assert world.kafka.readers[-1].closed
+
+
+def test_what_a_writer_says_of_itself_is_told_too() -> None:
+    """It is no boundary; one that is damaged is passed over."""
+    world = World()
+    said = encode_activity(ActivityRecord(TopicId("counts-1"), WRITER, Epoch(2), idle=True))
+    world.kafka.ids[BOUNDARIES] = "b-1"
+    world.kafka.keys = {said: activity_key(WRITER), b"{}": activity_key(WRITER)}
+    world.kafka.logs[BOUNDARIES] = [said, b"{}", value(7)]
+    world.assign()
+    assert world.look(2) == [7]
+    told = [event for event in world.told if isinstance(event, ActivityRead)]
+    assert told == [ActivityRead((TopicId("counts-1"), WRITER), Epoch(2), idle=True)]

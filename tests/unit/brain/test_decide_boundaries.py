@@ -5,9 +5,19 @@ from dataclasses import replace
 import pytest
 
 from pipeline.boundaries.lane_time import writer_of
-from pipeline.brain.events import SendAdvance
-from pipeline.ids import Incarnation, Millis, TopicId
-from tests.unit.brain.support import LEFT, RIGHT, SPEED, Agent, wish
+from pipeline.boundaries.profile import LaneProfile, Windowed
+from pipeline.brain.events import (
+    ActivityRead,
+    BoundaryRead,
+    Effect,
+    Event,
+    NotePromises,
+    SayActivity,
+    SendAdvance,
+)
+from pipeline.ids import Epoch, Incarnation, Millis, Offset, TopicId
+from pipeline.network.boxes.windows import TumblingWindow
+from tests.unit.brain.support import CARS, LEFT, RIGHT, SPEED, Agent, at, wish
 
 
 @pytest.fixture
@@ -47,3 +57,66 @@ def test_a_node_that_lives_long_keeps_nothing_of_what_was_destroyed(agent: Agent
         agent.watch_boundaries(one)
         agent.promise(one, life, 0, 0)
     assert len(agent.state.writers) == 1
+
+
+def _said(effects: tuple[Effect, ...]) -> list[bool]:
+    return [effect.idle for effect in effects if isinstance(effect, SayActivity)]
+
+
+def test_a_lane_whose_inputs_are_all_idle_says_so_once_a_second(agent: Agent) -> None:
+    """And once when that ends."""
+    agent.want(wish())
+    agent.started(CARS)
+    ends = {at(CARS, 0): 0, at(CARS, 1): 0}
+    said: list[tuple[int, bool]] = []
+    for step in range(26):
+        agent.wait(500)
+        effects = agent.hear_all(agent.answer(ends))
+        said += [(500 * (step + 1), idle) for idle in _said(effects)]
+    assert said == [(10_500, True), (11_500, True), (12_500, True)]
+    assert _said(agent.hear_all(agent.answer({**ends, at(CARS, 0): 1}))) == [False]
+    assert _said(agent.hear_all(agent.answer({**ends, at(CARS, 0): 1}))) == []
+
+
+def test_a_lane_that_keeps_what_can_still_come_out_is_not_idle(agent: Agent) -> None:
+    """Its readers wait for an open window, however quiet it is."""
+    agent.want(wish())
+    agent.started(CARS, profile=LaneProfile((CARS,), Windowed(TumblingWindow(60_000, 0))))
+    read, ends = {at(CARS, 0): 1}, {at(CARS, 0): 1, at(CARS, 1): 0}
+    agent.finished(read, {at(CARS, 0): 90_000}, boundary_ms=119_999)
+    said: list[bool] = []
+    for _ in range(30):
+        agent.wait(500)
+        said += _said(agent.hear_all(agent.answer(ends)))
+    assert said == []
+    agent.finished(read, boundary_ms=179_999)
+    assert agent.lane().said_idle_at_ms == agent.steady_ms
+
+
+def test_what_a_writer_says_of_itself_reaches_its_readers(agent: Agent) -> None:
+    """Those that run, and those that start later; nobody who does not read its topic."""
+    agent.want(wish())
+    agent.watch_boundaries(LEFT)
+    agent.started(LEFT, RIGHT)
+    for writer in (writer_of(LEFT), writer_of(RIGHT)):
+        agent.hear(ActivityRead(writer, Epoch(1), idle=True))
+    time = agent.lane().time
+    assert time is not None
+    assert time.writers[LEFT.stream].idle_at_ms == agent.steady_ms
+    assert time.writers[RIGHT.stream].idle_at_ms is None
+    assert agent.state.writers[writer_of(LEFT)].idle_at_ms == agent.steady_ms
+
+
+def test_a_lane_is_told_what_its_writers_have_promised(agent: Agent) -> None:
+    """Once for each promise that counts by now."""
+    agent.want(wish())
+    agent.watch_boundaries(LEFT)
+    agent.started(LEFT)
+
+    def noted(event: Event) -> list[NotePromises]:
+        return [one for one in agent.hear_all(event) if isinstance(one, NotePromises)]
+
+    boundary = BoundaryRead(writer_of(LEFT), Epoch(1), Millis(499), {0: Offset(0), 1: Offset(0)})
+    assert noted(boundary) == [NotePromises(SPEED, {LEFT.stream: Millis(499)})]
+    assert noted(boundary) == []
+    assert noted(replace(boundary, boundary_ms=Millis(599), positions={0: Offset(5)})) == []

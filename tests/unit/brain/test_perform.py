@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -7,7 +7,9 @@ import pytest
 from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.brain.events import (
     Event,
+    NotePromises,
     PublishStatus,
+    SayActivity,
     SendAdvance,
     StartLane,
     StopLane,
@@ -49,10 +51,13 @@ from pipeline.ids import (
     NetworkVersion,
     NodeId,
     ParticipantId,
+    StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
+from pipeline.lanes.signals import ActivityRecord, activity_key
 from pipeline.lanes.start import StateChoice
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
@@ -77,7 +82,7 @@ FRAGMENT = FragmentRecord(
     VERSION,
     DesiredState.RUNNING,
     fragment_digest(PLAN.fragments[0]),
-    ((TopicName("t"), "id"),),
+    ((TopicName("net.moving"), "id"),),
     (OnChange.EMPTY, Incarnation("1-5")),
 )
 
@@ -90,6 +95,7 @@ class Lane:
     raises: Exception | None = None
     raises_then: Exception | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
+    promised: dict[StreamName, Millis] = field(default_factory=dict)
 
     def run(self) -> None:
         """Wait to be stopped."""
@@ -103,12 +109,17 @@ class Lane:
         """End the wait."""
         self.stopped.set()
 
+    def note_promises(self, promised: Mapping[StreamName, Millis]) -> None:
+        """Keep them."""
+        self.promised = dict(promised)
+
 
 @dataclass
 class Advances:
     """A producer that keeps what was sent."""
 
     sent: list[tuple[TopicName, bytes | None]] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
     closed: bool = False
 
     def send(
@@ -121,8 +132,9 @@ class Advances:
         partition: int = -1,
     ) -> None:
         """Keep a record."""
-        assert (key, partition) == (None, 0)
+        assert partition == 0
         assert timestamp_ms is not None
+        self.keys.append(key)
         self.sent.append((topic, value))
 
     def close(self) -> None:
@@ -206,7 +218,7 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     node.performer.perform(StartLane(MOVING, LIFE, VERSION), state)
     wait_for(lambda: node.lanes, "the lane is made")
     settings = node.lanes[0].settings
-    assert (settings.life, settings.epoch, settings.topic_ids) == (LIFE, 1, {"t": "id"})
+    assert (settings.life, settings.epoch, settings.topic_ids) == (LIFE, 1, {"net.moving": "id"})
     assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
     assert settings.letters_kept_ms() == 604_800_000
     assert not settings.ran_before
@@ -366,6 +378,39 @@ def test_an_advance_goes_to_the_fragments_own_topic(
     assert value is not None
     advance = codec.decode_advance(value, "")
     assert (advance.incarnation, advance.advance_ms) == ("one", 5)
+
+
+def test_activity_goes_to_the_topic_of_boundaries(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """Under a key of its own, so that it replaces no boundary."""
+    node = make_node(None)
+    node.performer.perform(SayActivity(MOVING, Epoch(3), idle=True), NodeState(NodeId("node1")))
+    ((topic, value),) = node.advances.sent
+    assert topic == "net.moving.boundaries"
+    assert node.advances.keys == [activity_key("local.net.moving")]
+    assert value is not None
+    expected = ActivityRecord(TopicId("id"), "local.net.moving", Epoch(3), idle=True)
+    assert codec.decode_activity(value, "") == expected
+
+
+def test_a_lane_is_told_what_its_writers_have_promised(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """Only one that runs here."""
+    node = make_node(None)
+    effect = NotePromises(MOVING, {StreamName("sums"): Millis(7)})
+    node.performer.perform(effect, NodeState(NodeId("node1")))
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+
+    def told() -> bool:
+        node.performer.perform(effect, NodeState(NodeId("node1")))
+        return bool(node.lanes[0].promised)
+
+    wait_for(told, "the lane is told")
+    assert node.lanes[0].promised == {"sums": 7}
+    node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
 
 
 def test_stopping_everything_waits_for_the_lanes(

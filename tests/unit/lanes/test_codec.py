@@ -21,9 +21,11 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.codec import (
+    decode_activity,
     decode_advance,
     decode_boundary,
     decode_marker,
+    encode_activity,
     encode_advance,
     encode_boundary,
     encode_marker,
@@ -32,7 +34,7 @@ from pipeline.lanes.codec import (
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
-from pipeline.lanes.signals import AdvanceRecord, BoundaryRecord
+from pipeline.lanes.signals import ActivityRecord, AdvanceRecord, BoundaryRecord
 from tests.unit.lanes.marked import marked
 
 PLACE = "topic tolls.speed.markers, offset 7"
@@ -127,6 +129,7 @@ BOUNDARIES = st.builds(
     INSTANTS,
     st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=5),
 )
+ACTIVITIES = st.builds(ActivityRecord, NAMES, NAMES, COUNTS.map(Epoch), st.booleans())
 ADVANCES = st.builds(AdvanceRecord, NAMES.map(Incarnation), INSTANTS)
 
 
@@ -140,6 +143,12 @@ def test_a_marker_comes_back_as_it_was(marker: CommitMarker) -> None:
 def test_a_boundary_comes_back_as_it_was(record: BoundaryRecord) -> None:
     """Every field survives."""
     assert decode_boundary(encode_boundary(record), PLACE) == record
+
+
+@given(ACTIVITIES)
+def test_an_activity_comes_back_as_it_was(record: ActivityRecord) -> None:
+    """Every field survives."""
+    assert decode_activity(encode_activity(record), PLACE) == record
 
 
 @given(ADVANCES)
@@ -231,6 +240,7 @@ def test_a_field_that_a_later_writer_added_is_left_alone() -> None:
     [
         (decode_marker, "commit marker"),
         (decode_boundary, "boundary record"),
+        (decode_activity, "activity record"),
         (decode_advance, "advance record"),
     ],
 )

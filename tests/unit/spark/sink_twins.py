@@ -317,6 +317,7 @@ def sink(
         topics=others.get("topics", Topics(log)),
         beside=beside or AtOnce(),
         functions=others.get("functions", {}),
+        promised=others.get("promised", {}.get),
         clock=SystemClock(),
         tell=events.append,
     )

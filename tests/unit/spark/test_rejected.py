@@ -126,21 +126,31 @@ def late(at_ms: int, topic: str = "tolls-topic", reason: Reason = Reason.LATE) -
 def test_a_late_record_of_a_derived_stream_breaks_a_promise() -> None:
     """Not so one that was sent again, one of another stream, or one that is refused otherwise."""
     at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
+    promised = {StreamName("tolls"): Millis(5)}.get
     sources = marked({at: 0, replace(at, topic=NAMES.redrive): 0})
     for reason in (Reason.LATE, Reason.PARTLY_LATE):
         with pytest.raises(BrokenInvariantError, match="derived stream tolls was late") as caught:
-            check_in_time([late(5, reason=reason)], sources)
+            check_in_time([late(5, reason=reason)], sources, promised)
         assert caught.value.place == "topic tolls-topic, partition 0, offset 5"
-    check_in_time([late(5, NAMES.redrive), RECORD], sources)
-    check_in_time([late(5, reason=Reason.UNDECODABLE)], sources)
-    check_in_time([late(5)], ())
+    check_in_time([late(5, NAMES.redrive), RECORD], sources, promised)
+    check_in_time([late(5, reason=Reason.UNDECODABLE)], sources, promised)
+    check_in_time([late(5)], (), promised)
+
+
+def test_a_derived_record_may_be_late_above_its_writers_promise() -> None:
+    """Event time went on without its stream, which was idle; or no promise counted yet."""
+    at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
+    sources = marked({at: 0})
+    check_in_time([late(6)], sources, {StreamName("tolls"): Millis(5)}.get)
+    check_in_time([late(5)], sources, {StreamName("other"): Millis(5)}.get)
 
 
 def test_a_derived_record_of_a_settled_time_may_be_late() -> None:
     """The reader had settled it itself, before it read the stream or under another plan."""
     at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
     (source,) = marked({at: 0})
+    promised = {StreamName("tolls"): Millis(9)}.get
     for settled in (replace(source, skipped_ms=Millis(7)), replace(source, settled_ms=Millis(7))):
-        check_in_time([late(7), late(6, reason=Reason.PARTLY_LATE)], [settled])
+        check_in_time([late(7), late(6, reason=Reason.PARTLY_LATE)], [settled], promised)
         with pytest.raises(BrokenInvariantError):
-            check_in_time([late(8)], [settled])
+            check_in_time([late(8)], [settled], promised)

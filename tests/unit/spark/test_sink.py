@@ -10,7 +10,7 @@ from pipeline.errors import (
     RefusedError,
     RetryError,
 )
-from pipeline.ids import SchemaId
+from pipeline.ids import SchemaId, StreamName
 from pipeline.lanes import codec
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.events import BatchFinished
@@ -145,7 +145,7 @@ def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_wri
     """Its writer promised that there would be none, so one of two invariants is broken."""
     log = Log()
     reader = fragment("toll_notifications")
-    written = sink(log, [], reader)
+    written = sink(log, [], reader, promised={StreamName("tolls"): NOW}.get)
     (topic,) = (one.topic for one in reader.inputs if one.name == "tolls")
     late = rejected(Reason.LATE, "tolls", topic, NOW)
     batch = Batch(facts(0, 5, late=1, late_ms=NOW), wrong=[late])
