@@ -1,0 +1,144 @@
+"""What the semantics promise of inputs that are quiet, as a user would test it."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.spark.from_memory import MemoryQueries
+from tests.system.spark.support import failures
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+SCHEMA = """
+{"type": "record", "name": "Row", "fields": [
+  {"name": "item", "type": "string"},
+  {"name": "amount", "type": "long"},
+  {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
+]}
+"""
+STREAMS = """
+network: shop
+streams:
+  orders: {topic: orders, schema: row.avsc, event_time: at, lateness: 1s}
+  prices: {topic: prices, schema: row.avsc, event_time: at, lateness: 1s}
+"""
+AS_OF = """
+boxes:
+  priced:
+    as_of: {left: orders, right: prices, on: [item], within: 1d}
+    select: {item: left.item, amount: left.amount * right.amount, at: left.at}
+outputs:
+  priced: {topic: priced}
+"""
+UNION = """
+boxes:
+  both: {union: [orders, prices]}
+  minutes: {aggregate: both, window: 1m, by: [item], compute: {n: count(*)}}
+outputs:
+  minutes: {topic: minutes}
+"""
+AS_OF_DERIVED = """
+boxes:
+  usable: {filter: prices, where: amount > 0}
+  priced:
+    as_of: {left: orders, right: usable, on: [item], within: 1d}
+    select: {item: left.item, amount: left.amount * right.amount, at: left.at}
+outputs:
+  usable: {topic: usable}
+  priced: {topic: priced}
+"""
+A_PRICE = """
+  - send: prices
+    records: [{item: a, amount: 5, at: "2026-01-01T00:00:00Z"}]
+  - wait: 30s
+"""
+ORDERS = """
+  - send: orders
+    records:
+      - {item: a, amount: 2, at: "2026-01-01T00:10:00Z"}
+      - {item: b, amount: 2, at: "2026-01-01T00:10:05Z"}
+"""
+COMES_AT_ONCE = f"""
+network: ../network.yaml
+steps:{A_PRICE}{ORDERS}
+  - expect: priced
+    records: [{{item: a, amount: 10}}]
+"""
+WINDOW_CLOSES = f"""
+network: ../network.yaml
+steps:{A_PRICE}{ORDERS}
+  - expect: minutes
+    records: [{{item: a, n: 1}}]
+  - send: orders
+    records: [{{item: b, amount: 2, at: "2026-01-01T00:11:02Z"}}]
+  - expect: minutes
+    records: [{{item: a, n: 1}}, {{item: b, n: 1}}]
+"""
+LATE_AND_GOES_ON = f"""
+network: ../network.yaml
+steps:{A_PRICE}{ORDERS}
+  - expect: priced
+    records: [{{item: a, amount: 10}}]
+  - send: prices
+    records: [{{item: a, amount: 7, at: "2026-01-01T00:05:00Z"}}]
+  - expect: usable
+    records: [{{item: a, amount: 5}}, {{item: a, amount: 7}}]
+  - dead_letters:
+      - {{stream: usable, reason: late, record: {{amount: 7}}}}
+  - wait: 30s
+  - send: orders
+    records:
+      - {{item: a, amount: 3, at: "2026-01-01T00:20:00Z"}}
+      - {{item: b, amount: 2, at: "2026-01-01T00:20:05Z"}}
+  - expect: priced
+    records: [{{item: a, amount: 15}}]
+"""
+NOT_BEFORE_THE_WINDOW = """
+network: ../network.yaml
+steps:
+  - send: prices
+    records: [{item: a, amount: 5, at: "2026-01-01T00:00:00Z"}]
+  - wait: 30s
+  - send: orders
+    records:
+      - {item: a, amount: 2, at: "2026-01-01T00:10:00Z"}
+      - {item: b, amount: 2, at: "2026-01-01T00:10:05Z"}
+  - expect: priced
+    records: []
+  - wait: 2m
+  - send: orders
+    records: [{item: b, amount: 2, at: "2026-01-01T00:20:00Z"}]
+  - expect: priced
+    records: [{item: a, amount: 10}]
+"""
+AS_OF_WINDOWS = """
+boxes:
+  levels: {aggregate: prices, window: 1m, by: [item], compute: {amount: max(amount)}}
+  priced:
+    as_of: {left: orders, right: levels, on: [item], within: 1d}
+    select: {item: left.item, amount: left.amount * right.amount, at: left.at}
+outputs:
+  levels: {topic: levels}
+  priced: {topic: priced}
+"""
+
+
+@pytest.mark.parametrize(
+    ("boxes", "steps"),
+    [
+        (AS_OF, COMES_AT_ONCE),
+        (AS_OF_DERIVED, LATE_AND_GOES_ON),
+        (AS_OF_WINDOWS, NOT_BEFORE_THE_WINDOW),
+        (UNION, WINDOW_CLOSES),
+    ],
+    ids=["a table", "a table that a fragment writes", "a window that is still open", "a union"],
+)
+def test_a_quiet_input_holds_back_no_other_one(
+    boxes: str, steps: str, queries: MemoryQueries, tmp_path: Path
+) -> None:
+    """Unless what it keeps is still to come; what comes late is a dead letter."""
+    (tmp_path / "row.avsc").write_text(SCHEMA, "utf-8")
+    (tmp_path / "network.yaml").write_text(STREAMS + boxes, "utf-8")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "quiet.yaml").write_text(steps, "utf-8")
+    assert failures(tmp_path, queries) == []
