@@ -24,6 +24,7 @@ from pipeline.boundaries.external import (
     StreamBoundary,
     external_time,
     least_active,
+    most_behind,
 )
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
@@ -34,6 +35,10 @@ from pipeline.lanes.positions import InputPartition, Positions
 ENDS_FRESH_MS = 5_000
 """How old the last answer about a topic's end may be before the topic counts as unreachable, and
 how large a hole between two answers breaks the observation of a silence: ten usual periods."""
+
+HELD_LEAST_MS = 10_000
+"""By how much an input has to hold event time back to be named: twice what a stream may be late by
+default. Inputs that are read in turn are always a little apart."""
 
 OPEN_LONG_MS = 10_000
 """How long a transaction may be open before `status` names it: a producer that writes batch after
@@ -83,6 +88,21 @@ class HeldOpen:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldBack:
+    """The input that holds a lane's event time back.
+
+    Args:
+        stream: which one.
+        by_ms: how far it is behind the furthest active input; None: it has no boundary at all.
+        since_ms: since when it is the one (steady time).
+    """
+
+    stream: StreamName
+    by_ms: int | None
+    since_ms: SteadyMillis
+
+
+@dataclass(frozen=True, slots=True)
 class LaneTime:
     """Everything that decides a lane's event time.
 
@@ -97,6 +117,7 @@ class LaneTime:
         stood_at: what `reached` was when the input's last record was seen.
         writers: what is known of the writer of each derived input.
         release: what the lane was told.
+        held: by which input event time is held back; None: by none.
     """
 
     profile: LaneProfile
@@ -108,6 +129,7 @@ class LaneTime:
     reached: Mapping[StreamName, Millis] = field(default_factory=dict)
     stood_at: Mapping[StreamName, Millis] = field(default_factory=dict)
     writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
+    held: HeldBack | None = None
 
 
 def begin(
@@ -239,7 +261,7 @@ def advance(
         if boundary is not None:
             known = reached.get(lane_input.stream, boundary.at_ms)
             reached[lane_input.stream] = max(boundary.at_ms, known)
-    time = replace(time, reached=reached)
+    time = replace(time, reached=reached, held=_held_back(time, found, now_ms))
     target = least_active(tuple(found.values()))
     if target is None:
         return time, None
@@ -269,6 +291,24 @@ def promised(time: LaneTime) -> Mapping[StreamName, Millis]:
     """The boundaries of derived inputs that count."""
     known = ((stream, seen.covered_ms) for stream, seen in time.writers.items())
     return {stream: covered for stream, covered in known if covered is not None}
+
+
+def _held_back(
+    time: LaneTime, found: Mapping[StreamName, InputTime], now_ms: SteadyMillis
+) -> HeldBack | None:
+    """A derived input with a boundary is not named: its writer's own status says why it is there.
+
+    So a window's results, which are behind by nature, are no news.
+    """
+    most = most_behind(found)
+    if most is None:
+        return None
+    stream, by_ms = most
+    if by_ms is not None and (by_ms < HELD_LEAST_MS or stream in time.writers):
+        return None
+    before = time.held
+    same = before is not None and before.stream == stream
+    return HeldBack(stream, by_ms, before.since_ms if before is not None and same else now_ms)
 
 
 def _derived_time(

@@ -61,6 +61,7 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
     by_topic = _lags(lane, now.steady_ms) if shown is LaneState.RUNNING else {}
     totals = Totals() if lane.marker is None else lane.marker.totals
+    held_back = lane.time.held if shown is LaneState.RUNNING and lane.time else None
     rebuild = lane.rebuilding if shown is LaneState.REBUILDING else None
     return FragmentStatus(
         network=fragment.network,
@@ -84,6 +85,9 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
         rebuild_offsets=rebuild.offsets if rebuild else 0,
         rebuild_read=rebuild.read if rebuild else 0,
         inputs=tuple((topic, by_topic[topic].records) for topic in sorted(by_topic)),
+        held_by=held_back.stream if held_back else "",
+        held_ms=held_back.by_ms if held_back else None,
+        held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
     )
 
 

@@ -301,6 +301,9 @@ class FragmentStatus:
         rebuild_offsets: how many offsets it has to read.
         rebuild_read: how many records it has read.
         life: when the node was started, as its record says; None: an earlier version did not tell.
+        held_by: the input that holds event time back; empty: none does.
+        held_ms: by how much, against the furthest of the others; None: nothing is known of it.
+        held_since_ms: since when.
     """
 
     network: NetworkName
@@ -326,6 +329,9 @@ class FragmentStatus:
     rebuild_offsets: int = 0
     rebuild_read: int = 0
     life: Millis | None = None
+    held_by: str = ""
+    held_ms: int | None = None
+    held_since_ms: Millis | None = None
 
     def is_of(self, life: NodeRecord) -> bool:
         """Whether this life of a node reported it."""

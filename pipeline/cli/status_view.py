@@ -76,6 +76,13 @@ class Seen:
         return Lag(status.lag_records, status.lag_ms, dict(status.inputs))
 
     @property
+    def behind_ms(self) -> int | None:
+        """For how long results can have waited: for their records, or for another input."""
+        status, age_ms = self.status, self.lag.age_ms
+        held_ms = status.held_ms if status is not None and age_ms is not None else None
+        return age_ms if held_ms is None or age_ms is None else max(age_ms, held_ms)
+
+    @property
     def name(self) -> str:
         """Its name across networks."""
         return f"{self.record.network}.{self.record.fragment}"
@@ -143,6 +150,7 @@ def as_data(one: Seen) -> dict[str, Any]:
         "records_out": status.records_out,
         "lag_records": lag.records,
         "lag_ms": lag.age_ms,
+        "held": _held_data(one),
         "lag_by_topic": dict(lag.by_topic),
         "boundary": rfc3339(boundary) if boundary is not None else None,
         "dead_letters": status.dead_letters,
@@ -152,6 +160,19 @@ def as_data(one: Seen) -> dict[str, Any]:
         "batch_ms": status.batch_ms,
         "last_error": status.last_error,
         "rebuild": _rebuild_data(one),
+    }
+
+
+def _held_data(one: Seen) -> dict[str, Any] | None:
+    """The input that holds event time back; None when none does, or nobody measures it."""
+    status = one.status
+    if status is None or not status.held_by or one.lag.age_ms is None:
+        return None
+    since_ms = status.held_since_ms
+    return {
+        "by": status.held_by,
+        "ms": status.held_ms,
+        "since": rfc3339(since_ms) if since_ms is not None else None,
     }
 
 
@@ -170,10 +191,11 @@ def _rebuild_data(one: Seen) -> dict[str, Any] | None:
 def _error(state: str, status: FragmentStatus) -> str:
     """The last error on one line, or what a rebuild does; one that is over is left to programs.
 
-    What happened comes first: the place in front of it is often a long path.
+    What happened comes first: the place in front of it is often a long path. Of a fragment that
+    runs it says which input holds event time back.
     """
     if state == LaneState.RUNNING.value:
-        return ""
+        return _held_back(status)
     last_error, since_ms = status.last_error, status.rebuild_since_ms
     if state == LaneState.REBUILDING.value and since_ms is not None:
         read, all_of_it = f"{status.rebuild_read:,}", f"{status.rebuild_offsets:,}"
@@ -181,6 +203,14 @@ def _error(state: str, status: FragmentStatus) -> str:
     line = " ".join(last_error.split())
     place, colon, message = line.partition(": ")
     return message if colon and len(place) > _PLACE_WIDTH else line
+
+
+def _held_back(status: FragmentStatus) -> str:
+    if not status.held_by:
+        return ""
+    if status.held_ms is None:
+        return f"event time waits for {status.held_by}: it has given none"
+    return f"event time is held back by {status.held_by}, {span(status.held_ms)} behind"
 
 
 def _row(one: Seen) -> tuple[str, ...]:
@@ -198,7 +228,7 @@ def _row(one: Seen) -> tuple[str, ...]:
         str(status.records_in),
         str(status.records_out),
         _UNKNOWN if lag.records is None else str(lag.records),
-        _UNKNOWN if lag.age_ms is None else span(lag.age_ms),
+        _UNKNOWN if one.behind_ms is None else span(one.behind_ms),
         str(status.late_dropped),
         str(status.dead_letters),
         str(status.restarts),

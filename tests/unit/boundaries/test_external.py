@@ -8,9 +8,10 @@ from pipeline.boundaries.external import (
     StreamBoundary,
     external_time,
     least_active,
+    most_behind,
 )
 from pipeline.boundaries.profile import ExternalInput
-from pipeline.ids import Millis, Offset, SteadyMillis
+from pipeline.ids import Millis, Offset, SteadyMillis, StreamName
 from tests.unit.boundaries.support import CARS, START_MS, STRICT_CARS
 
 IDLE_AT = SteadyMillis(START_MS + CARS.idle_after_ms)
@@ -154,3 +155,15 @@ def test_when_all_inputs_are_idle_the_clock_goes_on_from_the_largest() -> None:
     derived = InputTime(StreamBoundary(Millis(8)), idle=True)
     assert least_active([_at(7, idle=True), derived]) == StreamBoundary(Millis(8), by_clock=True)
     assert least_active([_at(None, idle=True)]) is None
+
+
+def test_the_input_that_is_most_behind_holds_event_time_back() -> None:
+    """Against the furthest active one; idle ones hold nothing back."""
+    a, b, c = (StreamName(name) for name in "abc")
+    assert most_behind({a: _at(9), b: _at(5), c: _at(7)}) == (b, 4)
+    assert most_behind({a: _at(9), b: _at(5, idle=True)}) is None
+    assert most_behind({a: _at(9)}) is None
+    assert most_behind({a: _at(9), b: _at(None)}) == (b, None)
+    assert most_behind({a: _at(9, idle=True), b: _at(None)}) == (b, None)
+    assert most_behind({a: _at(None), b: _at(None)}) is None
+    assert most_behind({a: _at(9), b: _at(None, idle=True)}) is None

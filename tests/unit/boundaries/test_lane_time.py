@@ -9,6 +9,7 @@ from pipeline.boundaries.lane_time import (
     ENDS_FRESH_MS,
     OPEN_LONG_MS,
     Ends,
+    HeldBack,
     LaneTime,
     Writers,
     activity_read,
@@ -397,3 +398,28 @@ def test_a_derived_input_that_never_promised_anything_steps_aside_too() -> None:
         seen.idle(SPEED)
         seen.answer(cars=(5,), speed=(0,))
     assert seen.told() == 90_000 - 5_001
+
+
+def test_an_external_input_that_holds_event_time_back_is_named() -> None:
+    """By how much, and since when; not a window that a fragment writes, which is always behind."""
+    end = {**positions(CARS, 5), **positions(TABLE, 2), **positions(SPEED, 0)}
+    progress = {at(CARS, 0): 90_000, at(TABLE, 0): 1_000}
+    seen = Observed(lane(CARS, TABLE, SPEED), marker(end, progress=progress))
+    seen.told()
+    assert seen.time.held == HeldBack(SPEED.stream, None, START_MS)
+    seen.wait(500)
+    seen.promise(SPEED, 99_000, 0)
+    seen.told()
+    assert seen.time.held == HeldBack(TABLE.stream, 99_000 - (1_000 - 5_001), seen.now)
+    since_ms = seen.now
+    seen.wait(500)
+    seen.told()
+    assert seen.time.held is not None
+    assert seen.time.held.since_ms == since_ms
+    seen.finish(marker(end, batch=1, progress={**progress, at(TABLE, 0): 89_000}))
+    seen.told()
+    assert seen.time.held is not None
+    near = {at(CARS, 0): 99_000, at(TABLE, 0): 98_000}
+    seen.finish(marker(end, batch=2, progress=near))
+    seen.told()
+    assert seen.time.held is None

@@ -204,3 +204,17 @@ def test_an_open_transaction_in_a_derived_input_is_named_too(agent: Agent) -> No
     assert agent.report().last_error.startswith(
         f"open transaction: topic {LEFT.topic}, partition 0"
     )
+
+
+def test_the_input_that_holds_event_time_back_is_reported() -> None:
+    """While the lane runs; a stream that never had a record by no amount."""
+    agent = Agent()
+    agent.want(wish())
+    agent.started(CARS, LEFT)
+    agent.finished({ONE: 3}, {ONE: 90_000, TWO: 90_000})
+    agent.ends({ONE: 3, TWO: 0, at(LEFT, 0): 0})
+    report = agent.report()
+    assert (report.held_by, report.held_ms) == (LEFT.stream, None)
+    assert report.held_since_ms == agent.now.wall_ms
+    agent.stopped("boom")
+    assert agent.report().held_by == ""

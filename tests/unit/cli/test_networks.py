@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
 from pipeline.cli.session import Opener
-from pipeline.clock import Clock
+from pipeline.clock import Clock, rfc3339
 from pipeline.errors import UnavailableError
 from pipeline.ids import FragmentName, Millis, NetworkName, NetworkVersion, NodeId, ParticipantId
 from pipeline.settings import Settings
@@ -325,6 +325,28 @@ def test_status_knows_a_nodes_life_although_its_clock_was_set(medusa: Caller) ->
         world.catalog.report(replace(status, reported_at_ms=earlier, life=life))
         found = medusa("status", "-o", "json", opener=connect).data["fragments"]
         assert found[0]["state"] == state
+
+
+def test_status_says_which_input_holds_event_time_back(medusa: Caller) -> None:
+    """By how much, in the table as well; a fragment is behind by it, although it has read all."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.RUNNING, lag=0)
+    status = world.catalog.status(CARS, FragmentName("moving"))
+    assert status is not None
+    held = replace(status, held_by="sightings", held_ms=313_000, held_since_ms=NOW)
+    world.catalog.report(held)
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time is held back by sightings, 5m13s behind" in row
+    assert row.split()[6] == "5m13s"
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["lag_ms"] == 0
+    assert found["held"] == {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW)}
+    world.catalog.report(replace(held, held_ms=None))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time waits for sightings: it has given none" in row
+    world.catalog.report(status)
+    assert medusa("status", "-o", "json", opener=connect).data["fragments"][0]["held"] is None
 
 
 def test_status_of_nothing(medusa: Caller) -> None:
