@@ -439,10 +439,8 @@ class Ledger:
             begin = 0
             if key not in self.read and key in self.begins:
                 begin, self.read[key] = self.begins[key]
-                if (
-                    topic.topic_id in self.placed
-                ):  # passed over once; a rebuild takes in all there is
-                    begin = 0
+                if topic.topic_id in self.placed:  # a lane has begun there, and read nothing yet
+                    begin, self.read[key] = 0, begin
             for record in topic.read(partition, begin, self.read.get(key, 0)):
                 place = (*key, int(record.offset))
                 if self._is_held(self.left_out.get(place)):

@@ -67,6 +67,10 @@ ONCE_WRONG = {
             "move_in:43100"
         ),
     ),
+    "a rebuild took in what its lane had begun before, and not read": (
+        820027,
+        "run:600829 remove_input:104194 run:225511 retype:1022430",
+    ),
 }
 
 
