@@ -16,6 +16,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.dead_letters import LATENESS, Context, attempt_of
+from pipeline.lanes.ids import LATE_RESULT
 from pipeline.lanes.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
@@ -144,8 +145,8 @@ def check_in_time(
     """Make sure that no record of a derived stream is late by its writer's own promise.
 
     It may be late all the same: while the stream was idle, other inputs have moved event time on;
-    or its time was settled under another plan, or before its source was first read. So may one be
-    that was sent again.
+    or its time was settled under another plan, or before its source was first read; or its writer
+    keeps no state, and has passed it on marked as late. So may one be that was sent again.
 
     Args:
         rejected: what was found when the batch was looked at again.
@@ -158,7 +159,8 @@ def check_in_time(
     known = {(source.name, source.topics[0][0]): source for source in derived}
     for record in rejected:
         source = known.get((record.input, record.topic))
-        if source is None or record.why.reason.value not in LATENESS:
+        marked = any(name == LATE_RESULT for name, _ in record.headers)
+        if source is None or marked or record.why.reason.value not in LATENESS:
             continue
         at_ms = record.why.event_time_ms
         if at_ms is None or not _may_be_late(at_ms, source, promised(record.input)):

@@ -16,8 +16,8 @@ from pipeline.spark.placing import placed
 
 Record = tuple[bytes | None, bytes, int, int]
 """Key, value, timestamp in ms, output partition."""
-Identified = tuple[bytes | None, bytes, int, int, bytes]
-"""The same, and the id."""
+Identified = tuple[bytes | None, bytes, int, int, bytes | None]
+"""The same, and the id; None where results have none."""
 Failed = tuple[str, bytes, Millis]
 """Why a result could not be computed, what it was computed from, and its time."""
 COLUMNS = ("key", "value", "timestamp_ms", "partition")
@@ -44,10 +44,6 @@ class Results:
         found = pc.min(self.table.column("timestamp_ms")).as_py()
         return None if found is None else Millis(found)
 
-    def after(self, limit_ms: Millis) -> "Results":
-        """Without the rows at or below a time."""
-        return Results(self.table.filter(pc.greater(self.table.column("timestamp_ms"), limit_ms)))
-
     def by_time(self) -> "Results":
         """In the order of their timestamps: a batch that closes many windows has them in none."""
         return Results(self.table.sort_by("timestamp_ms"))
@@ -57,8 +53,10 @@ class Results:
         return cast("Iterator[Record]", self._fine(COLUMNS, partitions))
 
     def identified(self, partitions: int) -> Iterator[Identified]:
-        """The same of results that have ids."""
-        return cast("Iterator[Identified]", self._fine((*COLUMNS, ID), partitions))
+        """The same with ids, if they have some."""
+        if ID in self.table.column_names:
+            return cast("Iterator[Identified]", self._fine((*COLUMNS, ID), partitions))
+        return ((*record, None) for record in self.records(partitions))
 
     def _fine(self, columns: tuple[str, ...], partitions: int) -> Iterator[tuple[object, ...]]:
         for chunk in self.computed().table.select(columns).to_batches(max_chunksize=ROWS_AT_ONCE):

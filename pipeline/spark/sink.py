@@ -16,7 +16,7 @@ from functools import partial
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.answers import complete
-from pipeline.boundaries.profile import Joined, Sessions, Stateless, Windowed
+from pipeline.boundaries.profile import Sessions, Stateless, Windowed
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
@@ -35,7 +35,7 @@ from pipeline.lanes.batch import (
 )
 from pipeline.lanes.dead_letters import LATENESS, headers
 from pipeline.lanes.events import BatchFinished
-from pipeline.lanes.ids import RESULT_ID
+from pipeline.lanes.ids import LATE_RESULT, RESULT_ID
 from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
@@ -168,9 +168,8 @@ class Sink:
         results = Results(table)
         if isinstance(self._context.profile.shape, Stateless):
             results = results.computed()
-        late_ms = self._late_limit(facts, results)
-        rejected = self._rejected(facts, late_ms, inspector)
-        sendable = self._sendable(results, late_ms)
+        rejected = self._rejected(facts, inspector)
+        sendable = self._sendable(results)
         refused = self._refused(self.marker, rejected, sendable.failed())
         commit = partial(self._commit, _Judged(facts, sendable, rejected, refused), started_s)
         if isinstance(self._context.profile.shape, Stateless):
@@ -315,41 +314,18 @@ class Sink:
         )
         return marker, _Needs(log, letters)
 
-    def _late_limit(self, facts: BatchFacts, results: Results) -> Millis | None:
-        """At or below which event time records of this batch are late; None when none is.
+    def _sendable(self, results: Results) -> Results:
+        """Windows in the order of event time; a stateless query keeps its input's order."""
+        windows = isinstance(self._context.profile.shape, Windowed | Sessions)
+        return results.by_time() if windows else results
 
-        A stateful query drops them itself. A stateless one keeps the promise that the lane has
-        made about its output: what lies at or below it must not follow.
-        """
-        if facts.late:
-            return facts.late_ms
-        promised = self.marker.boundary_ms
-        if isinstance(self._context.profile.shape, Stateless) and promised is not None:
-            earliest_ms = results.earliest_ms
-            return promised if earliest_ms is not None and earliest_ms <= promised else None
-        return None
-
-    def _sendable(self, results: Results, late_ms: Millis | None) -> Results:
-        """Without late rows, and windows in the order of event time.
-
-        A stateful query has left late rows out itself; a stateless one keeps its input's order.
-        """
-        match self._context.profile.shape:
-            case Stateless():
-                return results if late_ms is None else results.after(late_ms)
-            case Windowed() | Sessions():
-                return results.by_time()
-            case Joined():
-                return results
-
-    def _rejected(
-        self, facts: BatchFacts, late_ms: Millis | None, inspector: SecondLook
-    ) -> list[Rejected]:
-        if not facts.bad and late_ms is None:
+    def _rejected(self, facts: BatchFacts, inspector: SecondLook) -> list[Rejected]:
+        if not facts.bad and not facts.late:
             return []
-        dropped = late_ms is not None
-        if isinstance(self._context.profile.shape, Windowed | Sessions):
-            late_ms = facts.late_ms  # also where Spark has dropped nothing: it has to be so
+        dropped = facts.late > 0
+        # Windows also where Spark has dropped nothing: it has to be so.
+        windows = isinstance(self._context.profile.shape, Windowed | Sessions)
+        late_ms = facts.late_ms if dropped or windows else None
         rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
         check_decided_alike(facts.failed, rejected, self._context.functions)
         check_late(rejected, self._place, dropped=dropped)
@@ -384,19 +360,35 @@ class Sink:
         for reason, value, timestamp_ms in results.failed():
             self._send_failed_result(reason, value, timestamp_ms)
             failed += 1
-        if output.corrections:
-            return self._send_identified(results, partitions), failed
+        late_ms = self._promised_above(results)
+        if output.corrections or late_ms is not None:
+            return self._send_marked(results, partitions, late_ms), failed
         return writer.send_many(output.topic, results.records(partitions)), failed
 
-    def _send_identified(self, results: Results, partitions: int) -> int:
-        topic, sent = self._context.fragment.output.topic, 0
+    def _promised_above(self, results: Results) -> Millis | None:
+        """What the lane has promised, if it is stateless and results lie at or below it.
+
+        Such a lane has nothing to protect from them: they are marked, and their readers decide.
+        """
+        promised, earliest_ms = self.marker.boundary_ms, None
+        if promised is not None and isinstance(self._context.profile.shape, Stateless):
+            earliest_ms = results.earliest_ms
+        late = promised is not None and earliest_ms is not None and earliest_ms <= promised
+        return promised if late else None
+
+    def _send_marked(self, results: Results, partitions: int, late_ms: Millis | None) -> int:
+        """Send results with their ids, if they have some; those up to `late_ms` are marked."""
+        output, sent = self._context.fragment.output, 0
+        mark = ((LATE_RESULT, b"%d" % late_ms),) if late_ms is not None else ()
         for key, value, timestamp_ms, partition, result in results.identified(partitions):
+            ids = () if result is None else ((RESULT_ID, result),)
+            late = late_ms is not None and timestamp_ms <= late_ms
             self._context.writer.send(
-                topic,
+                output.topic,
                 key,
                 value,
                 timestamp_ms=timestamp_ms,
-                headers=((RESULT_ID, result),),
+                headers=(*ids, *mark) if late else ids,
                 partition=partition,
             )
             sent += 1

@@ -15,6 +15,7 @@ from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, SchemaId, TopicId, TopicName
+from pipeline.lanes.ids import LATE_RESULT
 from pipeline.lanes.markers import CommitMarker
 from pipeline.planner.plan import Fragment
 from schemas import wire
@@ -282,14 +283,16 @@ class Ledger:
         assert self.deployment is not None
         net = self.deployment.net
         letters = {place: _told(letter)["reason"] for place, letter in _letters(commit)}
-        rows, read = self._rows(net, executed, letters, before, commit.marker)
+        rows, read = self._rows(net, executed, letters, commit.marker)
         for place in letters.keys() - read:
             self.wrong("letter", f"a dead letter names {place}, which the batch has not read")
         due = list(self._due(net, plan, rows, executed))
         promised = None if before is None else before.boundary_ms
         came = [r for r in commit.records if r.topic == plan.output.topic]
+        stateless = plan.stateful_box is None
         for record in came:
-            if promised is not None and record.timestamp_ms <= promised:
+            broken = promised is not None and record.timestamp_ms <= promised
+            if broken != is_marked(record) or (broken and not stateless):
                 self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
         self._compare(due, came)
 
@@ -328,15 +331,13 @@ class Ledger:
         net: Net,
         executed: Executed,
         letters: Mapping[Place, str],
-        before: CommitMarker | None,
         marker: CommitMarker,
     ) -> tuple[dict[str, list[Seen]], set[Place]]:
         """The rows of a batch by stream, and all places that it has read."""
         rows: dict[str, list[Seen]] = {}
         places: set[Place] = set()
-        promised = None if before is None else before.boundary_ms
         keeps = executed.fragment.stateful_box is not None
-        limit = executed.late_ms if keeps else promised or 0
+        limit = executed.late_ms if keeps else 0
         skips = {source.topic_id: source.skipped_ms for source in marker.sources}
         box = core(net, self.fragment, frozenset(name for name, _ in executed.reads))
         for (name, _), (topic_id, ranges) in executed.reads.items():
@@ -460,6 +461,11 @@ class Ledger:
     def _planned(self, deployment: Deployment) -> Fragment | None:
         found = (f for f in deployment.plan.fragments if f.name == self.fragment)
         return next(found, None)
+
+
+def is_marked(record: KafkaRecord) -> bool:
+    """Whether a result says that it is late, so that it breaks no promise."""
+    return any(name == LATE_RESULT for name, _ in record.headers)
 
 
 def _letters(commit: Commit) -> Iterator[tuple[Place, KafkaRecord]]:

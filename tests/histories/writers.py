@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pipeline.planner.plan import Fragment
 from tests.histories.kafka import Topics
-from tests.histories.reference import Ledger, Wrong
+from tests.histories.reference import Ledger, Wrong, is_marked
 from tests.histories.world import Commit
 
 Key = tuple[int, str]
@@ -89,6 +89,7 @@ class Writers:
                 if (
                     record.topic == commit.fragment.output.topic
                     and record.timestamp_ms <= promised_ms
+                    and not is_marked(record)
                 ):
                     text = f"a result at {record.timestamp_ms}, {by} has promised {promised_ms}"
                     yield Wrong("promise", name, text)

@@ -14,6 +14,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.lanes.ids import LATE_RESULT
 from pipeline.lanes.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
@@ -143,6 +144,13 @@ def test_a_derived_record_may_be_late_above_its_writers_promise() -> None:
     sources = marked({at: 0})
     check_in_time([late(6)], sources, {StreamName("tolls"): Millis(5)}.get)
     check_in_time([late(5)], sources, {StreamName("other"): Millis(5)}.get)
+
+
+def test_a_derived_record_that_is_marked_may_be_late() -> None:
+    """Its writer keeps no state, and has passed it on."""
+    at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
+    marked_late = replace(late(5), headers=((LATE_RESULT, b"7"),))
+    check_in_time([marked_late], marked({at: 0}), {StreamName("tolls"): Millis(7)}.get)
 
 
 def test_a_derived_record_of_a_settled_time_may_be_late() -> None:

@@ -110,21 +110,22 @@ def test_bad_records_join_the_transaction_of_their_batch() -> None:
     assert log.done[-1] == ("commit", "")
 
 
-def test_a_stateless_lane_never_writes_at_or_below_what_it_promised() -> None:
-    """Such records are late: they go to the dead letters instead."""
+def test_what_a_stateless_lane_writes_at_or_below_its_promise_is_marked() -> None:
+    """It has nothing to protect from such a record: whoever reads the result decides."""
     log = Log()
     written = sink(log, [])
     write(written, Batch(facts(0, 5, advance_ms=NOW)))
-    batch = Batch(
-        facts(1, 7),
-        [(b"late", NOW, None), (b"fine", NOW + 1, None)],
-        [rejected(Reason.LATE)],
-    )
+    rows = [(b"late", NOW, None), (b"fine", NOW + 1, None), (b"early", NOW - 1, None)]
+    batch = Batch(facts(1, 7), rows)
     write(written, batch)
-    assert batch.asked_late_ms == NOW
-    assert log.values["net.moving"] == [b"fine"]
-    assert log.values["net.moving.dlq"] == [b"broken"]
-    assert written.marker.totals.late_dropped == 1
+    assert batch.asked_late_ms is None
+    assert log.values["net.moving"] == [b"late", b"fine", b"early"]
+    mark = {"medusa.late": b"%d" % NOW}
+    assert log.headers["net.moving"][-3:] == [mark, {}, mark]
+    assert "net.moving.dlq" not in log.values
+    totals = written.marker.totals
+    assert (totals.records_out, totals.late_dropped) == (3, 0)
+    assert written.marker.boundary_ms == NOW
 
 
 def test_records_without_a_result_are_neither_written_nor_late() -> None:
