@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from brokers.records import KafkaRecord
 from pipeline.lanes.continuity import Breach, violations
+from pipeline.lanes.ids import LATE_RESULT
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.signals import BoundaryRecord
 from tests.faults.history import Finding, Kind, Place, place_of
@@ -69,6 +70,8 @@ def check_promises(
 ) -> tuple[Finding, ...]:
     """After a boundary's positions no record follows with event time at or below it.
 
+    One that is marked as late may; but then it lies at or below what its mark names.
+
     Args:
         records: all committed records of the topic that the boundaries are about.
         boundaries: all that were ever published of it.
@@ -80,6 +83,12 @@ def check_promises(
     tightest = {partition: list(_tightest(said)) for partition, said in promised.items()}
     found = []
     for record in records:
+        late = dict(record.headers).get(LATE_RESULT)
+        if late is not None:
+            if record.timestamp_ms > int(late):
+                text = f"{place_of(record)} is marked as late by a promise of {int(late)}"
+                found.append(Finding(Kind.PROMISE, text))
+            continue
         said = tightest.get(record.partition, [])
         at = bisect_right(said, int(record.offset), key=_offset)
         if at == 0:

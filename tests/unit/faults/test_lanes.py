@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from brokers.records import KafkaRecord
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
+from pipeline.lanes.ids import LATE_RESULT
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import BoundaryRecord
@@ -177,6 +178,18 @@ def test_a_promise_says_nothing_of_earlier_records_and_of_other_partitions() -> 
     """Below its positions anything goes, and where it names no position too."""
     said = [boundary(0, 50, 10)]
     assert check_promises([record(9, at_ms=1), record(99, partition=2, at_ms=1)], said) == ()
+
+
+def test_a_result_that_is_marked_as_late_breaks_no_promise() -> None:
+    """Unless it lies above the promise that its mark names."""
+    said = [boundary(0, 50, 10)]
+    late = replace(record(10, at_ms=50), headers=((LATE_RESULT, b"50"),))
+    assert check_promises([late], said) == ()
+    (found,) = check_promises([replace(late, timestamp_ms=Millis(51))], said)
+    assert (found.kind, "marked as late by a promise of 50" in found.message) == (
+        Kind.PROMISE,
+        True,
+    )
 
 
 def test_boundaries_of_an_earlier_owner_and_falling_ones_are_told() -> None:
