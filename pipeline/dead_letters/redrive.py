@@ -123,9 +123,19 @@ def headers_again(letter: Letter) -> Headers:
 
 @dataclass
 class Tally:
-    """What became of the letters that were asked for."""
+    """What became of the letters that were asked for.
+
+    Args:
+        sent: how many are sent, or would be.
+        late: of those, how many would be late by now.
+        untimed: of those, of how many that cannot be said.
+        already: how many were sent before.
+        refused: how many are not sent, by the reason.
+    """
 
     sent: int = 0
+    late: int = 0
+    untimed: int = 0
     already: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
@@ -141,8 +151,12 @@ def chosen(
     rules: Rules,
     limit: int | None,
     tally: Tally,
+    late: Callable[[Letter], bool | None] = lambda _: False,
 ) -> Iterator[Letter]:
-    """The letters to be sent now, at most `limit`; the tally says what became of the others."""
+    """The letters to be sent now, at most `limit`; the tally says what becomes of all of them.
+
+    `late`: whether one would be late; None: that cannot be said.
+    """
     for letter in letters:
         if letter.identity in sent:
             tally.already += 1
@@ -150,6 +164,9 @@ def chosen(
             tally.refused[why_not] += 1
         elif limit is None or tally.sent < limit:
             tally.sent += 1
+            foreseen = late(letter)
+            tally.late += foreseen is True
+            tally.untimed += foreseen is None
             yield letter
 
 

@@ -128,6 +128,7 @@ def test_redrive_sends_once_and_says_why_not(dlq: Caller, log: TwinLog) -> None:
     """A dry run sends nothing; without --yes and a person to ask it is refused."""
     dry = dlq("redrive", "moving", "--dry-run", "-o", "json").data
     assert (dry["sent"], dry["already_sent"], len(dry["refused"])) == (1, 0, 2)
+    assert dry["late"] == {"box": "moving", "count": 0, "unknown": 0}
     asked = dlq("redrive", "moving")
     assert asked.code == 65
     assert "this would send 1 dead letter again" in asked.err

@@ -235,3 +235,14 @@ def test_letters_go_only_into_partitions_that_the_lane_reads() -> None:
     letters = [letter(offset, partition=offset) for offset in range(4)]
     send(letters, NAMES.redrive, [0, 2], topic, SystemClock())
     assert [record.partition for record in topic.visible] == [0, 2, 0, 2]
+
+
+def test_of_what_is_sent_the_tally_counts_what_would_be_late() -> None:
+    """Not of what was sent before, is refused, or is beyond the limit."""
+    letters = [letter(n) for n in range(5)]
+    late = {0: True, 1: None, 2: False, 3: True, 4: True}
+    tally = Tally()
+    sent = frozenset({letters[0].identity})
+    kept = chosen(letters, sent, RULES, 3, tally, lambda one: late[one.number[1]])
+    assert [one.number[1] for one in kept] == [1, 2, 3]
+    assert (tally.sent, tally.late, tally.untimed, tally.already) == (3, 1, 1, 1)

@@ -1,6 +1,7 @@
 """`medusa dlq redrive`: dead letters to their fragment again, each of them once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
@@ -17,9 +18,10 @@ from pipeline.cli.letters import (
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.positions import present_marker
 from pipeline.cli.session import Session
-from pipeline.clock import Clock, Deadline
+from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.counting import counted
 from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.foresight import Closed, closed
 from pipeline.dead_letters.letter import Letter
 from pipeline.dead_letters.redrive import (
     SCHEMA_NOT_FOUND,
@@ -32,8 +34,11 @@ from pipeline.dead_letters.redrive import (
 )
 from pipeline.dead_letters.send import send
 from pipeline.errors import RefusedError, SchemaError
-from pipeline.ids import Millis, SchemaHandle
+from pipeline.ids import BoxName, Millis, SchemaHandle
 from pipeline.planner.plan import Fragment
+from schemas.avro import AvroSchema
+from schemas.codec import decode
+from schemas.wire import Framed, Part, identified
 
 
 @click.command("redrive")
@@ -74,7 +79,7 @@ def command(
                 tally = run.looked_at(rules)
         if not dry_run:
             if not yes:
-                session.printer.note(_words(tally, "this would send"))
+                session.printer.note(_words(tally, "this would send", run.closed))
                 confirm(session, f"send {counted(tally.sent, 'dead letter')} again?")
             deadline = Deadline.after(session.clock, timeout, "beginning to send again")
             with session.printer.waiting("sending dead letters again"):
@@ -91,10 +96,11 @@ def command(
         "fragment": name,
         "dry_run": dry_run,
         "sent": tally.sent,
+        "late": {"box": run.closed.box, "count": tally.late, "unknown": tally.untimed},
         "already_sent": tally.already,
         "refused": [{"reason": why, "count": n} for why, n in tally.refusals.items()],
     }
-    session.printer.show(data, _words(tally, "would send" if dry_run else "sent"))
+    session.printer.show(data, _words(tally, "would send" if dry_run else "sent", run.closed))
 
 
 class _Run:
@@ -115,6 +121,7 @@ class _Run:
         self._clock = clock
         self._schemas: dict[SchemaHandle, bool] = {}
         self._forgotten: set[SchemaHandle] = set()
+        self.closed = Closed(BoxName(fragment.name))
 
     def rules(self) -> Rules:
         """What decides now.
@@ -134,13 +141,14 @@ class _Run:
         kept_from_ms = kept_from(retention_ms, Millis(self._clock.now_ms()))
         marker = present_marker(self.fragment, self._connections)
         sources = () if marker is None else marker.sources
+        self.closed = closed(self.fragment, marker)
         return Rules(reads(self.fragment, sources), kept_from_ms, self._has_schema)
 
     def looked_at(self, rules: Rules) -> Tally:
         """What would be done."""
         tally = Tally()
         sent = sent_again(self.fragment, self._connections)
-        for _ in chosen(self._asked(), sent, rules, self._limit, tally):
+        for _ in chosen(self._asked(), sent, rules, self._limit, tally, self._late):
             pass
         return tally
 
@@ -153,7 +161,7 @@ class _Run:
         writer = connections.redriver(names)
         writer.start(deadline)
         sent = sent_again(self.fragment, connections)
-        letters = chosen(self._asked(), sent, rules, self._limit, tally)
+        letters = chosen(self._asked(), sent, rules, self._limit, tally, self._late)
         told = (self._told(letter) for letter in letters)
         send(told, names.redrive, partitions, writer, self._clock)
         connections.topics.await_decided(names.redrive)
@@ -162,6 +170,20 @@ class _Run:
     def _asked(self) -> Iterator[Letter]:
         letters = letters_of(self.fragment, self._connections)
         return (letter for letter in letters if self._wanted.holds(letter))
+
+    def _late(self, letter: Letter) -> bool | None:
+        return self.closed.would_be_late(letter, self._decoded)
+
+    def _decoded(self, letter: Letter, reader: AvroSchema) -> Mapping[str, Any] | None:
+        framed = identified(letter.record.value, letter.original_headers, Part.VALUE)
+        if not isinstance(framed, Framed):
+            return None
+        try:
+            writer = self._connections.registry.schema_of(framed.schema)
+            found = None if writer is None else decode(reader, writer, framed.body)
+        except SchemaError:
+            return None
+        return found if isinstance(found, Mapping) else None
 
     def _has_schema(self, schema: SchemaHandle) -> bool:
         """Whether the registry has a schema; it is asked once in a run."""
@@ -184,8 +206,13 @@ class _Run:
         return letter
 
 
-def _words(tally: Tally, before: str) -> str:
+def _words(tally: Tally, before: str, by_now: Closed) -> str:
     lines = [f"{before} {counted(tally.sent, 'dead letter')} again"]
+    if tally.late and by_now.closed_ms is not None:
+        until = rfc3339(by_now.closed_ms)
+        lines.append(f"  {tally.late} of them late: box {by_now.box} has closed all up to {until}")
+    if tally.untimed:
+        lines.append(f"  {tally.untimed} of them perhaps late: their event time is not known here")
     if tally.already:
         lines.append(f"  {tally.already} sent before")
     lines += [f"  {count} not sent: {why}" for why, count in tally.refusals.items()]

@@ -1,0 +1,72 @@
+"""Whether a dead letter would be late if it were sent again now, as far as it can be said. Pure."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pipeline.boundaries.profile import Shape, Stateless, Windowed, profile
+from pipeline.boundaries.windows import final_end
+from pipeline.dead_letters.letter import Letter
+from pipeline.ids import BoxName, Millis
+from pipeline.lanes.markers import CommitMarker
+from pipeline.network.model import ExternalStream
+from pipeline.planner.plan import Fragment, FragmentInput
+from pipeline.planner.rename import plain_column
+from schemas.avro import AvroSchema, parse
+
+Decode = Callable[[Letter, AvroSchema], Mapping[str, Any] | None]
+"""The record of a dead letter, read with a schema; None: it cannot be read."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = _EPOCH.resolution * 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What a fragment has closed by now.
+
+    Args:
+        box: the one that keeps state, by whose windows or rows a record is late.
+        shape: what it computes; nothing is late to a fragment without state.
+        closed_ms: the event time up to which that is; None: nothing is.
+        inputs: by the id of their source.
+    """
+
+    box: BoxName
+    shape: Shape = field(default_factory=Stateless)
+    closed_ms: Millis | None = None
+    inputs: Mapping[str, FragmentInput] = field(default_factory=dict)
+
+    def would_be_late(self, letter: Letter, decode: Decode) -> bool | None:
+        """Whether the letter's record would be late; None: its event time cannot be said here."""
+        if isinstance(self.shape, Stateless) or self.closed_ms is None:
+            return False
+        stream = self.inputs.get(letter.source)
+        at_ms = None if stream is None else _event_time(letter, stream, decode)
+        if at_ms is None:
+            return None
+        if isinstance(self.shape, Windowed):
+            at_ms = final_end(self.shape.window, at_ms)
+        return at_ms <= self.closed_ms
+
+
+def closed(fragment: Fragment, marker: CommitMarker | None) -> Closed:
+    """What a fragment has closed, by its last commit marker; None: it has never run."""
+    box = fragment.stateful_box
+    if box is None or marker is None:
+        return Closed(BoxName(fragment.name))
+    streams = {stream.name: stream for stream in fragment.inputs}
+    inputs = {str(one.id): streams[one.name] for one in marker.sources if one.name in streams}
+    return Closed(box.name, profile(fragment).shape, marker.eviction_ms, inputs)
+
+
+def _event_time(letter: Letter, stream: FragmentInput, decode: Decode) -> Millis | None:
+    """That of a derived stream is the Kafka timestamp; else the column that has it."""
+    if not isinstance(stream, ExternalStream):
+        return letter.timestamp_ms
+    if letter.event_time_ms is not None:
+        return letter.event_time_ms
+    column = plain_column(stream.event_time)
+    record = None if column is None else decode(letter, parse(stream.schema_json))
+    at = None if record is None or column is None else record.get(column.name)
+    return Millis((at - _EPOCH) // _MILLISECOND) if isinstance(at, datetime) else None
