@@ -172,12 +172,16 @@ class Installation:
         assert record.value is not None
         return decode_marker(record.value, names.markers)
 
-    def destroy(self, network: str) -> None:
-        """Destroy a network as `medusa destroy` does."""
+    def destroy(self, network: str, *, elsewhere: bool = False) -> None:
+        """Destroy a network as `medusa destroy` does.
+
+        `elsewhere`: on another machine, which does not see the checkpoints of this one.
+        """
         servers = self.servers
         deadline = Deadline.after(servers.clock, RUNNING_WITHIN_S, f"stopping {network}")
         destroy(doomed(NetworkName(network), servers), servers, deadline, lambda _: None)
-        shutil.rmtree(self.folder / "checkpoints" / network, ignore_errors=True)
+        if not elsewhere:
+            shutil.rmtree(self.folder / "checkpoints" / network, ignore_errors=True)
 
     def status(self, network: str, fragment: str) -> FragmentStatus | None:
         """What the node last reported of a fragment."""
