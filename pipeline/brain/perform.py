@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -29,12 +29,12 @@ from pipeline.ids import (
     Millis,
     NodeId,
     ParticipantId,
-    StreamName,
     TopicId,
     TopicName,
 )
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped, stopped_by
+from pipeline.lanes.promises import Promises
 from pipeline.lanes.signals import ActivityRecord, AdvanceRecord, activity_key
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import Fragment
@@ -46,14 +46,13 @@ _log = logging.getLogger(__name__)
 class Lane(Protocol):
     """What is asked of a lane; as in `pipeline/spark/lane.py`."""
 
+    promises: Promises
+
     def run(self) -> None:
         """Start and stay; returns after `request_stop`, raises when it cannot go on."""
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`."""
-
-    def note_promises(self, promised: Mapping[StreamName, Millis]) -> None:
-        """Take in what the writers of derived inputs have promised; safe from any thread."""
 
 
 class Advances(Protocol):
@@ -132,7 +131,7 @@ class Performer:
             case NotePromises(fragment, promised):
                 running = self._lanes.get(fragment)
                 if running is not None and running.lane is not None:
-                    running.lane.note_promises(promised)
+                    running.lane.promises.note(promised)
             case PublishStatus(fragment):
                 published = state.lanes[fragment].published
                 if published is not None:

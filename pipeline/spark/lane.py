@@ -8,7 +8,7 @@ marker under the own epoch, build the state if there is none to go on from, star
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,16 +24,7 @@ from pipeline.boundaries.profile import profile
 from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import (
-    NO_EPOCH,
-    BatchId,
-    Epoch,
-    Incarnation,
-    Millis,
-    SchemaHandle,
-    StreamName,
-    TopicId,
-)
+from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, SchemaHandle, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import (
@@ -46,6 +37,7 @@ from pipeline.lanes.events import (
 from pipeline.lanes.growth import begin_of_all, no_beginning, reassigned
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
+from pipeline.lanes.promises import Promises
 from pipeline.lanes.sources import first_positions
 from pipeline.lanes.start import (
     BeginAt,
@@ -141,7 +133,10 @@ class LaneHost:
 
 
 class StableLane:
-    """Runs one fragment until it is told to stop or cannot go on. One use only."""
+    """Runs one fragment until it is told to stop or cannot go on. One use only.
+
+    `promises`: where its agent notes what the writers of derived inputs have promised.
+    """
 
     def __init__(self, settings: LaneSettings, host: LaneHost) -> None:
         self._settings = settings
@@ -161,7 +156,7 @@ class StableLane:
         ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
         self._limit = BatchLimit(ahead, fragment)
         self._beside = Beside(f"write {self._label}")
-        self._promised: Mapping[StreamName, Millis] = {}
+        self.promises = Promises()
         self._started = False
         retention = Retention(
             fragment.names,
@@ -175,10 +170,6 @@ class StableLane:
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Safe from any thread."""
         self._stop.set()
-
-    def note_promises(self, promised: Mapping[StreamName, Millis]) -> None:
-        """Take in what the writers of derived inputs have promised. Safe from any thread."""
-        self._promised = dict(promised)
 
     def run(self) -> None:
         """Start the lane and stay with it; returns after `request_stop`.
@@ -358,13 +349,10 @@ class StableLane:
             topics=self._topics,
             beside=self._beside,
             functions=lowered.functions,
-            promised=self._promised_by,
+            promised=self.promises.of,
             clock=self._clock,
             tell=self._tell_batch,
         )
-
-    def _promised_by(self, stream: StreamName) -> Millis | None:
-        return self._promised.get(stream)
 
     # --- queries --------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -57,6 +57,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes import codec
 from pipeline.lanes.events import FragmentId, LaneStopped
+from pipeline.lanes.promises import Promises
 from pipeline.lanes.signals import ActivityRecord, activity_key
 from pipeline.lanes.start import StateChoice
 from pipeline.names import FragmentNames, Znodes
@@ -95,7 +96,7 @@ class Lane:
     raises: Exception | None = None
     raises_then: Exception | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
-    promised: dict[StreamName, Millis] = field(default_factory=dict)
+    promises: Promises = field(default_factory=Promises)
 
     def run(self) -> None:
         """Wait to be stopped."""
@@ -108,10 +109,6 @@ class Lane:
     def request_stop(self) -> None:
         """End the wait."""
         self.stopped.set()
-
-    def note_promises(self, promised: Mapping[StreamName, Millis]) -> None:
-        """Keep them."""
-        self.promised = dict(promised)
 
 
 @dataclass
@@ -406,10 +403,10 @@ def test_a_lane_is_told_what_its_writers_have_promised(
 
     def told() -> bool:
         node.performer.perform(effect, NodeState(NodeId("node1")))
-        return bool(node.lanes[0].promised)
+        return node.lanes[0].promises.of(StreamName("sums")) is not None
 
     wait_for(told, "the lane is told")
-    assert node.lanes[0].promised == {"sums": 7}
+    assert node.lanes[0].promises.of(StreamName("sums")) == 7
     node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
 
 
