@@ -32,8 +32,9 @@ from pipeline.spark.lowered import Lowered
 from pipeline.spark.surroundings import Surveyor
 
 DEADLINE_S: Final = 60.0
-_BOUNDARIES: Final = 64
-"""So many of the newest boundaries are looked at. The topic keeps the last one of each writer."""
+_SIGNALS: Final = 100_000
+"""So many of the newest records are looked at. The topic keeps the last boundary of each writer,
+and what idle writers say once a second is more than that only if nothing is compacted for a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Others:
     def _boundaries(self, settings: LaneSettings) -> list[BoundaryRecord]:
         topic = boundaries_topic(settings.fragment.output.topic)
         try:
-            records = read_last(self.brokers, topic, 0, _BOUNDARIES, DEADLINE_S)
+            records = read_last(self.brokers, topic, 0, _SIGNALS, DEADLINE_S)
         except NoSuchTopicError:
             return []
         place = f"topic {topic}"
