@@ -67,6 +67,7 @@ class NetworkBuilder:
         start: str | datetime | None = None,
         ahead: Duration | None = None,
         partitions: int | None = None,
+        retention: Duration | None = None,
         dead_letters: Limit | None = None,
     ) -> External:
         """A stream that comes from outside. One of `schema` and `subject` is needed.
@@ -84,6 +85,7 @@ class NetworkBuilder:
                 with its offset, such as `2024-01-31T12:00:00Z` or a datetime that has a time zone.
             ahead: how far event time may lie beyond the record's Kafka timestamp; 1 h.
             partitions: partitions of the topic if it has to be created.
+            retention: how long the topic keeps records if it has to be created.
             dead_letters: how many records that cannot be read are borne; all, if left out.
 
         Raises:
@@ -104,6 +106,7 @@ class NetworkBuilder:
                 "start": start,
                 "ahead": ahead,
                 "partitions": partitions,
+                "retention": retention,
                 "dead_letters": dead_letters,
             },
         )
@@ -115,6 +118,7 @@ class NetworkBuilder:
         *,
         topic: str,
         partitions: int | None = None,
+        retention: Duration | None = None,
         corrections: bool | None = None,
     ) -> None:
         """Let what a box writes leave the network under a topic name of your choice.
@@ -123,6 +127,7 @@ class NetworkBuilder:
             box: the box.
             topic: the Kafka topic.
             partitions: with how many partitions it is created.
+            retention: how long it keeps records if it is created; as the network, if left out.
             corrections: give each record an id, so that a replay can correct it.
 
         Raises:
@@ -135,7 +140,12 @@ class NetworkBuilder:
         if given:
             message = f"an output needs a box of network {self.name}, not {given}"
             raise self._sheet.mistake(self._sheet.call(), message)
-        content = {"topic": topic, "partitions": partitions, "corrections": corrections}
+        content = {
+            "topic": topic,
+            "partitions": partitions,
+            "retention": retention,
+            "corrections": corrections,
+        }
         self._sheet.add("outputs", box.name, "output", content)
 
     def written(self) -> Written:

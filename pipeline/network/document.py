@@ -7,12 +7,11 @@ something broken stays silent, so that each mistake is told once.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from pipeline import durations
 from pipeline.errors import DocumentError, Problem
-from pipeline.ids import BoxName, NetworkName, StreamName, TopicName
+from pipeline.ids import BoxName, NetworkName, StreamName
 from pipeline.names import NAME_PATTERN
 from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
@@ -22,7 +21,8 @@ from pipeline.network.boxes.python import CodeReference, read_function
 from pipeline.network.boxes.python import read_reference as read_code_reference
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
-from pipeline.network.model import Box, Limit, Network, Output
+from pipeline.network.model import Box, Limit, Network
+from pipeline.network.outputs import OutputDraft, check_finality, read_outputs
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,
@@ -57,7 +57,7 @@ NO_CODE: Code = MappingProxyType({})
 RETENTION_MS = durations.parse("7d")
 REPLICATION = 1
 REPLICATION_MAX = 100
-_RETENTION_MIN_MS = durations.parse("1m")
+_SOME_WINDOW_MS = durations.parse("1m")
 
 _LATER = {
     "reliability": "leave it out: a failed fragment is rebuilt from the log",
@@ -154,16 +154,6 @@ def check(
     return network
 
 
-@dataclass(frozen=True, slots=True)
-class _OutputDraft:
-    """An output as written."""
-
-    stream: Text
-    topic: Text
-    partitions: int
-    corrections: bool
-
-
 class _Loader:
     """One pass over one document."""
 
@@ -183,15 +173,15 @@ class _Loader:
         fields = Fields(root, "the document", self.report)
         name = self._network_name(fields)
         # A wrong window was reported; any size will do to look at the rest.
-        window = fields.duration("window", _RETENTION_MIN_MS, low=1)
+        window = fields.duration("window", _SOME_WINDOW_MS, low=1)
         partitions = fields.integer("partitions", PARTITIONS, low=1, high=PARTITIONS_MAX)
         replication = fields.integer("replication", REPLICATION, low=1, high=REPLICATION_MAX)
-        retention = fields.duration("retention", RETENTION_MS, low=_RETENTION_MIN_MS)
+        retention = topics.read_retention(fields) or RETENTION_MS
         auto_create = fields.boolean("auto_create", default=True)
         streams = self._streams(fields, partitions)
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
-        outputs = self._outputs(fields, partitions, {*drafts, *broken}, set(streams))
+        outputs = read_outputs(fields, partitions, {*drafts, *broken}, set(streams), self.report)
         for output in outputs:
             self._readable(drafts.get(output.stream.value), output.stream)
         fields.finish(_LATER)
@@ -203,22 +193,14 @@ class _Loader:
         }
         facts = {key: made.facts for key, made in built.items() if made.facts is not None}
         boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
-        self._finality(outputs, boxes)
+        check_finality(outputs, boxes, self.report)
         if name is None:
             return None
         return Network(
             name=name,
             streams=tuple(s.stream for s in built.values() if s.stream is not None),
             boxes=boxes,
-            outputs=tuple(
-                Output(
-                    StreamName(draft.stream.value),
-                    TopicName(draft.topic.value),
-                    draft.partitions,
-                    draft.corrections,
-                )
-                for draft in outputs
-            ),
+            outputs=tuple(draft.output for draft in outputs),
             partitions=partitions,
             replication=replication,
             retention_ms=retention,
@@ -402,49 +384,11 @@ class _Loader:
 
     # --- outputs and topics ---------------------------------------------------------------------
 
-    def _outputs(
-        self, fields: Fields, partitions: int, boxes: set[str], streams: set[str]
-    ) -> tuple[_OutputDraft, ...]:
-        found: list[_OutputDraft] = []
-        node = fields.mapping("outputs")
-        for key, value in node.entries if node else ():
-            what = f"output {key.text}"
-            if key.text not in boxes:
-                message = (
-                    f"{what} is a stream from outside: it has a topic already"
-                    if key.text in streams
-                    else f"{what} names no box"
-                )
-                self.report.add(message, key.line, choices=nearest_first(key.text, sorted(boxes)))
-            if not isinstance(value, YamlMap):
-                self.report.add(f"{what} must be a mapping", value.line, hint="write {topic: NAME}")
-                continue
-            inner = Fields(value, what, self.report)
-            inner.line = key.line
-            topic = inner.text("topic", required=True)
-            number = inner.integer("partitions", partitions, low=1, high=PARTITIONS_MAX)
-            corrections = inner.boolean("corrections", default=False)
-            inner.finish()
-            if topic is not None and key.text in boxes:
-                found.append(_OutputDraft(Text(key.text, key.line), topic, number, corrections))
-        return tuple(found)
-
-    def _finality(self, outputs: tuple[_OutputDraft, ...], boxes: tuple[Box, ...]) -> None:
-        """Boxes read records that are final; they would count a correction as one more record."""
-        for output in outputs:
-            readers = [box.name for box in boxes if output.stream.value in box.inputs]
-            if output.corrections and readers:
-                self.report.add(
-                    f"output {output.stream.value} may be corrected, but box {readers[0]} reads it",
-                    output.stream.line,
-                    hint="leave corrections out; or copy the stream with a map and put that out.",
-                )
-
     def _topics(
         self,
         network: NetworkName | None,
         streams: Mapping[str, StreamDraft | None],
-        outputs: tuple[_OutputDraft, ...],
+        outputs: tuple[OutputDraft, ...],
         boxes: tuple[str, ...],
     ) -> None:
         external = {name: d.topic for name, d in streams.items() if d is not None and d.topic}

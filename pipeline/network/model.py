@@ -126,6 +126,8 @@ class ExternalStream:
     """With how many partitions the topic is created if it does not exist."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Fields of the schema that are no columns, each with the reason: general unions and such."""
+    retention_ms: int | None = None
+    """How long the topic keeps records if it is created; None: as the network says."""
 
     @property
     def event_time_column(self) -> str | None:
@@ -174,6 +176,8 @@ class Output:
     partitions: int
     corrections: bool = False
     """Whether its readers take a later record with the id of an earlier one in its place."""
+    retention_ms: int | None = None
+    """How long the topic keeps records if it is created; None: as the network says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +207,7 @@ class Network:
     """Partitions of derived topics for which the document says nothing."""
     replication: int
     retention_ms: int
-    """Retention of the topics that Medusa creates."""
+    """How long topics that are created keep records, where nothing else is said of one."""
     auto_create: bool
     limits: tuple[Limit, ...] = ()
     """How many dead letters are borne, of the streams and boxes that say so."""

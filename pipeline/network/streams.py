@@ -17,6 +17,7 @@ from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Expression, ExternalStream, Origin, Silence, StartAt
 from pipeline.network.scope import Scope, Source
 from pipeline.network.term import Fault
+from pipeline.network.topics import read_retention
 from pipeline.network.types import Scalar
 
 LATENESS_MS = durations.parse("5s")
@@ -65,6 +66,7 @@ class StreamDraft:
     start: StartAt
     ahead_ms: int
     partitions: int
+    retention_ms: int | None
 
 
 def read_stream(name: StreamName, fields: Fields, partitions: int) -> StreamDraft:
@@ -85,6 +87,7 @@ def read_stream(name: StreamName, fields: Fields, partitions: int) -> StreamDraf
         start=_read_start(fields),
         ahead_ms=fields.duration("ahead", AHEAD_MS),
         partitions=fields.integer("partitions", partitions, low=1, high=PARTITIONS_MAX),
+        retention_ms=read_retention(fields),
     )
     fields.finish()
     return draft
@@ -181,6 +184,7 @@ def build_stream(
         ahead_ms=draft.ahead_ms,
         partitions=draft.partitions,
         unreadable=schema.unreadable,
+        retention_ms=draft.retention_ms,
     )
     return BuiltStream(stream, facts)
 

@@ -1,8 +1,9 @@
-"""Topic names: what Kafka accepts, and no two streams of a network in one topic."""
+"""Topics: names that Kafka accepts, one for each stream of a network, and how long they keep."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from pipeline import durations
 from pipeline.ids import BoxName, FragmentName, NetworkName, ParticipantId, TopicName
 from pipeline.names import (
     INTERNAL_SUFFIXES,
@@ -11,10 +12,12 @@ from pipeline.names import (
     derived_topic,
     tentative_topic,
 )
-from pipeline.network.fields import Report, Text
+from pipeline.network.fields import Fields, Report, Text
 
 NAME_MAX = 249
 """Kafka's limit."""
+
+RETENTION_MIN_MS = durations.parse("1m")
 
 _PATTERN = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -42,6 +45,13 @@ def check_name(topic: Text, what: str, report: Report, *, derived: bool) -> bool
     if message:
         report.add(f"{what}: {message}", topic.line, hint=hint)
     return not message
+
+
+def read_retention(fields: Fields) -> int | None:
+    """How long a topic that is created keeps its records, in milliseconds; None: not written."""
+    found = fields.text("retention")
+    what = f"retention of {fields.what}"
+    return None if found is None else fields.as_duration(found, what, low=RETENTION_MIN_MS)
 
 
 def check_collisions(

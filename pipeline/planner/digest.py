@@ -2,9 +2,9 @@
 
 Two plans with the same digest run the same, so an unchanged deploy restarts nothing. Left out is
 what decides nothing: how an expression was written (its checked SQL counts), documentation inside
-schemas, partition counts that only matter when a topic is created, and the planner's notes. A field
-that has its default value is left out as well, so that a later version of this program can add a
-field without every fragment seeming changed.
+schemas, partition counts and retention, which only matter when a topic is created, and the
+planner's notes. A field that has its default value is left out as well, so that a later version of
+this program can add a field without every fragment seeming changed.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
     {
         Expression: frozenset({"text", "columns", "origin"}),
-        ExternalStream: frozenset({"subject", "partitions"}),
+        ExternalStream: frozenset({"subject", "partitions", "retention_ms"}),
         DerivedStream: frozenset({"partitions"}),
     }
 )

@@ -2,9 +2,11 @@
 
 How the settings were chosen:
 
-- Everything that a lane reads is kept equally long. A lane that was stopped over a weekend goes on
-  from its positions in all of its inputs; one input that had forgotten them would stop it for good.
-  That includes tentative streams and records sent again.
+- Everything that a lane reads is kept equally long, where nothing else is said of a topic. A lane
+  that was stopped over a weekend goes on from its positions in all of its inputs; one input that
+  had forgotten them would stop it for good. So tentative records are kept as long as the stream
+  that they belong to, and records sent again, which keep their timestamps, as long as that input
+  which is kept longest.
 - An advance is worth nothing once its lane has stopped, and must never be what such a lane lacks,
   however long it rests. So advances go by the size of what came after them, and never by age.
 - Kafka counts retention of a derived topic from its records' timestamps, which are event times. So
@@ -31,8 +33,8 @@ from dataclasses import replace
 from pipeline.ids import TopicName
 from pipeline.names import boundaries_topic, tentative_topic
 from pipeline.network.model import ExternalStream, Network
-from pipeline.planner.draft import Draft
-from pipeline.planner.plan import Fragment, NewTopic
+from pipeline.planner.draft import Draft, outputs_of
+from pipeline.planner.plan import Fragment, FragmentInput, NewTopic
 
 SEGMENT_BYTES = 1_048_576
 """The least that Kafka 4 accepts."""
@@ -74,24 +76,38 @@ def list_topics(draft: Draft) -> Draft:
 
 
 def _external(network: Network, fragments: Iterable[Fragment]) -> Iterator[NewTopic]:
-    """The topics of the external streams that some fragment reads; two streams may share one."""
+    """The topics of the external streams that some fragment reads; two streams may share one.
+
+    Then the topic gets the larger of their partition counts, and the longer retention.
+    """
     partitions: dict[TopicName, int] = {}
+    kept_ms: dict[TopicName, int] = {}
     for fragment in fragments:
         for stream in fragment.inputs:
             if isinstance(stream, ExternalStream):
-                known = partitions.get(stream.topic, 0)
-                partitions[stream.topic] = max(known, stream.partitions)
+                topic = stream.topic
+                partitions[topic] = max(partitions.get(topic, 0), stream.partitions)
+                kept_ms[topic] = max(kept_ms.get(topic, 0), _kept_ms(network, stream))
     for topic, count in partitions.items():
-        yield replace(_kept(network, topic, count), external=True)
+        yield replace(_kept(network, topic, count, kept_ms[topic]), external=True)
+
+
+def _kept_ms(network: Network, stream: FragmentInput) -> int:
+    """How long the topic of a stream keeps records."""
+    if isinstance(stream, ExternalStream):
+        chosen = stream.retention_ms
+    else:
+        output = outputs_of(network).get(stream.name)
+        chosen = output.retention_ms if output else None
+    return network.retention_ms if chosen is None else chosen
 
 
 def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     names, output = fragment.names, fragment.output
-    yield _kept(network, output.topic, output.partitions, (*_LARGE, *_OWN_TIME))
+    kept_ms, written = _kept_ms(network, output), (*_LARGE, *_OWN_TIME)
+    yield _kept(network, output.topic, output.partitions, kept_ms, written)
     yield _compacted(network, boundaries_topic(output.topic))
-    tentative = _kept(
-        network, tentative_topic(output.topic), output.partitions, (*_LARGE, *_OWN_TIME)
-    )
+    tentative = _kept(network, tentative_topic(output.topic), output.partitions, kept_ms, written)
     yield replace(tentative, follows=(output.topic,))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
@@ -99,14 +115,17 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     yield replace(
         _topic(network, names.dead_letters, widest, letters), follows=inputs, trimmed=True
     )
-    yield replace(_kept(network, names.redrive, widest, (*_LARGE, *_OWN_TIME)), follows=inputs)
+    longest_ms = max(network.retention_ms, *(_kept_ms(network, s) for s in fragment.inputs))
+    yield replace(_kept(network, names.redrive, widest, longest_ms, written), follows=inputs)
     advances = _topic(network, names.advances, 1, _ADVANCES)
     yield replace(advances, single_partition=True)
     yield _compacted(network, names.markers)
 
 
-def _kept(network: Network, name: TopicName, partitions: int, more: Config = ()) -> NewTopic:
-    retention: Config = (("cleanup.policy", "delete"), ("retention.ms", str(network.retention_ms)))
+def _kept(
+    network: Network, name: TopicName, partitions: int, kept_ms: int, more: Config = ()
+) -> NewTopic:
+    retention: Config = (("cleanup.policy", "delete"), ("retention.ms", str(kept_ms)))
     return _topic(network, name, partitions, (*retention, *more))
 
 

@@ -93,6 +93,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
                 one.stream,
                 topic=f"out-{i}",
                 partitions=draw(st.none() | st.just(2)),
+                retention=draw(st.none() | some_lengths),
                 # What another box reads is never corrected; nothing reads the last one.
                 corrections=draw(st.sampled_from((None, False, one is known[-1]))),
             )
@@ -113,6 +114,7 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
         start=draw(st.sampled_from((None, "latest", datetime(2024, 1, 31, 12, tzinfo=UTC)))),
         ahead=draw(st.none() | some_lengths),
         partitions=draw(st.none() | st.just(3)),
+        retention=draw(st.none() | some_lengths),
         dead_letters=draw(limits),
     )
     return Known(stream, dict(SIGHTING))

@@ -36,6 +36,8 @@ def test_topics_that_forget_what_a_box_keeps_are_told() -> None:
     )
     assert warned(short) == (told,)
     assert warned(replace(short, retention_ms=30 * DAY_MS + 5_000)) == ()
+    table = replace(OWNERS, retention_ms=30 * DAY_MS + 5_000)
+    assert warned(replace(short, streams=(CARS, table))) == ()
 
 
 def test_windows_are_kept_as_much_longer_as_records_may_be_late() -> None:

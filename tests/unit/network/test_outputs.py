@@ -27,3 +27,19 @@ def test_no_box_reads_what_may_be_corrected(problems_of: ProblemsOf) -> None:
     (problem,) = problems_of(HEAD + boxes + outputs)
     assert problem.startswith("network.yaml:5: output b may be corrected, but box c reads it")
     assert "copy the stream with a map" in problem
+
+
+def test_an_output_says_how_long_its_topic_keeps_records(load_text: LoadText) -> None:
+    """Where it says nothing, the network decides."""
+    boxes = "boxes: {b: {filter: s, where: speed > 0}, c: {filter: s, where: speed > 1}}\n"
+    outputs = "outputs: {b: {topic: x, retention: 1d}, c: {topic: y}}\n"
+    found = {o.stream: o.retention_ms for o in load_text(HEAD + boxes + outputs).outputs}
+    assert found == {"b": 86_400_000, "c": None}
+
+
+def test_a_retention_has_a_least_value(problems_of: ProblemsOf) -> None:
+    """As the network's has, and it is told of which output."""
+    boxes = "boxes: {b: {filter: s, where: speed > 0}}\n"
+    outputs = "outputs: {b: {topic: x, retention: 5s}}\n"
+    (problem,) = problems_of(HEAD + boxes + outputs)
+    assert problem == "network.yaml:5: retention of output b must be at least 1m"

@@ -1,7 +1,10 @@
 """Streams from outside: what decides their event time."""
 
+from collections.abc import Callable
+
 import pytest
 
+from pipeline.network.model import Network
 from tests.unit.network.described import ProblemsOf
 
 
@@ -15,3 +18,14 @@ def test_event_time_is_made_of_columns(time: str, problems_of: ProblemsOf) -> No
         "network.yaml:3: event_time of stream s: reads no column of the record (there is: seen_at)"
         "\n    hint: name the column that says when it happened"
     )
+
+
+def test_a_stream_says_how_long_its_topic_keeps_records(
+    load_text: Callable[[str], Network],
+) -> None:
+    """Where it says nothing, the network decides."""
+    stream = "{topic: %s, schema: sighting.avsc, event_time: seen_at%s}"
+    streams = f"{{s: {stream % ('a', ', retention: 30d')}, t: {stream % ('b', '')}}}"
+    boxes = "{b: {filter: s, where: speed > 0}}"
+    found = load_text(f"network: n\nstreams: {streams}\nboxes: {boxes}\n").streams
+    assert {one.name: one.retention_ms for one in found} == {"s": 30 * 86_400_000, "t": None}

@@ -75,11 +75,13 @@ def test_what_decides_what_runs_changes_the_digest(other: Network) -> None:
     "other",
     [
         _with_source(partitions=99),
+        _with_source(retention_ms=99),
         _with_source(subject="other"),
         _with_source(schema_json=SOURCE.schema_json.replace("{", '{"doc": "said anew",', 1)),
         _with_where(lambda box: replace(box, where=replace(box.where, text="a>1"))),
         _with_where(lambda box: replace(box, where=replace(box.where, origin=Origin("b", "w")))),
         replace(BASE, outputs=(replace(BASE.outputs[0], partitions=99),)),
+        replace(BASE, outputs=(replace(BASE.outputs[0], retention_ms=99),)),
         replace(BASE, retention_ms=1),
     ],
 )

@@ -38,6 +38,34 @@ def test_what_lanes_read_is_kept_equally_long() -> None:
         assert dict(topics[name].config)["retention.ms"] == "1234"
 
 
+def test_an_output_says_how_long_it_is_kept() -> None:
+    """Its stable and its tentative records; what the fragment keeps for itself goes by the network.
+
+    What its reader is sent again is kept as long as the longest of what it reads.
+    """
+    source = external("s")
+    first = filtered("f", source, "`at` > 0")
+    made = network((source,), (first, filtered("g", first, "`at` > 1")), ("f", "g"))
+    long, plain = (
+        {topic.name: dict(topic.config).get("retention.ms") for topic in plan(n, OWNER).topics}
+        for n in (
+            replace(made, outputs=(replace(made.outputs[0], retention_ms=10**9), made.outputs[1])),
+            made,
+        )
+    )
+    changed = {str(name): kept for name, kept in long.items() if kept != plain[name]}
+    assert changed == dict.fromkeys(("f-out", "f-out.tentative", "net.g.redrive"), str(10**9))
+
+
+def test_a_shorter_stream_shortens_no_redrive_topic() -> None:
+    """What it is read together with may be older."""
+    source = replace(external("s"), retention_ms=60_000)
+    made = plan(network((source,), (filtered("f", source, "`at` > 0"),), ("f",)), OWNER)
+    kept = {str(topic.name): dict(topic.config).get("retention.ms") for topic in made.topics}
+    assert kept["s-topic"] == "60000"
+    assert kept["f-out"] == kept["net.f.redrive"] == "604800000"
+
+
 def test_no_advance_expires_by_age() -> None:
     """However long a lane rests, it finds again what it had not read; only newer ones push it out.
 
@@ -107,12 +135,14 @@ def test_partition_counts_follow_the_data() -> None:
 
 
 def test_two_streams_of_one_topic_need_it_once() -> None:
-    """The topic gets the larger of the two counts."""
-    one = external("one")
+    """The topic gets the larger of the two counts, and the longer of the two retentions."""
+    one = replace(external("one"), retention_ms=10**9)
     two = replace(external("two"), topic=one.topic, partitions=9)
     boxes = (filtered("f", one, "`at` > 0"), filtered("g", two, "`at` > 0"))
     made = plan(network((one, two), boxes), OWNER)
-    assert [t.partitions for t in made.topics if t.external] == [9]
+    (topic,) = (topic for topic in made.topics if topic.external)
+    assert topic.partitions == 9
+    assert dict(topic.config)["retention.ms"] == str(10**9)
 
 
 def test_replicated_topics_need_two_to_agree() -> None:
