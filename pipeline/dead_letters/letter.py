@@ -1,11 +1,21 @@
 """A dead letter read back: the record, and what the headers say of it. Pure."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from brokers.records import Headers, KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaGuid, SchemaHandle, SchemaId, TopicName
-from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_ORIGIN, REDRIVEN_PREFIX, check_format
+from pipeline.lanes.dead_letters import (
+    NOT_COMPUTED,
+    PREFIX,
+    REDRIVEN_ORIGIN,
+    REDRIVEN_PREFIX,
+    check_format,
+)
 
 UNKNOWN = "unknown"
 """The reason of a record that no lane wrote."""
@@ -66,6 +76,26 @@ class Letter:
     def came_ms(self) -> Millis:
         """When the broker took it; in topics of an earlier version the original's timestamp."""
         return self.record.timestamp_ms
+
+    @property
+    def expression(self) -> str:
+        """The expression that could not be computed, as it stands in the document; or nothing."""
+        before = f"{self.field}{NOT_COMPUTED}"
+        return self.message.removeprefix(before) if self.message.startswith(before) else ""
+
+    @property
+    def computed_from(self) -> Mapping[str, Any] | None:
+        """What a failed result was to be computed from, with fractions as `Decimal`.
+
+        None for a record, and for a value that no lane wrote.
+        """
+        if self.at is not None or not self.expression or self.record.value is None:
+            return None
+        try:
+            found = json.loads(self.record.value, parse_float=Decimal)
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
 
     @property
     def original_headers(self) -> Headers:

@@ -33,6 +33,8 @@ PARTLY_LATE = "partly_late"
 """Reason: it counts only in those of its windows that had not ended."""
 LATENESS = frozenset({LATE, PARTLY_LATE})
 """The reasons of records that were good, but did not come in time."""
+NOT_COMPUTED = " cannot be computed: "
+"""Stands in the message about an expression, between its place in the document and its text."""
 DIGITS_MAX = 9
 MESSAGE_MAX = 500
 """Characters of a message; an expression may be as long as a document."""

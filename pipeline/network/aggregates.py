@@ -73,7 +73,10 @@ class Collector:
 
         def aggregate(name: str, node: exp.Expr, when: exp.Expr | None) -> Term | None:
             call = self._take(walk, name, node, when)
-            return None if call is None else self._placeholder(call, node, origin)
+            if call is None:
+                return None
+            where = f" FILTER(WHERE {_written(when)})" if when is not None else ""
+            return self._placeholder(call, _written(node) + where, origin)
 
         walk.aggregate = aggregate
         return walk
@@ -95,9 +98,9 @@ class Collector:
         distinct = _is_distinct(node.expressions) and name == "count"
         return checked(name, terms, distinct=distinct)
 
-    def _placeholder(self, call: Call, node: exp.Expr, origin: Origin) -> Term:
+    def _placeholder(self, call: Call, text: str, origin: Origin) -> Term:
         def expression(term: Term | None) -> Expression | None:
-            return None if term is None else finished(node.sql("spark"), term, origin)
+            return None if term is None else finished(text, term, origin)
 
         made = Aggregation(
             name=f"{PLACEHOLDER}{len(self.found)}",
@@ -125,6 +128,11 @@ def _refuse_nested(name: str, _node: exp.Expr, _when: exp.Expr | None) -> Term |
     raise FaultError(
         f"{name} stands inside another aggregate function", hint="aggregate in two boxes"
     )
+
+
+def _written(node: exp.Expr) -> str:
+    """A part of an expression, but for spaces as the user wrote it."""
+    return node.sql("spark", normalize_functions=False)
 
 
 def _sql(expression: Expression | None) -> str | None:

@@ -12,6 +12,7 @@ from functools import partial
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import to_avro
+from pyspark.sql.types import StructType
 
 from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
@@ -385,11 +386,26 @@ def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     for step in lowered.after:
         failed = any_failed(step)
         if failed is not None:
-            told = F.to_json(F.struct(*[c for c in rows.columns if not c.startswith("__")]))
-            failed_on = F.when(F.expr(failed), told)
+            failed_on = F.when(F.expr(failed), _told_values(rows, lowered))
             rows = rows.withColumn(hidden.FAILED_ON, F.coalesce(F.col(hidden.FAILED_ON), failed_on))
         rows = _with_steps(rows, (step,), carried, which=True)
     return rows
+
+
+def _told_values(rows: DataFrame, lowered: Lowered) -> Column:
+    """What a result is computed from, as JSON: hidden columns only where they have a name."""
+    names = dict(lowered.told)
+    shown = [c for c in rows.columns if c in names or not c.startswith(hidden.PREFIX)]
+    values = F.struct(*[_told_value(rows, name).alias(names.get(name, name)) for name in shown])
+    return F.to_json(values, {"ignoreNullFields": "false"})
+
+
+def _told_value(rows: DataFrame, name: str) -> Column:
+    """A column; a side of a join without what is hidden in it."""
+    kind, value = rows.schema[name].dataType, F.col(quoted(name))
+    fields = kind.names if isinstance(kind, StructType) else []
+    unseen = [field for field in fields if field.startswith(hidden.PREFIX)]
+    return value.dropFields(*unseen) if unseen else value
 
 
 def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:

@@ -45,7 +45,9 @@ def called(rows: DataFrame, step: Call, carried: tuple[str, ...]) -> DataFrame:
     made = rows.mapInArrow(task, StructType(fields))
     if not keep_input:
         return made
-    told = F.when(F.col(hidden.GIVEN).isNotNull(), F.to_json(hidden.GIVEN))
+    told = F.when(
+        F.col(hidden.GIVEN).isNotNull(), F.to_json(hidden.GIVEN, {"ignoreNullFields": "false"})
+    )
     failed_on = F.coalesce(F.col(hidden.FAILED_ON), told)
     return made.withColumn(hidden.FAILED_ON, failed_on).drop(hidden.GIVEN)
 

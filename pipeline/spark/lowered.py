@@ -320,6 +320,9 @@ class Lowered:
     encoding: Encoding
     ids: bool = False
     """Whether each result carries an id."""
+    told: tuple[tuple[str, str], ...] = ()
+    """Hidden columns of the core's results, and what each is called where one is told that cannot
+    be computed."""
 
     @property
     def keeps_key(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pipeline import durations
 from pipeline.errors import SchemaError
 from pipeline.ids import Millis, SchemaHandle
+from pipeline.lanes.dead_letters import NOT_COMPUTED
 from pipeline.planner.instants import instant
 from pipeline.spark.hidden import Failed, Reason, reason_of
 from pipeline.spark.lowered import Source
@@ -74,7 +75,7 @@ def why(judged: Judged, source: Source) -> Why:
 def failed(word: str) -> Why:
     """The reason of what could not be evaluated."""
     found = Failed.read(word)
-    text = f"{found.field} cannot be computed: {found.text}"
+    text = f"{found.field}{NOT_COMPUTED}{found.text}"
     return Why(Reason.EVALUATION_FAILED, text, box=found.box, field=found.field)
 
 

@@ -4,6 +4,7 @@ from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
+from pipeline.planner.boxes.words import on_one_line
 from pipeline.spark.boxes.aggregate_calls import (
     argument_name,
     by_name,
@@ -47,7 +48,13 @@ def lower(box: Aggregate) -> LoweredBox:
         ),
         (*checks(computed.expression for computed in box.compute), *_overflows(box)),
     )
-    return LoweredBox((before,), core, (after,))
+    told = tuple((a.name, _as_written(a)) for a in box.aggregations)
+    return LoweredBox((before,), core, (after,), told)
+
+
+def _as_written(aggregation: Aggregation) -> str:
+    """The call as it stands in `compute`."""
+    return "count(*)" if aggregation.argument is None else on_one_line(aggregation.argument)
 
 
 def _may_overflow(box: Aggregate) -> tuple[Aggregation, ...]:

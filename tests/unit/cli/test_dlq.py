@@ -124,6 +124,33 @@ def test_show_says_what_is_wrong_and_is_complete_as_json(dlq: Caller) -> None:
     assert "no such dead letter" in dlq("show", "moving", "--to", "1h").err
 
 
+def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, log: TwinLog) -> None:
+    """Also as JSON; the bytes can be had back."""
+    message = "compute.mean cannot be computed: sum(speed) / count(speed)"
+    failed = record(
+        3,
+        reason="evaluation_failed",
+        field="compute.mean",
+        message=message,
+        **dict.fromkeys(("input", "topic", "partition", "offset")),
+        came=Millis(4_000_000_000_009),
+    )
+    value = b'{"road":"A1","sum(speed)":7.50,"count(speed)":0}'
+    log.records.append(replace(failed, key=None, value=value))
+    assert dlq("show", "moving", "--limit", "1").out.splitlines()[1:] == [
+        f"  why    {message}: division by zero: count(speed) is 0",
+        "  from   a result, which no single record stands for",
+        '  with   road         = "A1"',
+        "  with   sum(speed)   = 7.5",
+        "  with   count(speed) = 0",
+    ]
+    data = dlq("show", "moving", "--limit", "1", "-o", "json").data
+    assert data["value"] == {"road": "A1", "sum(speed)": 7.5, "count(speed)": 0}
+    assert data["cause"] == "division by zero: count(speed) is 0"
+    assert data["problem"] is None
+    assert base64.b64decode(data["value_base64"]) == value
+
+
 def test_redrive_sends_once_and_says_why_not(dlq: Caller, log: TwinLog) -> None:
     """A dry run sends nothing; without --yes and a person to ask it is refused."""
     dry = dlq("redrive", "moving", "--dry-run", "-o", "json").data

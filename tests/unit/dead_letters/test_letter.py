@@ -1,9 +1,11 @@
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from brokers.records import KafkaRecord
-from pipeline.dead_letters.letter import UNKNOWN, Place, read
+from pipeline.dead_letters.letter import UNKNOWN, Letter, Place, read
 from pipeline.errors import NewerFormatError
 from pipeline.ids import Millis, Offset, SchemaGuid, SchemaId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
@@ -64,3 +66,40 @@ def test_the_originals_timestamp_is_in_a_header() -> None:
     assert (found.timestamp_ms, found.came_ms) == (NOW, NOW + 86_400_000)
     strange = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, ())
     assert (read(strange).timestamp_ms, read(strange).came_ms) == (NOW, NOW)
+
+
+def failed_result(value: bytes | None, **more: Any) -> Letter:
+    """A letter of a result that could not be computed."""
+    facts = {
+        "reason": "evaluation_failed",
+        "field": "compute.mean",
+        "message": "compute.mean cannot be computed: a / b",
+        **dict.fromkeys(("input", "topic", "partition", "offset")),
+        **more,
+    }
+    return read(replace(letter(**facts).record, value=value))
+
+
+def test_a_failed_result_tells_its_expression_and_its_values() -> None:
+    """Fractions exactly, as the writer had them."""
+    found = failed_result(b'{"road":"A1","a":1,"b":0.10}')
+    assert found.expression == "a / b"
+    assert found.computed_from == {"road": "A1", "a": 1, "b": Decimal("0.10")}
+
+
+@pytest.mark.parametrize(
+    ("value", "more"),
+    [
+        (b"{", {}),
+        (b"[1]", {}),
+        (b"\xff", {}),
+        (None, {}),
+        (b'{"a":1}', {"message": "the writer says nothing that is known"}),
+        (b'{"a":1}', {"topic": TopicName("t"), "partition": 0, "offset": Offset(1)}),
+    ],
+)
+def test_what_is_no_failed_result_has_no_such_values(
+    value: bytes | None, more: dict[str, Any]
+) -> None:
+    """A record is never taken for one, whatever its bytes are."""
+    assert failed_result(value, **more).computed_from is None

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from brokers.records import Headers
+from pipeline.cli.connections import Connections
 from pipeline.cli.decoding import Decoded, decoded
 from pipeline.cli.letters import fragment_of, letters_of, reason_option
 from pipeline.cli.options import with_session
@@ -64,10 +65,31 @@ def command(
             asked = (letter for letter in letters_of(one, connections) if wanted.holds(letter))
             found = heapq.nlargest(limit, asked, key=_order)
         for letter in reversed(found):
-            content = decoded(letter.record, connections.registry)
-            session.printer.record(_data(letter, content), _text(letter, content))
+            content = _content(letter, connections)
+            cause = _cause(letter)
+            session.printer.record(
+                {**_data(letter, content), "cause": cause or None}, _text(letter, content, cause)
+            )
     if not found:
         session.printer.note("there is no such dead letter")
+
+
+def _content(letter: Letter, connections: Connections) -> Decoded:
+    """Key and value; a result that could not be computed has the values for it instead."""
+    content = decoded(letter.record, connections.registry)
+    if letter.computed_from is None or letter.record.value is None:
+        return content
+    return Decoded({**content.data, "value": json.loads(letter.record.value)}, "")
+
+
+def _cause(letter: Letter) -> str:
+    """Why a result could not be computed, as far as its values tell."""
+    if letter.computed_from is None:
+        return ""
+    # It needs sqlglot, which takes a third of a second to import.
+    from pipeline.network.causes import cause  # noqa: PLC0415
+
+    return cause(letter.expression, letter.computed_from)
 
 
 def _order(letter: Letter) -> tuple[int, ...]:
@@ -104,22 +126,31 @@ def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
     }
 
 
-def _text(letter: Letter, content: Decoded) -> str:
+def _text(letter: Letter, content: Decoded, cause: str) -> str:
     record = letter.record
     head = [f"{record.partition}@{record.offset}", content.data["timestamp"] or "-"]
     head.append(letter.reason)
     head += [f"box {letter.box}"] if letter.box else []
     head += [letter.field] if letter.field else []
     head += [f"attempt {letter.attempt}"] if letter.attempt > 1 else []
-    lines = ["  ".join(head), f"  why    {letter.message}", f"  from   {_from(letter)}"]
-    lines.append(f"  key    {_compact(content.data['key'])}")
+    why = f"{letter.message}: {cause}" if cause else letter.message
+    lines = ["  ".join(head), f"  why    {why}", f"  from   {_from(letter)}"]
     value = record.value
+    if letter.computed_from is not None:
+        return "\n".join([*lines, *_values(content.data["value"])])
+    lines.append(f"  key    {_compact(content.data['key'])}")
     if content.problem and value is not None:
         more = f" … {len(value)} bytes" if len(value) > _HEX_BYTES else ""
         lines.append(f"  value  hex {value[:_HEX_BYTES].hex()}{more} ({content.problem})")
     else:
         lines.append(f"  value  {_compact(content.data['value'])}")
     return "\n".join(lines)
+
+
+def _values(given: dict[str, Any]) -> list[str]:
+    """A line for each value that a result was to be computed from."""
+    width = max(map(len, given), default=0)
+    return [f"  with   {name:<{width}} = {_compact(value)}" for name, value in given.items()]
 
 
 def _from(letter: Letter) -> str:
