@@ -5,7 +5,7 @@ several types) is no column, but it is remembered with the reason: it hurts only
 
 Writing is deterministic: the same columns give the same text. A TIMESTAMP known to hold whole
 milliseconds becomes timestamp-millis, which people expect; any other timestamp-micros, so that a
-column passed through never loses digits.
+column passed through never loses digits. An enum or a uuid that is passed through stays one.
 """
 
 import json
@@ -21,9 +21,12 @@ from pipeline.network.types import (
     Columns,
     DataType,
     DecimalType,
+    EnumForm,
+    Form,
     MapType,
     Scalar,
     StructType,
+    UuidForm,
 )
 
 Json = object
@@ -82,6 +85,7 @@ class _Read:
     nullable: bool = False
     millis: bool = False
     reason: str = ""
+    form: Form | None = None
 
 
 def read(schema: Json) -> ReaderSchema:
@@ -102,7 +106,7 @@ def read(schema: Json) -> ReaderSchema:
         elif made.reason:
             unreadable.append((name, made.reason))
         else:
-            columns.append(Column(name, made.type, made.nullable, made.millis))
+            columns.append(Column(name, made.type, made.nullable, made.millis, made.form))
     text = json.dumps(_without_docs(schema), sort_keys=True, separators=(",", ":"))
     return ReaderSchema(tuple(columns), tuple(unreadable), text)
 
@@ -157,7 +161,7 @@ class _Reader:
         if len(made) == 1:
             (one,) = made
             optional = len(given) < len(branches) or one.nullable
-            return _Read(one.type, optional, one.millis, one.reason)
+            return _Read(one.type, optional, one.millis, one.reason, one.form)
         if not made:
             return _Read(Scalar.NULL, reason="nothing but null")
         kinds = " and ".join(m.reason or str(m.type) for m in made)
@@ -168,9 +172,7 @@ class _Reader:
         if full in self._named or full in self._open:
             raise SchemaError(f"{path}: {full} is defined twice")
         if kind == "enum":
-            if not isinstance(schema.get("symbols"), list):
-                raise SchemaError(f"{path}: the enum {full} has no symbols")
-            made = _Read(Scalar.STRING)
+            made = _Read(Scalar.STRING, form=_enum(schema, full, path))
         elif kind == "fixed":
             if not isinstance(schema.get("size"), int):
                 raise SchemaError(f"{path}: the fixed {full} has no size")
@@ -228,6 +230,13 @@ class _Reader:
         return _Read(MapType(value.type, value.nullable), reason=reason)
 
 
+def _enum(schema: Mapping[str, Json], full: str, path: str) -> EnumForm:
+    symbols, default = schema.get("symbols"), schema.get("default")
+    if not isinstance(symbols, list):
+        raise SchemaError(f"{path}: the enum {full} has no symbols")
+    return EnumForm(full, tuple(map(str, symbols)), default if isinstance(default, str) else None)
+
+
 def _primitive(kind: str, schema: Mapping[str, Json], path: str) -> _Read:
     logical = schema.get("logicalType")
     if not isinstance(logical, str):
@@ -236,6 +245,8 @@ def _primitive(kind: str, schema: Mapping[str, Json], path: str) -> _Read:
         return _Read(Scalar.NULL, reason=_NO_COLUMN[kind, logical])
     if kind == "bytes":
         return _decimal(schema, path) or _Read(Scalar.BYTES)
+    if (kind, logical) == ("string", "uuid"):
+        return _Read(Scalar.STRING, form=UuidForm())
     data_type = _LOGICAL.get((kind, logical), _PRIMITIVES[kind])
     return _Read(data_type, millis=logical == "timestamp-millis" and kind == "long")
 
@@ -282,6 +293,53 @@ _WRITTEN: Mapping[Scalar, Json] = {
 }
 
 
+class _Names:
+    """The named types of a schema that is written, each defined once.
+
+    Args:
+        namespace: of the record, and so of every type in it that has none of its own.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._defined: dict[str, Json] = {}
+
+    def record(self, name: str) -> str:
+        """A name for a record: this one, or with something behind it if it is taken."""
+        return self._free(name, self._namespace)
+
+    def enum(self, form: EnumForm) -> Json:
+        """An enum, or its name if it stands in the schema already; another one gets another name.
+
+        A reader compares names without their namespaces.
+        """
+        own, _, name = form.name.rpartition(".")
+        namespace = own or self._namespace
+        written: dict[str, Json] = {"type": "enum", "name": name}
+        if own:
+            written["namespace"] = own
+        written["symbols"] = list(form.symbols)
+        if form.default is not None:
+            written["default"] = form.default
+        same = (at for at, known in self._defined.items() if known == written)
+        found = next(same, None)
+        if found is not None:
+            return found
+        free = self._free(name, namespace)
+        self._defined[_full(free, namespace)] = written
+        return {**written, "name": free}
+
+    def _free(self, name: str, namespace: str) -> str:
+        while _full(name, namespace) in self._defined:
+            name += "_"
+        self._defined[_full(name, namespace)] = None
+        return name
+
+
+def _full(name: str, namespace: str) -> str:
+    return f"{namespace}.{name}" if namespace else name
+
+
 def to_avro(columns: Columns, record_name: str, namespace: str) -> str:
     """The Avro schema of a derived stream's values or keys, as compact JSON.
 
@@ -290,14 +348,15 @@ def to_avro(columns: Columns, record_name: str, namespace: str) -> str:
     schema: dict[str, Json] = {"type": "record", "name": record_name}
     if namespace:
         schema["namespace"] = namespace
-    schema["fields"] = _written_fields(columns, record_name, {record_name})
+    names = _Names(namespace)
+    schema["fields"] = _written_fields(columns, names.record(record_name), names)
     return json.dumps(schema, separators=(",", ":"))
 
 
-def _written_fields(columns: Columns, prefix: str, taken: set[str]) -> list[Json]:
+def _written_fields(columns: Columns, prefix: str, names: _Names) -> list[Json]:
     fields: list[Json] = []
     for column in columns:
-        written = _written(column.type, f"{prefix}_{column.name}", taken, millis=column.millis)
+        written = _written_column(column, f"{prefix}_{column.name}", names)
         if column.nullable:
             fields.append({"name": column.name, "type": ["null", written], "default": None})
         else:
@@ -305,7 +364,17 @@ def _written_fields(columns: Columns, prefix: str, taken: set[str]) -> list[Json
     return fields
 
 
-def _written(data_type: DataType, name: str, taken: set[str], *, millis: bool = False) -> Json:
+def _written_column(column: Column, name: str, names: _Names) -> Json:
+    match column.form:
+        case EnumForm() as form:
+            return names.enum(form)
+        case UuidForm():
+            return {"type": "string", "logicalType": "uuid"}
+        case None:
+            return _written(column.type, name, names, millis=column.millis)
+
+
+def _written(data_type: DataType, name: str, names: _Names, *, millis: bool = False) -> Json:
     """One type; records inside are named after their path, since one name means one record."""
     if isinstance(data_type, DecimalType):
         return {
@@ -315,20 +384,17 @@ def _written(data_type: DataType, name: str, taken: set[str], *, millis: bool = 
             "scale": data_type.scale,
         }
     if isinstance(data_type, ArrayType):
-        element = _written(data_type.element, name, taken)
+        element = _written(data_type.element, name, names)
         return {
             "type": "array",
             "items": ["null", element] if data_type.element_nullable else element,
         }
     if isinstance(data_type, MapType):
-        value = _written(data_type.value, name, taken)
+        value = _written(data_type.value, name, names)
         return {"type": "map", "values": ["null", value] if data_type.value_nullable else value}
     if isinstance(data_type, StructType):
-        free = name
-        while free in taken:
-            free += "_"
-        taken.add(free)
-        fields = _written_fields(data_type.fields, free, taken)
+        free = names.record(name)
+        fields = _written_fields(data_type.fields, free, names)
         return {"type": "record", "name": free, "fields": fields}
     if data_type is Scalar.TIMESTAMP:
         return {"type": "long", "logicalType": f"timestamp-{'millis' if millis else 'micros'}"}

@@ -112,6 +112,7 @@ def finished(text: str, term: Term, origin: Origin) -> Expression:
         plain=term.plain,
         millis=term.millis,
         origin=origin,
+        form=term.form,
     )
 
 

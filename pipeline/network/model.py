@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Protocol
 
 from pipeline.ids import BoxName, Millis, NetworkName, StreamName, Subject, TopicName
-from pipeline.network.types import Columns, DataType
+from pipeline.network.types import Columns, DataType, Form
 
 
 class Silence(Enum):
@@ -75,6 +75,7 @@ class Expression:
         columns: what it reads.
         plain: the column, when the expression is nothing but that column.
         millis: whether the result is a TIMESTAMP known to hold whole milliseconds.
+        form: that of the column, when the expression is nothing but a column.
         origin: where the user wrote it, whatever box the planner has moved it into.
     """
 
@@ -87,6 +88,7 @@ class Expression:
     plain: ColumnRef | None = None
     millis: bool = False
     origin: Origin = NOWHERE
+    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def cast(term: Term, to: DataType) -> Term:
         FaultError: there is no such cast.
     """
     if term.type == to:
-        return replace(term, constant=None, plain=None)
+        return replace(term, constant=None, plain=None, form=None)
     if not castable(term.type, to):
         raise FaultError(f"a {term.type} cannot be cast to {to}")
     if term.type is Scalar.DATE and to is Scalar.TIMESTAMP:

@@ -114,6 +114,7 @@ def _term(source: Source, column: Column) -> Term:
         columns=frozenset((ref,)),
         plain=ref,
         millis=column.millis,
+        form=column.form,
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from pipeline.network.model import ColumnRef
-from pipeline.network.types import DataType
+from pipeline.network.types import DataType, Form
 
 Constant = bool | int | float | Decimal | str
 
@@ -19,6 +19,7 @@ class Term:
         constant: the value, when it is a literal.
         plain: the column, when it is nothing else.
         millis: whether it is a TIMESTAMP known to hold whole milliseconds.
+        form: how the column is written, when it is nothing else.
     """
 
     sql: str
@@ -29,6 +30,7 @@ class Term:
     constant: Constant | None = None
     plain: ColumnRef | None = None
     millis: bool = False
+    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,18 +76,45 @@ DataType = Scalar | DecimalType | ArrayType | MapType | StructType
 
 
 @dataclass(frozen=True, slots=True)
+class EnumForm:
+    """A text that is written as a symbol of an Avro enum.
+
+    Args:
+        name: the full name of the enum; one without a namespace has no dot.
+        symbols: what a value can be.
+        default: what a reader takes for a symbol that it does not know; None: it fails.
+    """
+
+    name: str
+    symbols: tuple[str, ...]
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UuidForm:
+    """A text that is written with the logical type uuid."""
+
+
+Form = EnumForm | UuidForm
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One named column of a stream.
 
     `millis`: a TIMESTAMP that is known to hold whole milliseconds. Spark's own timestamps count
     microseconds; this remembers with which unit a derived stream is written, so that a column read
     as timestamp-millis is written as timestamp-millis, and no other ever loses digits.
+
+    `form`: how the STRING of a column that was read as an enum or a uuid is written again; None: as
+    a string. It decides nothing else: to expressions such a column is a STRING.
     """
 
     name: str
     type: DataType
     nullable: bool
     millis: bool = False
+    form: Form | None = None
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}{'' if self.nullable else ' NOT NULL'}"

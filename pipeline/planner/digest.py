@@ -23,6 +23,7 @@ from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.python import Python
 from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
+from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 
@@ -34,7 +35,9 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
     {
-        Expression: frozenset({"text", "columns", "origin"}),
+        # How a column is written stands in the schema of what is written.
+        Column: frozenset({"form"}),
+        Expression: frozenset({"text", "columns", "origin", "form"}),
         ExternalStream: frozenset({"subject", "partitions", "retention_ms"}),
         DerivedStream: frozenset({"partitions"}),
     }

@@ -8,7 +8,9 @@ from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.ids import SchemaHandle, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import MarkedSource
 from pipeline.names import tentative_topic
-from pipeline.network.model import Box, ExternalStream
+from pipeline.network.model import Box, ExternalStream, Origin
+from pipeline.network.sql_text import string
+from pipeline.network.types import EnumForm
 from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.columns import pruned
 from pipeline.planner.plan import Fragment, FragmentInput
@@ -17,15 +19,18 @@ from pipeline.spark.lowered import (
     DECODED_MARK,
     AssignedTopic,
     Call,
+    Check,
     Encoding,
     EventTime,
     Lowered,
     Path,
+    Project,
     Source,
     Step,
     TopicRole,
     WriterSchema,
 )
+from pipeline.spark.sql import quoted
 from schemas.avro import parse
 from schemas.meaning import other_meanings
 from schemas.wire import words
@@ -58,6 +63,8 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     paths = _paths(fragment, lowered.before if lowered else ())
     core = lowered.core if lowered else None
     after = lowered.after + _downstream(stateful, fragment) if lowered and stateful else ()
+    if stateful is not None:
+        after += _symbols(fragment)
     inputs = {i.name: i for i in fragment.inputs}
     return Lowered(
         sources=tuple(_source(inputs[m.name], m, fragment, around) for m in around.sources),
@@ -96,6 +103,26 @@ def _downstream(stateful: Box, fragment: Fragment) -> tuple[Step, ...]:
             steps += lower_stateless(box)
             last = StreamName(box.name)
     return steps
+
+
+def _symbols(fragment: Fragment) -> tuple[Step, ...]:
+    """Results that hold a symbol which an enum of the output has no more are set aside.
+
+    A state stays when symbols go, so it may hold one that cannot be written.
+    """
+    columns, box = fragment.output.columns, fragment.boxes[-1].name
+    checks = tuple(
+        Check(
+            f"coalesce({quoted(column.name)} NOT IN ({', '.join(map(string, symbols))}), false)",
+            Origin(box, column.name),
+            f"{column.name}, which is no symbol of the enum {column.form.name}",
+        )
+        for column in columns
+        if isinstance(column.form, EnumForm)
+        for symbols in [column.form.symbols]
+    )
+    kept = tuple((column.name, quoted(column.name)) for column in columns)
+    return (Project(kept, checks),) if checks else ()
 
 
 def _source(

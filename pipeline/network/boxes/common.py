@@ -255,8 +255,9 @@ def compute(
 def columns_of(computed: Sequence[Computed]) -> Columns:
     """The columns that computed expressions make."""
     return tuple(
-        Column(c.name, c.expression.type, c.expression.nullable, c.expression.millis)
+        Column(c.name, e.type, e.nullable, e.millis, e.form)
         for c in computed
+        for e in [c.expression]
     )
 
 

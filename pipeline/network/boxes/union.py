@@ -16,7 +16,7 @@ from pipeline.network.boxes.common import (
 )
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.logic import difference_hint
-from pipeline.network.types import Column, Columns
+from pipeline.network.types import Column, Columns, EnumForm, Form
 
 LEAST_INPUTS = 2
 
@@ -140,4 +140,21 @@ def _merged(column: Column, inputs: Sequence[StreamFacts]) -> Column:
         column,
         nullable=any(c.nullable for c in every),
         millis=all(c.millis for c in every),
+        form=_common_form([c.form for c in every]),
     )
+
+
+def _common_form(forms: Sequence[Form | None]) -> Form | None:
+    """How the values of all streams can be written: enums of one name have the symbols of all.
+
+    So a producer of one stream can add a symbol. Where the names differ, it is a plain string.
+    """
+    first, *others = forms
+    if all(form == first for form in others):
+        return first
+    enums = [form for form in forms if isinstance(form, EnumForm)]
+    if len(enums) < len(forms) or len({form.name for form in enums}) > 1:
+        return None
+    symbols = dict.fromkeys(symbol for form in enums for symbol in form.symbols)
+    defaults = {form.default for form in enums}
+    return EnumForm(enums[0].name, tuple(symbols), defaults.pop() if len(defaults) == 1 else None)

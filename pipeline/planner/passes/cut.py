@@ -144,7 +144,8 @@ def _derived(network: Network, box: Box) -> DerivedStream:
     """The stream that a fragment writes."""
     output = outputs_of(network).get(stream_of_box(box.name))
     by_name = {column.name: column for column in box.columns}
-    key = tuple(by_name[name] for name in box.key)
+    # A key is a plain text: the bytes of an enum's symbol depend on its place among the others.
+    key = tuple(replace(by_name[name], form=None) for name in box.key)
     return DerivedStream(
         name=stream_of_box(box.name),
         topic=output.topic if output else derived_topic(network.name, box.name),

@@ -1,6 +1,7 @@
 """Avro schemas as columns and back."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,14 @@ from pipeline.network.types import (
     Columns,
     DataType,
     DecimalType,
+    EnumForm,
+    Form,
     MapType,
     Scalar,
     StructType,
+    UuidForm,
 )
+from schemas.avro import parse
 
 
 def record(*fields: object) -> dict[str, object]:
@@ -200,6 +205,87 @@ def test_writing() -> None:
     }
 
 
+COLOUR = {"type": "enum", "name": "Colour", "namespace": "m", "symbols": ["RED", "BLUE"]}
+
+
+def form_of(schema: object) -> object:
+    """The form of a field of some type."""
+    return read(record({"name": "x", "type": schema})).columns[0].form
+
+
+@pytest.mark.parametrize(
+    ("schema", "form"),
+    [
+        (COLOUR, EnumForm("m.Colour", ("RED", "BLUE"))),
+        (["null", {**COLOUR, "default": "RED"}], EnumForm("m.Colour", ("RED", "BLUE"), "RED")),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, EnumForm("n.E", ("A",))),
+        ({"type": "string", "logicalType": "uuid"}, UuidForm()),
+        ([{"type": "string", "logicalType": "uuid"}, "null"], UuidForm()),
+        ("string", None),
+        ({"type": "array", "items": COLOUR}, None),
+    ],
+)
+def test_a_column_remembers_that_it_is_an_enum_or_a_uuid(schema: object, form: object) -> None:
+    """Not inside an array or a map: only columns are written as they were read."""
+    assert form_of(schema) == form
+
+
+def written(*columns: Column, namespace: str = "n") -> list[object]:
+    """The types of columns as they are written."""
+    return [f["type"] for f in json.loads(to_avro(columns, "R", namespace))["fields"]]
+
+
+def enum(name: str, *symbols: str, nullable: bool = False) -> Column:
+    """A column that is written as an enum."""
+    return Column(f"c{len(symbols)}", Scalar.STRING, nullable, form=EnumForm(name, symbols))
+
+
+def test_an_enum_and_a_uuid_are_written_as_such() -> None:
+    """With all that the enum has; the union with null is around it."""
+    form = EnumForm("m.Colour", ("RED", "BLUE"), "RED")
+    assert written(
+        Column("a", Scalar.STRING, nullable=False, form=form),
+        Column("b", Scalar.STRING, nullable=True, form=UuidForm()),
+    ) == [{**COLOUR, "default": "RED"}, ["null", {"type": "string", "logicalType": "uuid"}]]
+
+
+def test_an_enum_is_defined_once_in_a_schema() -> None:
+    """Another one of that name gets another name, and so does one that is called as a record."""
+    first, second = enum("m.E", "A"), enum("m.E", "A", nullable=True)
+    assert written(first, second)[1] == ["null", "m.E"]
+    other = enum("m.E", "A", "B")
+    assert written(first, other, other, first)[1:] == [
+        {"type": "enum", "name": "E_", "namespace": "m", "symbols": ["A", "B"]},
+        "m.E_",
+        "m.E",
+    ]
+    inner = Column("s", StructType("S", (first,)), nullable=False)
+    assert written(enum("n.R", "A"), enum("n.R_s", "A"), inner) == [
+        {"type": "enum", "name": "R_", "namespace": "n", "symbols": ["A"]},
+        {"type": "enum", "name": "R_s", "namespace": "n", "symbols": ["A"]},
+        {
+            "type": "record",
+            "name": "R_s_",
+            "fields": [
+                {
+                    "name": "c1",
+                    "type": {"type": "enum", "name": "E", "namespace": "m", "symbols": ["A"]},
+                }
+            ],
+        },
+    ]
+
+
+def test_an_enum_without_a_namespace_is_in_that_of_the_record() -> None:
+    """As Avro reads it; so its name can be referred to."""
+    same = enum("E", "A")
+    assert written(same, same) == [{"type": "enum", "name": "E", "symbols": ["A"]}, "n.E"]
+    assert written(same, same, namespace="") == [
+        {"type": "enum", "name": "E", "symbols": ["A"]},
+        "E",
+    ]
+
+
 def test_a_column_without_a_type_cannot_be_written() -> None:
     """A bare NULL has no place in a stream."""
     with pytest.raises(SchemaError, match="a column cannot have the type VOID"):
@@ -212,9 +298,23 @@ SCALARS: st.SearchStrategy[DataType] = st.sampled_from(
 NAMES = st.sampled_from(["a", "b", "a_b", "c"])
 
 
+FORMS = st.none() | st.just(UuidForm()) | st.builds(
+    EnumForm,
+    st.sampled_from(["E", "n.E", "m.E", "n.R", "n.R_a", "n.R_a_b"]),
+    st.sampled_from([("A",), ("A", "B")]),
+    st.sampled_from([None, "A"]),
+)  # fmt: skip
+
+
+def formed(column: Column) -> st.SearchStrategy[Column]:
+    """A column, maybe with a form if it is a text."""
+    forms = FORMS if column.type is Scalar.STRING else st.none()
+    return forms.map(lambda form: replace(column, form=form))
+
+
 def columns_of(types: st.SearchStrategy[DataType]) -> st.SearchStrategy[Columns]:
     """Columns with different names."""
-    column = st.builds(Column, NAMES, types, st.booleans())
+    column = st.builds(Column, NAMES, types, st.booleans()).flatmap(formed)
     return st.lists(column, min_size=1, max_size=3, unique_by=lambda c: c.name).map(tuple)
 
 
@@ -240,10 +340,18 @@ def shape(data_type: DataType) -> object:
     return data_type
 
 
+def _meant(form: Form | None) -> object:
+    """A form without the name of an enum, which can be another one where two would be alike."""
+    return (form.symbols, form.default) if isinstance(form, EnumForm) else form
+
+
 @given(columns_of(TYPES))
 def test_what_is_written_is_read_back(columns: Columns) -> None:
     """Names, types and nullability survive; no column becomes unreadable."""
-    made = read(json.loads(to_avro(columns, "R", "n")))
+    text = to_avro(columns, "R", "n")
+    parse(text)
+    made = read(json.loads(text))
+    assert [_meant(c.form) for c in made.columns] == [_meant(c.form) for c in columns]
     assert made.unreadable == ()
     assert [(c.name, shape(c.type), c.nullable) for c in made.columns] == [
         (c.name, shape(c.type), c.nullable) for c in columns

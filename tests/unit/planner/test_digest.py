@@ -9,7 +9,7 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import StreamName, TopicName
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.model import Network, Origin
-from pipeline.network.types import Columns, Scalar
+from pipeline.network.types import Columns, EnumForm, Scalar
 from pipeline.planner.digest import (
     fragment_digest,
     plan_digest,
@@ -140,6 +140,22 @@ def test_one_more_symbol_of_an_enum_is_no_other_state() -> None:
         for text in (schema, schema.replace('["x"]', '["x", "y"]'))
     )
     assert before == after
+
+
+def test_one_more_symbol_of_an_enum_that_is_passed_on_is_another_output() -> None:
+    """Its schema is; the state is the same, also that of whoever reads it."""
+
+    def fragments(*symbols: str) -> tuple[Fragment, ...]:
+        form = EnumForm("m.E", symbols)
+        source = external("s", replace(column("a", Scalar.STRING), form=form))
+        once = deduplicated("once", source, ("a",), 5)
+        twice = deduplicated("twice", once, ("a",), 5)
+        return plan(network((source,), (once, twice), ("once", "twice")), OWNER).fragments
+
+    for before, after in zip(fragments("x"), fragments("x", "y"), strict=True):
+        assert '"symbols":["x","y"]' in after.output.schema_json
+        assert fragment_digest(before) != fragment_digest(after)
+        assert state_digest(before) == state_digest(after)
 
 
 def test_what_decides_event_times_is_its_expression_and_what_it_reads() -> None:

@@ -12,7 +12,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
-from pipeline.network.types import DecimalType, Scalar
+from pipeline.network.types import DecimalType, EnumForm, Scalar
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.boxes.aggregate import lower as lower_aggregate
@@ -310,3 +310,27 @@ def test_records_that_were_accepted_once_are_not_judged_by_settings_of_today() -
     (again,) = as_accepted(lowered).sources
     assert (again.event_time.ahead_ms, again.missing) == (None, ())
     assert again.event_time.sql == source.event_time.sql
+
+
+def test_a_symbol_that_an_enum_has_lost_fails_a_result() -> None:
+    """A state may hold it still; what keeps no state has only what was just read."""
+    form = EnumForm("m.E", ("A", "B"))
+    source = external("s", replace(column("a", Scalar.STRING), form=form))
+    once = deduplicated("once", source, ("a",), 5)
+    (kept,) = plan(network((source,), (once,), ("once",)), OWNER).fragments
+    (after,) = lower(kept, surroundings(kept)).after
+    assert [c.failed for c in after.checks] == ["coalesce(`a` NOT IN ('A', 'B'), false)"]
+    passed = filtered("passed", source, "`a` > ''")
+    (stateless,) = plan(network((source,), (passed,), ("passed",)), OWNER).fragments
+    assert lower(stateless, surroundings(stateless)).after == ()
+
+
+def test_a_failed_result_of_a_window_is_told_by_its_calls() -> None:
+    """Their results are in hidden columns."""
+    planned = fragment("tolls")
+    box = planned.stateful_box
+    assert isinstance(box, Aggregate)
+    counted = replace(box.aggregations[0], argument=None)
+    told = lower_aggregate(replace(box, aggregations=(counted, *box.aggregations[1:]))).told
+    assert told[0] == (counted.name, "count(*)")
+    assert [name for name, _ in told] == [a.name for a in box.aggregations]

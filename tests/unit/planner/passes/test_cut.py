@@ -1,9 +1,14 @@
+import json
+from dataclasses import replace
+
 from pipeline.network.model import Box
+from pipeline.network.types import EnumForm, Scalar
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import (
     OWNER,
     aggregated,
     column,
+    deduplicated,
     expression,
     external,
     filtered,
@@ -44,3 +49,15 @@ def test_a_route_is_copied_to_where_its_branches_are_read() -> None:
     assert fragments(route, *branches) == {"big": ["r", "big"], "rest": ["r", "rest"]}
     both = united("all", *branches)
     assert fragments(route, *branches, both) == {"all": ["r", "big", "rest", "all"]}
+
+
+def test_a_key_is_a_plain_text_where_its_column_is_an_enum() -> None:
+    """One more symbol would give the same key other bytes."""
+    form = EnumForm("m.E", ("A", "B"))
+    source = external("s", replace(column("a", Scalar.STRING, nullable=False), form=form))
+    box = deduplicated("once", source, ("a",), 5)
+    (made,) = plan(network((source,), (replace(box, key=("a",)),), ("once",)), OWNER).fragments
+    assert '"symbols":["A","B"]' in made.output.schema_json
+    assert made.output.key_schema_json is not None
+    (field,) = json.loads(made.output.key_schema_json)["fields"]
+    assert field == {"name": "a", "type": "string"}
