@@ -251,6 +251,13 @@ def close_session(spark: SparkSession) -> None:
         spark.stop()
 
 
+def leave_session(spark: SparkSession) -> None:
+    """Close a session whose Java process was ended by force, without a word about that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark warns that its Java process is gone: we know
+        close_session(spark)
+
+
 def _hush(spark: SparkSession) -> None:
     """Silence loggers that warn at every task about what is meant to be so."""
     for name in _NOISY:

@@ -12,7 +12,8 @@ from brokers.embedded.progress import Progress, silent
 from pipeline.errors import MedusaError
 from pipeline.settings import Settings
 from pipeline.spark.from_memory import MemoryQueries, open_memory_session
-from pipeline.spark.session import close_session
+from pipeline.spark.session import close_session, leave_session
+from pipeline.testing.interrupts import Interrupts
 
 
 @contextmanager
@@ -21,17 +22,22 @@ def open_tests(settings: Settings, progress: Progress = silent) -> Iterator[Memo
 
     Raises:
         EnvironmentProblem: Java is missing, or the session does not start.
+        KeyboardInterrupt: Ctrl-C was pressed; its Java process has ended.
     """
     java = find_java(os.environ)
     ensure_jars(Path(settings.cache).expanduser(), lambda: java, progress)
-    with tempfile.TemporaryDirectory(prefix="medusa-test-", ignore_cleanup_errors=True) as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="medusa-test-", ignore_cleanup_errors=True) as name,
+        Interrupts() as interrupts,
+    ):
         folder = Path(name)
         with _java_writes_into(folder / "java.log"):
             spark = open_memory_session(settings, folder, java)
+        interrupts.opened()
         try:
             yield MemoryQueries(spark, folder)
         finally:
-            close_session(spark)
+            leave_session(spark) if interrupts.happened else close_session(spark)
 
 
 @contextmanager
