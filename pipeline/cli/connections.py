@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pipeline.spark.replay import Recomputer
 
 CONNECT_TIMEOUT_S = 5.0
+BRIEF_TIMEOUT_S = 1.0
+"""For what the shell asks between two keys."""
 CALL_TIMEOUT_S = 20.0
 """For calls that make a server work, such as creating many topics."""
 
@@ -36,17 +38,25 @@ class Connections:
     """Connections of one command; `close` ends all of them.
 
     Each property raises `UnavailableError` when its server does not answer.
+
+    Args:
+        settings: which servers.
+        clock: measures the waits.
+        within_s: how long a server may take to answer at all.
     """
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, clock: Clock, within_s: float = CONNECT_TIMEOUT_S
+    ) -> None:
         self._settings = settings
+        self._within_s = within_s
         self._clock = clock
         self._undo = ExitStack()
 
     @cached_property
     def store(self) -> VersionedStore:
         """What the catalog and our own schema registry lie in."""
-        store = ZooKeeperStore.connect(zookeeper_servers(self._settings), CONNECT_TIMEOUT_S)
+        store = ZooKeeperStore.connect(zookeeper_servers(self._settings), self._within_s)
         self._undo.callback(store.close)
         return store
 
@@ -70,13 +80,13 @@ class Connections:
         One that is down is found out in the time for connecting, not in that for working.
         """
         found = kafka_servers(self._settings)
-        KafkaAdmin(found, CONNECT_TIMEOUT_S).cluster_id()
+        KafkaAdmin(found, self._within_s).cluster_id()
         return found
 
     @cached_property
     def registry(self) -> RegistryClient:
         """The schema registry."""
-        client = RegistryClient(registry_address(self._settings), CONNECT_TIMEOUT_S)
+        client = RegistryClient(registry_address(self._settings), self._within_s)
         self._undo.callback(client.close)
         return client
 
@@ -88,7 +98,7 @@ class Connections:
 
     def reader(self) -> TopicReader:
         """A reader of committed records."""
-        reader = TopicReader(self._brokers, CONNECT_TIMEOUT_S)
+        reader = TopicReader(self._brokers, self._within_s)
         self._undo.callback(reader.close)
         return reader
 
@@ -128,3 +138,8 @@ class Connections:
 def open_connections(settings: Settings, clock: Clock) -> Connections:
     """Connections to the real servers."""
     return Connections(settings, clock)
+
+
+def open_briefly(settings: Settings, clock: Clock) -> Connections:
+    """Connections to the real servers, which are given up soon."""
+    return Connections(settings, clock, BRIEF_TIMEOUT_S)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,21 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; an unknown one is told with what it may have been."""
-        if args and args[0] not in self._entries and not args[0].startswith("-"):
+        unknown = args and args[0] not in self._entries and not args[0].startswith("-")
+        if unknown and not ctx.resilient_parsing:
             close = difflib.get_close_matches(args[0], self._entries, n=1)
             guess = f"; did you mean {close[0]!r}?" if close else ""
             ctx.fail(f"there is no command {args[0]!r}{guess}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, without importing them, and the group's own options."""
+        found = [
+            CompletionItem(name, help=entry.help)
+            for name, entry in self._entries.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings."""

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.failures import manner_of, tell, tell_bug, tell_usage
 from pipeline.cli.lazy import Entry, LazyGroup
 from pipeline.cli.session import Opener
@@ -66,10 +67,12 @@ A first run, in an empty folder:
   python producer.py --seconds 30
   medusa tail toll-notifications
 \b
-Completion for bash (zsh and fish alike):
+Completion by Tab, of names too: one line in ~/.bashrc, or in ~/.zshrc with zsh_source:
   eval "$(_MEDUSA_COMPLETE=bash_source medusa)"
 \b
 Exit codes: 0 done, 1 failed, 2 changes pending (plan --detailed-exitcode), 64 usage,
+and in ~/.config/fish/completions/medusa.fish:
+  _MEDUSA_COMPLETE=fish_source medusa | source
 65 bad input, 69 a server or something on this machine is missing, 75 try again, 130 interrupted.
 """
 
@@ -89,8 +92,12 @@ def installed_version() -> str:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(installed_version(), "-V", "--version", message="medusa %(version)s")
-def cli() -> None:
-    """Stream processing on Kafka, Spark and ZooKeeper, with exact results."""
+@common_options
+def cli(**_options: object) -> None:
+    """Stream processing on Kafka, Spark and ZooKeeper, with exact results.
+
+    The options below may be given here or behind a verb.
+    """
 
 
 def run(arguments: Sequence[str], opener: Opener | None = None) -> int:

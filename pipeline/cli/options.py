@@ -1,4 +1,4 @@
-"""Options that every command has, and the decorators that add options shared by several."""
+"""What every command begins with, and the decorators that add options shared by several."""
 
 import functools
 import os
@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from pipeline.cli.output import Format, Printer
-from pipeline.cli.project import from_assignments
+from pipeline.cli.common import common_of, common_options, flags_of, without_common
+from pipeline.cli.output import Printer
 from pipeline.cli.session import Session
 from pipeline.errors import UsageError
 from pipeline.ids import FragmentName, StreamName
@@ -25,41 +25,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 def with_session(function: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
     """Add the common options; the command gets a `Session` as its first argument."""
 
-    @click.option(
-        "-o",
-        "--output",
-        type=click.Choice([f.value for f in Format]),
-        default=Format.TABLE.value,
-        show_default=True,
-        help="How to print data.",
-    )
-    @click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Set one setting for this call; may be repeated. `medusa config show` lists them.",
-    )
-    @click.option(
-        "--data",
-        metavar="FOLDER",
-        help="Where logs, checkpoints and the embedded stack are; like --set data=FOLDER.",
-    )
-    @click.option("--no-color", is_flag=True, help="No colour; NO_COLOR does the same.")
-    @click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+    @common_options
     @click.pass_context
     @functools.wraps(function)
     def wrapper(ctx: click.Context, /, **values: Any) -> None:
+        found = common_of(ctx)
         session = Session(
-            printer=Printer(
-                Format(values.pop("output")),
-                color=not (values.pop("no_color") or os.environ.get("NO_COLOR")),
-            ),
-            flags=_flags(values.pop("assignments"), values.pop("data")),
-            verbose=values.pop("verbose"),
+            printer=Printer(found.output, color=not (found.no_color or os.environ.get("NO_COLOR"))),
+            flags=flags_of(found),
+            verbose=found.verbose,
             opener=ctx.obj,
         )
-        function(session, **values)  # type: ignore[call-arg] # click passes what it parsed
+        function(session, **without_common(values))  # type: ignore[call-arg] # click passes what it parsed
 
     return wrapper
 
@@ -87,9 +64,30 @@ def with_registry(function: Callable[Concatenate[Session, P], None]) -> Callable
     return wrapper
 
 
-def _flags(assignments: tuple[str, ...], data: str | None) -> Mapping[str, str]:
-    found = from_assignments(assignments)
-    return {**found, "data": str(Path(data).absolute())} if data else found
+def document_options(function: Callable[P, None]) -> Callable[..., None]:
+    """Add FILE behind the verb and `-f FILE`, the network document; the command gets `file`."""
+
+    @click.argument("document", metavar="[FILE]", required=False, type=click.Path())
+    @document_option
+    @functools.wraps(function)
+    def wrapper(*args: Any, document: str | None, file: str | None, **values: Any) -> None:
+        function(*args, file=one_document(document, file), **values)  # type: ignore[arg-type] # click passes what it parsed
+
+    return wrapper
+
+
+def one_document(argument: str | None, option: str | None) -> str | None:
+    """The document that a call names, by its argument, by `-f`, or by both.
+
+    Raises:
+        UsageError: they name two documents.
+    """
+    if argument and option and Path(argument) != Path(option):
+        raise UsageError(
+            f"two documents are named: {argument}, and {option} with -f",
+            hint="leave one of them out.",
+        )
+    return argument or option
 
 
 def document_option(function: F) -> F:
@@ -99,6 +97,7 @@ def document_option(function: F) -> F:
         "--file",
         "file",
         metavar="FILE",
+        type=click.Path(),
         help="The network document, in YAML or Python; default: network.yaml or network.py beside "
         "medusa.yaml.",
     )(function)

@@ -62,7 +62,7 @@ class Project:
             raise InputError(
                 f"there is {DOCUMENT_FILE}, and there is {PYTHON_FILE}",
                 place=str(seen_from_here(self.folder)),
-                hint="say which one with -f FILE.",
+                hint=f"name one, as in `medusa plan {DOCUMENT_FILE}`, or with -f FILE.",
             )
         return seen_from_here(python if python.is_file() else yaml)
 

@@ -1,5 +1,6 @@
 """What `tail` and `produce` share: the topic of a stream by any of its names."""
 
+from pipeline.catalog.catalog import Catalog
 from pipeline.cli.connections import Connections
 from pipeline.deploy.documents import replan
 from pipeline.deploy.streams import choices, find
@@ -28,7 +29,11 @@ def topic_of(name: str, connections: Connections) -> TopicName:
 
 def deployed_plans(connections: Connections) -> tuple[Plan, ...]:
     """The plan of every deployed network that this program understands."""
-    catalog = connections.catalog
+    return plans_in(connections.catalog)
+
+
+def plans_in(catalog: Catalog) -> tuple[Plan, ...]:
+    """The plan of every network in a catalog that this program understands."""
     plans: list[Plan] = []
     for record in catalog.networks():
         version = catalog.version(record.network, record.version)

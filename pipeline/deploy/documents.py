@@ -162,7 +162,7 @@ def _read(path: Path) -> str:
         raise InputError(
             "there is no such document",
             place=str(path),
-            hint="name one with -f FILE, or begin with `medusa init tolls`.",
+            hint="name one, as in `medusa plan FILE`, or begin with `medusa init tolls`.",
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(

@@ -11,7 +11,7 @@ from pipeline.catalog.records import FragmentStatus
 from pipeline.cli.commands.plan import show_changes
 from pipeline.cli.connections import Connections
 from pipeline.cli.first_runs import FirstRuns
-from pipeline.cli.options import choice_options, document_option, timeout_option, with_session
+from pipeline.cli.options import choice_options, document_options, timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import Seen, as_data, failed, see, settled
 from pipeline.clock import Deadline
@@ -64,7 +64,7 @@ def deploying(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command("deploy")
-@document_option
+@document_options
 @deploying
 @with_session
 def command(
@@ -86,7 +86,7 @@ def command(
     \b
     Examples:
       medusa deploy
-      medusa deploy -f other.yaml --dry-run
+      medusa deploy other.yaml --dry-run
       medusa deploy --state tolls=rebuild
       medusa deploy --input orders=beginning
       medusa deploy --no-wait --yes -o json

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.commands.deploy import confirm
+from pipeline.cli.completing import networks
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.clock import Deadline
@@ -15,7 +16,7 @@ from pipeline.ids import NetworkName
 
 
 @click.command("destroy")
-@click.argument("network")
+@click.argument("network", shell_complete=networks)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @timeout_option(120)

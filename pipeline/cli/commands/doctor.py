@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.options import document_option, with_session
+from pipeline.cli.options import document_options, with_session
 from pipeline.cli.output import Table
 from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
@@ -22,7 +22,7 @@ from schemas.client import RegistryClient
 
 
 @click.command("doctor")
-@document_option
+@document_options
 @with_session
 def command(session: Session, file: str | None) -> None:
     """Check this machine, each connection, version, right and topic; say what to do.
@@ -34,6 +34,7 @@ def command(session: Session, file: str | None) -> None:
     \b
     Examples:
       medusa doctor
+      medusa doctor network.yaml
       medusa doctor -o json | jq '.findings[] | select(.verdict != "good")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     look = Look(session.settings, _spark(session.settings))

@@ -2,7 +2,7 @@
 
 import click
 
-from pipeline.cli.options import document_option, with_session
+from pipeline.cli.options import document_options, with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
 from pipeline.ids import ParticipantId
@@ -11,7 +11,7 @@ from pipeline.planner.digest import fragment_digest
 
 
 @click.command("explain")
-@document_option
+@document_options
 @with_session
 def command(session: Session, file: str | None) -> None:
     """Say how a network would run: its fragments, topics, groups, state and guarantees.
@@ -21,7 +21,7 @@ def command(session: Session, file: str | None) -> None:
     \b
     Examples:
       medusa explain
-      medusa explain -f other.yaml > explain.txt
+      medusa explain other.yaml > explain.txt
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
     plan = planner.plan(document.network, ParticipantId(session.settings.participant))

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.completing import networks
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Table
 from pipeline.cli.session import Session
@@ -15,7 +16,7 @@ _DIGEST_SHOWN = 12
 
 
 @click.command("history")
-@click.argument("network")
+@click.argument("network", shell_complete=networks)
 @click.option(
     "-n",
     "--versions",

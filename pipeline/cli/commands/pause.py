@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.completing import parts
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.clock import Deadline
@@ -10,7 +11,7 @@ from pipeline.deploy.remove import await_stopped, deployed
 
 
 @click.command("pause")
-@click.argument("target", metavar="NETWORK[.FRAGMENT]")
+@click.argument("target", metavar="NETWORK[.FRAGMENT]", shell_complete=parts)
 @click.option("--wait/--no-wait", default=True, help="Wait until it rests (default).")
 @timeout_option(60)
 @with_session

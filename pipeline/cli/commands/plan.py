@@ -2,7 +2,7 @@
 
 import click
 
-from pipeline.cli.options import choice_options, document_option, with_session
+from pipeline.cli.options import choice_options, document_options, with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.apply import compare
 from pipeline.deploy.documents import read_document
@@ -18,7 +18,7 @@ _OWN_VERSION = "format_version"
 
 
 @click.command("plan")
-@document_option
+@document_options
 @click.option(
     "--detailed-exitcode",
     is_flag=True,
@@ -41,7 +41,7 @@ def command(
     Examples:
       medusa plan
       medusa plan --detailed-exitcode -o json    # for CI
-      medusa plan -f other.yaml --explain
+      medusa plan other.yaml --explain
       medusa plan --state rebuild
       medusa plan --input orders=end
     """  # noqa: D301 - \b is click's mark for text that is not wrapped

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.completing import streams
 from pipeline.cli.connections import Connections
 from pipeline.cli.encoding import BadLine, Encoded, Target, encode_lines
 from pipeline.cli.options import with_session
@@ -43,8 +44,16 @@ class _Count:
 
 
 @click.command("produce")
-@click.argument("stream")
-@click.option("-f", "--file", default="-", show_default=True, help="JSON lines; - is stdin.")
+@click.argument("stream", shell_complete=streams)
+@click.option(
+    "-f",
+    "--file",
+    default="-",
+    show_default=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="JSON lines; - is stdin.",
+)
 @click.option("--key", "key_field", metavar="FIELD", help="Use this field's text as record key.")
 @click.option("--strict", is_flag=True, help="Send nothing if any line is bad.")
 @click.option("--dry-run", is_flag=True, help="Check the lines and send nothing.")

@@ -8,6 +8,7 @@ import click
 
 from brokers.records import NewTopicSpec
 from pipeline.cli import correcting
+from pipeline.cli.completing import fragments
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import label
 from pipeline.cli.options import with_session
@@ -31,7 +32,7 @@ _TOLD_EVERY_S = 5.0
 
 
 @click.command("replay")
-@click.argument("name", metavar="NETWORK.BOX")
+@click.argument("name", metavar="NETWORK.BOX", shell_complete=fragments)
 @click.option("--from", "start", metavar="TIME|RECORD", required=True, help="Results from here on.")
 @click.option("--to", "end", metavar="TIME|RECORD", help="Results before this; default: all.")
 @click.option("--into", metavar="TOPIC", help="A new topic; default: OUTPUT.replay-N.")

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.completing import parts
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.pause import parse_target, resume
@@ -9,7 +10,7 @@ from pipeline.deploy.remove import deployed
 
 
 @click.command("resume")
-@click.argument("target", metavar="NETWORK[.FRAGMENT]")
+@click.argument("target", metavar="NETWORK[.FRAGMENT]", shell_complete=parts)
 @with_session
 def command(session: Session, target: str) -> None:
     """Let what was paused of NETWORK, or one fragment of it, go on where it was.

@@ -3,6 +3,7 @@
 import click
 
 from pipeline.cli.commands.deploy import Manner, carry_out, deploying
+from pipeline.cli.completing import networks, versions
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.remove import deployed
@@ -12,13 +13,14 @@ from pipeline.planner.state import Choices
 
 
 @click.command("rollback")
-@click.argument("network")
+@click.argument("network", shell_complete=networks)
 @click.option(
     "--to",
     "version",
     type=click.IntRange(min=1),
     required=True,
     metavar="VERSION",
+    shell_complete=versions,
     help="The version whose document is deployed again.",
 )
 @deploying

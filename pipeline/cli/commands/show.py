@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import click
 
-from pipeline.cli.options import document_option, with_session
+from pipeline.cli.options import document_options, with_session
 from pipeline.cli.output import Format
 from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
@@ -23,7 +23,7 @@ _LANGUAGES: Mapping[str, Callable[[Picture], str]] = {"dot": as_dot, "mermaid": 
 
 
 @click.command("show")
-@document_option
+@document_options
 @click.option(
     "--format",
     "language",
@@ -42,7 +42,7 @@ def command(session: Session, file: str | None, language: str | None, *, cut: bo
     \b
     Examples:
       medusa show
-      medusa show -f network.py --fragments
+      medusa show network.py --fragments
       medusa show --format dot | dot -Tsvg > network.svg
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if language and session.printer.format is not Format.TABLE:

@@ -3,6 +3,7 @@
 import click
 
 from pipeline.cli.commands.deploy import look
+from pipeline.cli.completing import networks
 from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
@@ -15,7 +16,7 @@ _EVERY_S = 1.0
 
 
 @click.command("status")
-@click.argument("network", required=False)
+@click.argument("network", required=False, shell_complete=networks)
 @click.option("--watch", is_flag=True, help="Show it again every second until Ctrl-C.")
 @with_session
 def command(session: Session, network: str | None, *, watch: bool) -> None:

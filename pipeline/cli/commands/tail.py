@@ -8,6 +8,7 @@ import click
 
 from brokers.kafka.reader import TopicReader
 from brokers.records import KafkaRecord
+from pipeline.cli.completing import streams
 from pipeline.cli.connections import Connections
 from pipeline.cli.decoding import Decoded, decoded
 from pipeline.cli.options import with_session
@@ -32,7 +33,7 @@ class Limits:
 
 
 @click.command("tail")
-@click.argument("stream")
+@click.argument("stream", shell_complete=streams)
 @click.option(
     "--from",
     "start",

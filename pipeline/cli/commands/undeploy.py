@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.completing import networks
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.clock import Deadline
@@ -10,7 +11,7 @@ from pipeline.ids import NetworkName
 
 
 @click.command("undeploy")
-@click.argument("network")
+@click.argument("network", shell_complete=networks)
 @click.option("--wait/--no-wait", default=True, help="Wait until every fragment stopped (default).")
 @timeout_option(60)
 @with_session

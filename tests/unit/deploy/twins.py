@@ -270,6 +270,10 @@ class TwinAdmin:
         """Those that begin with a prefix."""
         return tuple(one for one in self.registry.subjects() if one.startswith(prefix))
 
+    def version_numbers(self, subject: str) -> tuple[int, ...]:
+        """The versions of a subject."""
+        return tuple(one.version for one in self.registry.readable_versions(subject))
+
     def version(
         self, subject: str, version: Version, *, resolved: bool = False
     ) -> StoredVersion | None:

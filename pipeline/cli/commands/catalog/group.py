@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 _HERE = "pipeline.cli.commands.catalog"
@@ -16,5 +17,6 @@ _HERE = "pipeline.cli.commands.catalog"
         "restore": Entry(f"{_HERE}.restore", "Bring a catalog back from such a file."),
     },
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """The catalog: networks with their versions, epochs, and the schemas of our own registry."""

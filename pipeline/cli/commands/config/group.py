@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 
@@ -10,5 +11,6 @@ from pipeline.cli.lazy import Entry, LazyGroup
     cls=LazyGroup,
     entries={"show": Entry("pipeline.cli.commands.config.show", "Show every setting.")},
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """Settings: flag, environment, project file, user file, default; in that order."""

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 _HERE = "pipeline.cli.commands.dlq"
@@ -17,5 +18,6 @@ _HERE = "pipeline.cli.commands.dlq"
         "purge": Entry(f"{_HERE}.purge", "Remove old dead letters for good."),
     },
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """Dead letters: records that a fragment could not process, kept byte for byte."""

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from pipeline import durations
+from pipeline.cli.completing import parts
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import fragments_of, letters_of, sent_again
 from pipeline.cli.options import with_session
@@ -21,7 +22,7 @@ _COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "k
 
 
 @click.command("list")
-@click.argument("name", metavar="[NETWORK[.FRAGMENT]]", default="")
+@click.argument("name", metavar="[NETWORK[.FRAGMENT]]", shell_complete=parts, default="")
 @with_session
 def command(session: Session, name: str) -> None:
     """Count the dead letters of every fragment, or of those that are named.

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import click
 
 from pipeline.cli.commands.deploy import confirm
+from pipeline.cli.completing import fragments
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import ends_of, fragment_of, label, records_to
 from pipeline.cli.options import with_session
@@ -21,7 +22,7 @@ from pipeline.planner.plan import Fragment
 
 
 @click.command("purge")
-@click.argument("fragment")
+@click.argument("fragment", shell_complete=fragments)
 @click.option("--before", metavar="TIME", help="Those that came before.")
 @click.option("--all", "everything", is_flag=True, help="Those of any age.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from pipeline.cli.commands.deploy import confirm
+from pipeline.cli.completing import fragments
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import (
     ends_of,
@@ -42,7 +43,7 @@ from schemas.wire import Framed, Part, identified
 
 
 @click.command("redrive")
-@click.argument("fragment")
+@click.argument("fragment", shell_complete=fragments)
 @reason_option("Only those with this reason.")
 @click.option("--limit", type=click.IntRange(min=1), help="Send at most so many.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from brokers.records import Headers
+from pipeline.cli.completing import fragments
 from pipeline.cli.connections import Connections
 from pipeline.cli.decoding import Decoded, decoded
 from pipeline.cli.letters import fragment_of, letters_of, reason_option
@@ -23,7 +24,7 @@ _HEX_BYTES = 48
 
 
 @click.command("show")
-@click.argument("fragment")
+@click.argument("fragment", shell_complete=fragments)
 @reason_option("Only those with this reason.")
 @click.option("--box", metavar="BOX", help="Only those that this box refused.")
 @click.option("--from", "start", metavar="TIME", help="Only those that came from then on.")

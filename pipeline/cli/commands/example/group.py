@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 _HERE = "pipeline.cli.commands.example"
@@ -15,5 +16,6 @@ _HERE = "pipeline.cli.commands.example"
         "run": Entry(f"{_HERE}.run", "Run one on made-up input, and check every result."),
     },
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """Examples: networks with a producer, and a reference that their results are compared with."""

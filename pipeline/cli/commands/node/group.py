@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 _HERE = "pipeline.cli.commands.node"
@@ -15,5 +16,6 @@ _HERE = "pipeline.cli.commands.node"
         "list": Entry(f"{_HERE}.list", "Show the nodes that are up."),
     },
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """Nodes: agent processes, each with its own Spark session, that run fragments."""

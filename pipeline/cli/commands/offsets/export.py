@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from pipeline.cli.completing import parts
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import fragment_of, fragments_of, label
 from pipeline.cli.options import with_session
@@ -19,7 +20,7 @@ _SPARK, _KAFKA = "spark", "kafka"
 
 
 @click.command("export")
-@click.argument("name", metavar="NETWORK[.FRAGMENT]")
+@click.argument("name", metavar="NETWORK[.FRAGMENT]", shell_complete=parts)
 @click.option(
     "--form",
     type=click.Choice([_SPARK, _KAFKA]),

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 _HERE = "pipeline.cli.commands.offsets"
@@ -15,5 +16,6 @@ _HERE = "pipeline.cli.commands.offsets"
         "export": Entry(f"{_HERE}.export", "Print positions as other tools take them."),
     },
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """Positions: up to where the results of a fragment are committed, per input partition."""

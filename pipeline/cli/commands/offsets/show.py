@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from pipeline.cli.completing import parts
 from pipeline.cli.letters import fragments_of, label
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Table
@@ -16,7 +17,7 @@ _NUMBERS = frozenset({"partition", "position", "end", "lag", "log start"})
 
 
 @click.command("show")
-@click.argument("name", metavar="[NETWORK[.FRAGMENT]]", default="")
+@click.argument("name", metavar="[NETWORK[.FRAGMENT]]", shell_complete=parts, default="")
 @with_session
 def command(session: Session, name: str) -> None:
     """Show how far every fragment, or those that are named, has read its input streams.

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 _HERE = "pipeline.cli.commands.registry"
@@ -14,5 +15,6 @@ _HERE = "pipeline.cli.commands.registry"
         "serve": Entry(f"{_HERE}.serve", "Serve the schema registry until it is asked to end."),
     },
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """The schema registry that lies in ZooKeeper, for servers without `medusa up`."""

@@ -10,6 +10,7 @@ from pipeline.cli.commands.schema.files import ReadSchema, open_schema
 from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.references import Wanted, reference_option, told
 from pipeline.cli.commands.schema.register import require_fit
+from pipeline.cli.completing import subjects
 from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
@@ -17,10 +18,11 @@ from schemas.registry.content import Reference
 
 
 @click.command("check")
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option(
     "--subject",
     type=name_of_subject,
+    shell_complete=subjects,
     metavar="TEXT",
     help="Check also whether it could be registered under this subject.",
 )

@@ -4,14 +4,20 @@ import click
 
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.commands.schema.names import name_of_subject
+from pipeline.cli.completing import schema_versions, subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from schemas.deletion import Doomed, delete, doomed, require_unreferred
 
 
 @click.command("delete")
-@click.argument("subject", type=name_of_subject)
-@click.option("--version", type=click.IntRange(1), help="Only this version; default: all.")
+@click.argument("subject", type=name_of_subject, shell_complete=subjects)
+@click.option(
+    "--version",
+    type=click.IntRange(1),
+    shell_complete=schema_versions,
+    help="Only this version; default: all.",
+)
 @click.option("--permanent", is_flag=True, help="For good, and what was deleted before too.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go, and who refers to it.")

@@ -6,6 +6,7 @@ from pipeline.cli.commands.schema.files import SchemaFile, open_schema
 from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.references import Wanted, reference_option
 from pipeline.cli.commands.schema.versions import as_version, before, fetch
+from pipeline.cli.completing import schema_versions, subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.errors import UsageError
@@ -29,10 +30,23 @@ def _version(_ctx: click.Context, _of: click.Parameter, value: str | None) -> Ve
 
 
 @click.command("diff")
-@click.argument("subject", type=name_of_subject)
-@click.argument("file", required=False)
-@click.option("--from", "old", type=click.IntRange(1), help="Which version is the old one.")
-@click.option("--to", "new", callback=_version, metavar="N|latest", help="Which is the new one.")
+@click.argument("subject", type=name_of_subject, shell_complete=subjects)
+@click.argument("file", required=False, type=click.Path())
+@click.option(
+    "--from",
+    "old",
+    type=click.IntRange(1),
+    shell_complete=schema_versions,
+    help="Which version is the old one.",
+)
+@click.option(
+    "--to",
+    "new",
+    callback=_version,
+    shell_complete=schema_versions,
+    metavar="N|latest",
+    help="Which is the new one.",
+)
 @reference_option
 @with_registry
 def command(

@@ -6,6 +6,7 @@ import click
 
 from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.versions import fetch, require_versions
+from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.cli.slowly import SlowProgress
@@ -17,7 +18,7 @@ _SHOWN_MAX = 4
 
 
 @click.command("evolve")
-@click.argument("subject", type=name_of_subject)
+@click.argument("subject", type=name_of_subject, shell_complete=subjects)
 @click.option(
     "--level",
     type=click.Choice([level.value for level in Level], case_sensitive=False),

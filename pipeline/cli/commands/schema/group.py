@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
 _HERE = "pipeline.cli.commands.schema"
@@ -25,5 +26,6 @@ _SCHEMAS, _REGISTRY = "Schemas", "The registry"
         "import": Entry(f"{_HERE}.import_", "Bring such a file into a registry.", _REGISTRY),
     },
 )
-def command() -> None:
+@common_options
+def command(**_options: object) -> None:
     """Avro schemas in the registry: ours, or another that registry.url or --registry names."""

@@ -20,7 +20,7 @@ from schemas.moving import Plan, bring_in, plan, still_importing
 
 
 @click.command("import")
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option("--whole", is_flag=True, help="Put the whole registry into mode IMPORT meanwhile.")
 @click.option("--modes", is_flag=True, help="Set the modes that the file holds, too.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")

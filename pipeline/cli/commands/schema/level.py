@@ -4,13 +4,20 @@ import click
 
 from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.scopes import apply, as_data, told, wish
+from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from schemas.compatibility import Level
 
 
 @click.command("level")
-@click.argument("arguments", type=name_of_subject, nargs=-1, metavar="[SUBJECT] [LEVEL]")
+@click.argument(
+    "arguments",
+    type=name_of_subject,
+    shell_complete=subjects,
+    nargs=-1,
+    metavar="[SUBJECT] [LEVEL]",
+)
 @click.option("--general", is_flag=True, help="Where a subject has no level of its own.")
 @click.option("--reset", is_flag=True, help="Take back what the subject has of its own.")
 @with_registry

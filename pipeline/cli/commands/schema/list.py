@@ -3,13 +3,14 @@
 import click
 
 from pipeline.cli.commands.schema.names import prefix_of_subjects
+from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.output import Table
 from pipeline.cli.session import Session
 
 
 @click.command("list")
-@click.argument("prefix", type=prefix_of_subjects, default="")
+@click.argument("prefix", type=prefix_of_subjects, shell_complete=subjects, default="")
 @with_registry
 def command(session: Session, prefix: str) -> None:
     """List the subjects that begin with PREFIX, or all, with newest version and id.

@@ -4,13 +4,16 @@ import click
 
 from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.scopes import apply, as_data, told, wish
+from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from schemas.registry.config import Mode
 
 
 @click.command("mode")
-@click.argument("arguments", type=name_of_subject, nargs=-1, metavar="[SUBJECT] [MODE]")
+@click.argument(
+    "arguments", type=name_of_subject, shell_complete=subjects, nargs=-1, metavar="[SUBJECT] [MODE]"
+)
 @click.option("--general", is_flag=True, help="Where a subject has no mode of its own.")
 @click.option("--reset", is_flag=True, help="Take back what the subject has of its own.")
 @with_registry

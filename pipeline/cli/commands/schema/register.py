@@ -9,14 +9,15 @@ from pipeline.cli.commands.schema.boxes import require_readers
 from pipeline.cli.commands.schema.files import open_schema
 from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.references import Wanted, reference_option, told
+from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from schemas.records import IncompatibleSchemaError
 
 
 @click.command("register")
-@click.argument("subject", type=name_of_subject)
-@click.argument("file")
+@click.argument("subject", type=name_of_subject, shell_complete=subjects)
+@click.argument("file", type=click.Path())
 @click.option("--yes", is_flag=True, help="Do not ask, and register it whatever it breaks.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it would be accepted.")
 @reference_option

@@ -6,6 +6,7 @@ import click
 
 from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.versions import as_id
+from pipeline.cli.completing import schema_versions, subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.errors import SchemaError
@@ -15,8 +16,14 @@ from schemas.outside import read_json
 
 
 @click.command("show")
-@click.argument("subject", type=name_of_subject)
-@click.option("--version", "number", type=click.IntRange(1), help="Which version; default: newest.")
+@click.argument("subject", type=name_of_subject, shell_complete=subjects)
+@click.option(
+    "--version",
+    "number",
+    type=click.IntRange(1),
+    shell_complete=schema_versions,
+    help="Which version; default: newest.",
+)
 @with_registry
 def command(session: Session, subject: str, number: int | None) -> None:
     """Print the schema of SUBJECT, or the one with an id, if SUBJECT is a number.

@@ -1,0 +1,142 @@
+"""What a shell offers when Tab is pressed: names out of the catalog and the schema registry.
+
+A shell calls the program for each Tab, so nothing here fails, writes or waits for long: when a
+server is away, nothing is offered. What is slow to import is imported when it is asked for.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.cli.common import common_of, flags_of
+from pipeline.cli.project import load_project
+from pipeline.clock import SystemClock
+from pipeline.ids import NetworkName
+
+if TYPE_CHECKING:
+    from pipeline.catalog.catalog import Catalog
+    from pipeline.cli.connections import Connections
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+"""Gives what may stand where the cursor is, by what is typed there already."""
+_WITHIN_S = 4.0
+"""Servers are given less; this also bounds what a driver does beside the wait for them."""
+
+
+def answered(ask: Callable[[], Sequence[str]], within_s: float) -> Sequence[str]:
+    """What somebody answers in time; nothing if it fails or takes longer."""
+    found: list[str] = []
+
+    def run() -> None:
+        with suppress(Exception):
+            found.extend(ask())
+
+    asking = threading.Thread(target=run, daemon=True)
+    asking.start()
+    asking.join(within_s)
+    return () if asking.is_alive() else found
+
+
+def _completer(names: Callable[["Connections", click.Context], Iterable[str]]) -> Completer:
+    def complete(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        # What a driver logs would stand in the middle of the line that is typed.
+        logging.disable(logging.CRITICAL)
+        try:
+            found = answered(lambda: _asked(names, ctx), _WITHIN_S)
+        finally:
+            logging.disable(logging.NOTSET)
+        return [name for name in found if name.startswith(incomplete)]
+
+    return complete
+
+
+def _asked(
+    names: Callable[["Connections", click.Context], Iterable[str]], ctx: click.Context
+) -> Sequence[str]:
+    from pipeline.cli.connections import open_briefly  # noqa: PLC0415
+
+    flags = dict(flags_of(common_of(ctx)))
+    if ctx.params.get("registry"):
+        flags["registry.url"] = ctx.params["registry"]
+    settings = load_project(flags, os.environ, Path.cwd()).settings
+    connections: Connections = (ctx.obj or open_briefly)(settings, SystemClock())
+    try:
+        return tuple(names(connections, ctx))
+    finally:
+        connections.close()
+
+
+def _catalog(connections: "Connections") -> "Catalog":
+    """The catalog as it is: the property of the connections would set a new one up."""
+    from pipeline.catalog.catalog import Catalog  # noqa: PLC0415
+    from pipeline.names import Znodes  # noqa: PLC0415
+
+    return Catalog(connections.store, Znodes(""))
+
+
+def _networks(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
+    return (record.network for record in _catalog(connections).networks())
+
+
+def _fragments(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
+    catalog = _catalog(connections)
+    for record in catalog.networks():
+        for fragment in catalog.fragments(record.network):
+            yield f"{record.network}.{fragment.fragment}"
+
+
+def _parts(connections: "Connections", ctx: click.Context) -> Iterable[str]:
+    yield from _networks(connections, ctx)
+    yield from _fragments(connections, ctx)
+
+
+def _streams(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
+    from pipeline.cli.streams import plans_in  # noqa: PLC0415
+    from pipeline.deploy.streams import arrows  # noqa: PLC0415
+
+    found = arrows(plans_in(_catalog(connections)))
+    yield from dict.fromkeys(arrow.stream for arrow in found)
+    yield from (f"{arrow.network}.{arrow.stream}" for arrow in found)
+
+
+def _subjects(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
+    return connections.registry.subjects()
+
+
+def _versions(connections: "Connections", ctx: click.Context) -> Iterable[str]:
+    network = _behind_the_verb(ctx, "network")
+    record = _catalog(connections).network(NetworkName(network)) if network else None
+    return (str(number) for number in range(1, record.version + 1)) if record else ()
+
+
+def _schema_versions(connections: "Connections", ctx: click.Context) -> Iterable[str]:
+    subject = _behind_the_verb(ctx, "subject")
+    numbers = connections.registry.admin.version_numbers(subject) if subject else ()
+    return map(str, numbers)
+
+
+def _behind_the_verb(ctx: click.Context, name: str) -> str:
+    """An argument that is typed already: click leaves it unread if an option lacks its value."""
+    return str(ctx.params.get(name) or next(iter(ctx.args), ""))
+
+
+networks: Completer = _completer(_networks)
+"""Deployed networks."""
+fragments: Completer = _completer(_fragments)
+"""Their fragments, as NETWORK.FRAGMENT."""
+parts: Completer = _completer(_parts)
+"""Networks, and fragments of them."""
+streams: Completer = _completer(_streams)
+"""Streams that have a topic."""
+subjects: Completer = _completer(_subjects)
+"""Subjects of the schema registry."""
+versions: Completer = _completer(_versions)
+"""Versions of the network that stands behind the verb."""
+schema_versions: Completer = _completer(_schema_versions)
+"""Versions of the subject that stands behind the verb."""

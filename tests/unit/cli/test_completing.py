@@ -1,0 +1,127 @@
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from pipeline.cli.completing import answered
+from pipeline.cli.connections import BRIEF_TIMEOUT_S, CONNECT_TIMEOUT_S, Connections, open_briefly
+from pipeline.cli.main import COMMANDS, cli
+from pipeline.cli.session import Opener
+from pipeline.clock import Clock, SystemClock
+from pipeline.errors import UnavailableError
+from pipeline.settings import Settings, combine
+from tests.unit.cli.twins import opener
+from tests.unit.deploy.twins import World, write_project
+
+Caller = Callable[..., Any]
+
+
+def _offered(connect: Opener, *words: str) -> list[str]:
+    """What the shell offers for the last word."""
+    shell = ShellComplete(cli, {"obj": connect}, "medusa", "_MEDUSA_COMPLETE")
+    return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
+
+
+@pytest.fixture
+def connect(medusa: Caller) -> Opener:
+    """A world with the network of cars, at version 2."""
+    write_project(Path())
+    found = opener(World.new())
+    assert medusa("deploy", "--no-wait", opener=found).code == 0
+    document = Path("network.yaml").read_text(encoding="utf-8")
+    Path("network.yaml").write_text(document.replace("speed > 0", "speed > 1"), encoding="utf-8")
+    assert medusa("deploy", "--no-wait", "--yes", opener=found).code == 0
+    return found
+
+
+def test_names_of_the_catalog_are_offered(connect: Opener) -> None:
+    """Networks, fragments, streams and versions, where each may stand."""
+    assert _offered(connect, "history", "") == ["cars"]
+    assert _offered(connect, "history", "x") == []
+    parts = ["cars", "cars.moving", "cars.stopped"]
+    assert sorted(_offered(connect, "pause", "")) == parts
+    assert sorted(_offered(connect, "-o", "json", "pause", "cars.")) == parts[1:]
+    assert sorted(_offered(connect, "dlq", "show", "")) == parts[1:]
+    assert _offered(connect, "tail", "s") == ["sightings", "stopped"]
+    assert _offered(connect, "tail", "cars.s") == ["cars.sightings", "cars.stopped"]
+    assert _offered(connect, "rollback", "cars", "--to", "") == ["1", "2"]
+    assert _offered(connect, "rollback", "vans", "--to", "") == []
+
+
+def test_names_of_the_registry_are_offered(connect: Opener) -> None:
+    """Subjects, and versions of the one that is typed."""
+    subject = "moving-cars-value"
+    assert subject in _offered(connect, "schema", "show", "moving")
+    assert _offered(connect, "schema", "show", subject, "--version", "") == ["1"]
+
+
+def test_files_are_left_to_the_shell(connect: Opener) -> None:
+    """Which knows them better."""
+    shell = ShellComplete(cli, {"obj": connect}, "medusa", "_MEDUSA_COMPLETE")
+    for words in (["plan"], ["plan", "-f"], ["schema", "register", "s"], ["test", "-f"]):
+        assert [one.type for one in shell.get_completions(words, "")][:1] == ["file"], words
+
+
+def test_verbs_are_offered_with_what_they_do(connect: Opener) -> None:
+    """Those of the table, and those of a group."""
+    assert _offered(connect, "de") == ["demo", "deploy", "destroy"]
+    assert _offered(connect, "") == list(COMMANDS)
+    assert _offered(connect, "dlq", "re") == ["redrive"]
+    assert "--output" in _offered(connect, "--o")
+    assert _offered(connect, "deplyo", "") == list(COMMANDS)
+
+
+def test_nothing_is_offered_when_servers_are_away(medusa: Caller) -> None:
+    """And nothing is raised, whatever goes wrong."""
+
+    def away(_settings: Settings, _clock: Clock) -> Connections:
+        raise UnavailableError("no answer", place="zookeeper")
+
+    for words in (["history", ""], ["tail", ""], ["schema", "show", ""], ["dlq", "show", ""]):
+        assert _offered(away, *words) == []
+    Path("medusa.yaml").write_text("nod: n1\n", encoding="utf-8")
+    assert _offered(away, "history", "") == []
+    assert _offered(away, "--set", "nod=1", "history", "") == []
+    assert medusa("history", "x", opener=away).code == 65
+
+
+def test_the_catalog_is_read_as_it_is(medusa: Caller) -> None:
+    """What would set a new one up is not even asked for: who presses Tab writes nothing."""
+    world = World.new()
+    write_project(Path())
+    assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
+
+    class StoreOnly:
+        """Connections without anything but the store."""
+
+        store = world.store
+
+        def close(self) -> None:
+            """Nothing to end."""
+
+    assert _offered(lambda *_: StoreOnly(), "history", "") == ["cars"]  # type: ignore[arg-type] # a part of Connections is enough
+
+
+def test_who_answers_late_is_not_waited_for() -> None:
+    """What comes in time counts; an error counts as no answer."""
+
+    def late() -> list[str]:
+        time.sleep(5)
+        return ["x"]
+
+    began = time.monotonic()
+    assert answered(late, 0.05) == ()
+    assert time.monotonic() - began < 4
+    assert answered(lambda: ["x"], 5.0) == ["x"]
+    assert list(answered(lambda: [str(1 // 0)], 5.0)) == []
+
+
+def test_real_servers_are_given_up_soon(connect: Opener) -> None:
+    """Sooner than by a verb; and logging works again afterwards."""
+    assert open_briefly(combine(()), SystemClock())._within_s == BRIEF_TIMEOUT_S < CONNECT_TIMEOUT_S
+    _offered(connect, "history", "")
+    assert logging.root.manager.disable == logging.NOTSET
