@@ -8,14 +8,17 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import Enum
 from typing import Any, TextIO
 
 import yaml
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from pipeline.cli.table import GAP, Fitted, Table, fit
 
 SCHEMA_VERSION = 1
 _PLAIN_WIDTH = 400
@@ -28,17 +31,6 @@ class Format(Enum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows for people. `empty` is said instead of a table without rows."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    empty: str = "nothing to show"
-    numbers: frozenset[str] = frozenset()
-    """Columns that are set to the right."""
 
 
 class Printer:
@@ -64,7 +56,7 @@ class Printer:
         self._err = err if err is not None else sys.stderr
         self._color = color
 
-    def show(self, data: Mapping[str, Any], table: Table | str) -> None:
+    def show(self, data: Mapping[str, Any], table: Table | Text | str) -> None:
         """One document for programs, or the table (or text) that says the same to people."""
         match self.format:
             case Format.JSON:
@@ -73,7 +65,7 @@ class Printer:
                 self._out.write(_yaml({"schema_version": SCHEMA_VERSION, **data}))
                 self._out.flush()
             case Format.TABLE:
-                self.line(table) if isinstance(table, str) else self._table(table)
+                self._for_people(table)
 
     def record(self, data: Mapping[str, Any], text: str) -> None:
         """One of many: a JSON line, a YAML document, or a line of text."""
@@ -133,25 +125,81 @@ class Printer:
         width = None if stream.isatty() else _PLAIN_WIDTH
         return Console(file=stream, no_color=not self._color, width=width, highlight=False)
 
+    @contextmanager
+    def _captured(self) -> Iterator[Console]:
+        """A console whose lines are printed in the end, without spaces behind them."""
+        console = self._console(self._out)
+        with console.capture() as captured:
+            yield console
+        for line in captured.get().splitlines():
+            self.line(line.rstrip())
+
+    def _for_people(self, shown: Table | Text | str) -> None:
+        if isinstance(shown, Table):
+            self._table(shown)
+        elif isinstance(shown, Text) and self.on_terminal:
+            with self._captured() as console:
+                console.print(shown, soft_wrap=True)
+        else:
+            self.line(str(shown))
+
     def _table(self, table: Table) -> None:
         if not table.rows:
             self.note(table.empty)
             return
-        shown = RichTable(box=None, pad_edge=False, header_style="bold", show_edge=False)
-        for column in table.columns:
-            right = column in table.numbers
-            shown.add_column(column.upper(), justify="right" if right else "left", overflow="fold")
-        for row in table.rows:
-            shown.add_row(*(Text(cell) for cell in row))
-        console = self._console(self._out)
-        with console.capture() as captured:
-            console.print(shown)
-        for line in captured.get().splitlines():
-            self.line(line.rstrip())
+        with self._captured() as console:
+            if self.on_terminal:
+                _print_fitted(fit(table, console.width), console)
+            else:
+                console.print(_as_rich(table, ()))
+
+
+def _print_fitted(fitted: Fitted, console: Console) -> None:
+    """Print it; rows with texts between them are tables of their own, all with the same widths."""
+    table, widths = fitted.table, fitted.widths
+    if any(fitted.below):
+        console.print(_as_rich(replace(table, rows=()), widths))
+        for row, text in zip(table.rows, fitted.below, strict=True):
+            console.print(_as_rich(replace(table, rows=(row,)), widths, header=False))
+            if text:
+                console.print(Padding(Text(text), (0, 0, 0, GAP)))
+    else:
+        console.print(_as_rich(table, ()))
+    if fitted.left_out:
+        console.print(Text(f"no room for: {', '.join(fitted.left_out)}", style="dim"))
+
+
+def _as_rich(table: Table, widths: Sequence[int], *, header: bool = True) -> RichTable:
+    shown = RichTable(
+        box=None, pad_edge=False, header_style="bold", show_edge=False, show_header=header
+    )
+    for at, column in enumerate(table.columns):
+        shown.add_column(
+            column.upper(),
+            justify="right" if column in table.numbers else "left",
+            overflow="fold",
+            width=widths[at] if widths else None,
+        )
+    for row in table.rows:
+        cells = zip(table.columns, row, strict=True)
+        shown.add_row(*(Text(cell, table.styles.get((name, cell), "")) for name, cell in cells))
+    return shown
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a text of several lines as these lines, where YAML can."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _yaml(data: Mapping[str, Any]) -> str:
-    return str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True))
+    return str(yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
 
 def names(values: Sequence[str], limit: int = 8) -> str:

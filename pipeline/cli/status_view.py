@@ -11,7 +11,7 @@ from pipeline.catalog.records import (
     LaneState,
     NodeRecord,
 )
-from pipeline.cli.output import Table
+from pipeline.cli.table import Table
 from pipeline.cli.times import span
 from pipeline.clock import rfc3339
 from pipeline.ids import TopicName
@@ -126,7 +126,15 @@ def failed(seen: Sequence[Seen]) -> tuple[Seen, ...]:
 
 def as_table(seen: Sequence[Seen]) -> Table:
     """For people."""
-    return Table(_COLUMNS, tuple(_row(one) for one in seen), "no network is deployed", _NUMBERS)
+    return Table(
+        _COLUMNS,
+        tuple(_row(one) for one in seen),
+        "no network is deployed",
+        _NUMBERS,
+        spare=("restarts", "late", "dead", "node", "behind", "out", "in"),
+        below="error",
+        styles={("state", LaneState.FAILED.value): "bold red"},
+    )
 
 
 def as_data(one: Seen) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from pipeline.cli.options import document_options, with_session
-from pipeline.cli.output import Table
 from pipeline.cli.session import Session
+from pipeline.cli.table import Table
 from pipeline.deploy.documents import read_document
 from pipeline.doctor.checks import exit_code, findings
 from pipeline.doctor.facts import Finding

@@ -4,8 +4,8 @@ import click
 
 from pipeline.cli.completing import networks
 from pipeline.cli.options import with_session
-from pipeline.cli.output import Table
 from pipeline.cli.session import Session
+from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import Version, history

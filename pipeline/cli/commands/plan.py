@@ -1,7 +1,9 @@
 """`medusa plan`: what a deploy would change."""
 
 import click
+from rich.text import Text
 
+from pipeline.cli.colour import marked
 from pipeline.cli.options import choice_options, document_options, with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.apply import compare
@@ -59,4 +61,5 @@ def show_changes(session: Session, changes: Changes, before: str = "") -> None:
     """Print changes, with a text before them for people."""
     text = render_changes(changes).rstrip("\n")
     data = {name: part for name, part in changes_as_data(changes).items() if name != _OWN_VERSION}
-    session.printer.show(data, f"{before}\n{text}" if before else text)
+    shown = marked(text)
+    session.printer.show(data, Text(f"{before}\n").append_text(shown) if before else shown)

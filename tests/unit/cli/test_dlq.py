@@ -22,7 +22,7 @@ from pipeline.ids import (
 from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
-from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.cli.twins import Screen, TwinLog, opener
 from tests.unit.dead_letters.support import NAMES, NOW, record
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
@@ -84,6 +84,19 @@ def test_list_counts_by_fragment_and_reason_and_tells_the_limits(dlq: Caller) ->
     assert "cars.stopped" in table
     assert "7d, any size" in table
     assert "cars.moving" not in table
+
+
+def test_a_list_fits_a_terminal(dlq: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 columns; what is left out is named."""
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    dlq("list")
+    lines = screen.plain.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[2] == "  late 1, schema_not_found 1, undecodable 1"
+    assert lines[-1].startswith("no room for: kept")
 
 
 @pytest.mark.parametrize("verb", [("list",), ("show",), ("redrive", "--yes"), ("purge", "--all")])

@@ -11,7 +11,7 @@ from pipeline.clock import Clock, rfc3339
 from pipeline.errors import UnavailableError
 from pipeline.ids import FragmentName, Millis, NetworkName, NetworkVersion, NodeId, ParticipantId
 from pipeline.settings import Settings
-from tests.unit.cli.twins import opener
+from tests.unit.cli.twins import Screen, opener
 from tests.unit.deploy.test_python_files import CARS as IN_PYTHON
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
@@ -248,6 +248,23 @@ def test_replacing_a_fragment_asks_first(medusa: Caller) -> None:
     assert called.code == 65
     assert "--yes" in called.err
     assert medusa("deploy", "--no-wait", "--yes", opener=connect).out.startswith("cars@2")
+
+
+def test_status_fits_a_terminal(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 columns; what failed stands below, and the word for it has a colour."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.FAILED, "the record at offset 17 of topic x is no Avro")
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    medusa("status", opener=connect)
+    lines = screen.plain.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split()[:3] == ["cars.moving", "failed", "n1"]
+    assert lines[2] == "  the record at offset 17 of topic x is no Avro"
+    assert "\x1b[1;31mfailed" in screen.getvalue()
 
 
 def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:

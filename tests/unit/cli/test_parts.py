@@ -13,10 +13,11 @@ from pipeline.cli.addresses import port_of
 from pipeline.cli.commands.up import down_command, other_programs
 from pipeline.cli.detached import Teller
 from pipeline.cli.node_log import LineFormatter, log_to
-from pipeline.cli.output import Format, Printer, Table
+from pipeline.cli.output import Format, Printer
 from pipeline.cli.progress import words
 from pipeline.cli.project import load_project
 from pipeline.cli.supervise import HEALTHY_AFTER_S, WAITS_S, Supervisor, after_end
+from pipeline.cli.table import Table
 from pipeline.errors import RefusedError
 
 Caller = Callable[..., Any]

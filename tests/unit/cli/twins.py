@@ -1,9 +1,12 @@
 """Connections of a command to in-memory twins."""
 
+import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
+
+from rich.text import Text
 
 from brokers.records import KafkaRecord
 from pipeline.cli.connections import Connections
@@ -17,6 +20,20 @@ from pipeline.replay.ranges import Range
 from pipeline.replay.write import Result
 from pipeline.settings import Settings
 from tests.unit.deploy.twins import NOW, TwinKafka, World
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        """As one says."""
+        return True
+
+    @property
+    def plain(self) -> str:
+        """What is read on it, without marks for bold, faint and coloured letters."""
+        lines = Text.from_ansi(self.getvalue()).plain.splitlines()
+        return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 @dataclass

@@ -10,9 +10,9 @@ from pipeline.cli.completing import parts
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import fragments_of, letters_of, sent_again
 from pipeline.cli.options import with_session
-from pipeline.cli.output import Table
 from pipeline.cli.session import Session
 from pipeline.cli.streams import deployed_plans
+from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 from pipeline.dead_letters.choose import Summary, summary
 from pipeline.ids import Millis
@@ -46,6 +46,8 @@ def command(session: Session, name: str) -> None:
         tuple(_cells(row) for row in found),
         "no network is deployed",
         frozenset({"letters", "redriven"}),
+        spare=("kept", "oldest", "redriven", "newest"),
+        below="reasons",
     )
     session.printer.show({"fragments": found}, table)
 

@@ -3,8 +3,8 @@
 import click
 
 from pipeline.cli.options import with_session
-from pipeline.cli.output import Table
 from pipeline.cli.session import Session
+from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 
 

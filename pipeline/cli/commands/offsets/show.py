@@ -7,9 +7,9 @@ import click
 from pipeline.cli.completing import parts
 from pipeline.cli.letters import fragments_of, label
 from pipeline.cli.options import with_session
-from pipeline.cli.output import Table
 from pipeline.cli.positions import Standing, standings
 from pipeline.cli.session import Session
+from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 
 _COLUMNS = ("fragment", "topic", "partition", "position", "end", "lag", "log start", "next record")

@@ -5,8 +5,8 @@ import click
 from pipeline.cli.commands.schema.names import prefix_of_subjects
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
-from pipeline.cli.output import Table
 from pipeline.cli.session import Session
+from pipeline.cli.table import Table
 
 
 @click.command("list")
