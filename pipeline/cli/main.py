@@ -37,6 +37,8 @@ COMMANDS: dict[str, Entry] = {
     "plan": Entry(f"{_HERE}.plan", "Say what a deploy would change.", _NETWORK),
     "deploy": Entry(f"{_HERE}.deploy", "Make a network run as its document says.", _NETWORK),
     "history": Entry(f"{_HERE}.history", "List the versions of a network.", _NETWORK),
+    "get": Entry(f"{_HERE}.get", "Print the document of a deployed network.", _NETWORK),
+    "diff": Entry(f"{_HERE}.diff", "Say what differs between two versions.", _NETWORK),
     "rollback": Entry(f"{_HERE}.rollback", "Deploy an earlier version again.", _NETWORK),
     "pause": Entry(f"{_HERE}.pause", "Let a network, or a fragment of it, rest.", _NETWORK),
     "resume": Entry(f"{_HERE}.resume", "Let what was paused go on.", _NETWORK),
@@ -69,10 +71,10 @@ A first run, in an empty folder:
 \b
 Completion by Tab, of names too: one line in ~/.bashrc, or in ~/.zshrc with zsh_source:
   eval "$(_MEDUSA_COMPLETE=bash_source medusa)"
-\b
-Exit codes: 0 done, 1 failed, 2 changes pending (plan --detailed-exitcode), 64 usage,
 and in ~/.config/fish/completions/medusa.fish:
   _MEDUSA_COMPLETE=fish_source medusa | source
+\b
+Exit codes: 0 done, 1 failed, 2 changes pending (plan --detailed-exitcode), 64 usage,
 65 bad input, 69 a server or something on this machine is missing, 75 try again, 130 interrupted.
 """
 

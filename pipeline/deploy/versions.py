@@ -1,4 +1,4 @@
-"""The versions of a network: what each changed, and the document of an earlier one."""
+"""The versions of a network: what each changed, how two differ, and what was deployed by one."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,10 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.documents import Document, deployed_document, replan
 from pipeline.errors import DocumentError, RefusedError
-from pipeline.ids import NetworkVersion
+from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.planner.changes import Item
 from pipeline.planner.plan import Plan
-from pipeline.planner.upgrade import words
+from pipeline.planner.upgrade import between, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,22 @@ class Version:
     record: NetworkVersionRecord
     changed: str
     deployed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between two versions of a network.
+
+    Args:
+        items: what one made of the other, by fragment; those that are the same are left out.
+        identical: whether documents, schemas and code are the same, word for word.
+    """
+
+    network: NetworkName
+    old: NetworkVersion
+    new: NetworkVersion
+    items: tuple[Item, ...]
+    identical: bool
 
 
 def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Version, ...]:
@@ -41,12 +58,27 @@ def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Vers
     return tuple(reversed(found))
 
 
-def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalog) -> Document:
-    """The document of a version, to be deployed again.
+def difference(
+    network: NetworkRecord, old: NetworkVersion, new: NetworkVersion, catalog: Catalog
+) -> Difference:
+    """What differs between two versions.
 
     Raises:
         RefusedError: there is no such version.
-        DocumentError: this program does not understand it.
+        DocumentError: this program does not understand one of them.
+    """
+    before, after = version_of(network, old, catalog), version_of(network, new, catalog)
+    items = between(replan(before, network.owner), replan(after, network.owner))
+    return Difference(network.network, old, new, items, _content(before) == _content(after))
+
+
+def version_of(
+    network: NetworkRecord, version: NetworkVersion, catalog: Catalog
+) -> NetworkVersionRecord:
+    """A version as it was deployed.
+
+    Raises:
+        RefusedError: there is no such version.
     """
     record = catalog.version(network.network, version)
     if record is None:
@@ -56,7 +88,21 @@ def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalo
             hint=f"it is at version {network.version}; `medusa history {network.network}` lists "
             "all of them.",
         )
-    return deployed_document(record)
+    return record
+
+
+def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalog) -> Document:
+    """The document of a version, to be deployed again.
+
+    Raises:
+        RefusedError: there is no such version.
+        DocumentError: this program does not understand it.
+    """
+    return deployed_document(version_of(network, version, catalog))
+
+
+def _content(record: NetworkVersionRecord) -> tuple[object, ...]:
+    return (record.document, dict(record.schemas), dict(record.code))
 
 
 def _plan(record: NetworkVersionRecord | None, network: NetworkRecord) -> Plan | None:

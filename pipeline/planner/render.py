@@ -61,8 +61,7 @@ def _lines(changes: Changes) -> Iterator[str]:
     for kind, heading in _HEADINGS.items():
         items = tuple(item for item in changes.items if item.kind is kind)
         if items:
-            yield f"{heading} ({_counts(items)})"
-            yield from _item_lines(items)
+            yield from item_lines(items, heading)
     yield changes.summary
     yield from (f"warning: {warning}" for warning in changes.warnings)
     if changes.problems:
@@ -72,7 +71,9 @@ def _lines(changes: Changes) -> Iterator[str]:
         yield "nothing to do"
 
 
-def _item_lines(items: tuple[Item, ...]) -> Iterator[str]:
+def item_lines(items: tuple[Item, ...], heading: str = "fragments") -> Iterator[str]:
+    """A heading with what would be done to how many, and a line for each that is worth it."""
+    yield f"{heading} ({_counts(items)})"
     shown = [item for item in items if item.action is not Action.KEEP or _worth_telling(item)]
     width = max((len(item.name) for item in shown), default=0)
     for item in shown:

@@ -33,6 +33,7 @@ _LET_IT_START = (
     "let a node of this version start the fragment as it is deployed: it builds the state from the "
     "log, exactly; then deploy again."
 )
+_WORDS = {"new": Action.CREATE, "changed": Action.CHANGE, "removed": Action.REMOVE}
 START_OVER = "deploy under another network name, or destroy this one first."
 
 
@@ -265,12 +266,27 @@ def words(old: Plan | None, new: Plan | None) -> str:
         return "planned by another version of Medusa"
     if old is None:
         return "the first version that is known"
-    before: Mapping[FragmentName, str] = {f.name: fragment_digest(f) for f in old.fragments}
-    after = {fragment.name: fragment_digest(fragment) for fragment in new.fragments}
-    parts = {
-        "new": [name for name in after if name not in before],
-        "changed": [name for name in after if before.get(name, after[name]) != after[name]],
-        "removed": [name for name in before if name not in after],
+    told = {
+        what: [item.name for item in between(old, new) if item.action is action]
+        for what, action in _WORDS.items()
     }
-    told = [f"{what} {', '.join(names)}" for what, names in parts.items() if names]
-    return "; ".join(told) or "no fragment changed"
+    parts = [f"{what} {', '.join(names)}" for what, names in told.items() if names]
+    return "; ".join(parts) or "no fragment changed"
+
+
+def between(old: Plan, new: Plan) -> tuple[Item, ...]:
+    """What one version changed of another one, by fragment; those that went come last."""
+    before = {fragment.name: fragment for fragment in old.fragments}
+    found: list[Item] = []
+    for fragment in new.fragments:
+        was = before.pop(fragment.name, None)
+        if was is None:
+            writes = (f"writes {fragment.output.topic}",)
+            found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, writes))
+        elif fragment_digest(was) != fragment_digest(fragment):
+            reasons = differences(was, fragment) or state_differences(was, fragment)
+            reasons = reasons or ("its plan differs in what the document does not say",)
+            found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons))
+    gone = ("no longer in the network",)
+    found += (Item(ItemKind.FRAGMENT, name, Action.REMOVE, gone) for name in before)
+    return tuple(found)

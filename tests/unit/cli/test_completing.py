@@ -50,6 +50,8 @@ def test_names_of_the_catalog_are_offered(connect: Opener) -> None:
     assert _offered(connect, "tail", "cars.s") == ["cars.sightings", "cars.stopped"]
     assert _offered(connect, "rollback", "cars", "--to", "") == ["1", "2"]
     assert _offered(connect, "rollback", "vans", "--to", "") == []
+    assert _offered(connect, "get", "cars", "--version", "") == ["1", "2"]
+    assert _offered(connect, "diff", "cars", "--from", "1", "--to", "") == ["1", "2"]
 
 
 def test_names_of_the_registry_are_offered(connect: Opener) -> None:
