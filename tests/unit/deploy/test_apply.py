@@ -179,7 +179,9 @@ def test_a_state_that_does_not_fit_needs_a_choice_which_travels(tmp_path: Path) 
         _deploy(world, tmp_path, changed)
     assert [p.box for p in caught.value.problems] == ["counts"]
     assert caught.value.problems[0].file.endswith("network.yaml")
-    assert "car-sightings holds records since 2023" in caught.value.problems[0].details[1]
+    changes, _, since, _ = caught.value.problems[0].details
+    assert "window" in changes
+    assert "car-sightings holds records since 2023" in since
     assert world.catalog.fragments(CARS) == before.fragments
     found = _compare(world, tmp_path, changed, Choices(OnChange.REBUILD))
     done = deploy(found, world.servers, lambda _: None)
