@@ -120,6 +120,7 @@ class NetworkBuilder:
         partitions: int | None = None,
         retention: Duration | None = None,
         corrections: bool | None = None,
+        key_format: Literal["avro", "string", "raw"] | None = None,
     ) -> None:
         """Let what a box writes leave the network under a topic name of your choice.
 
@@ -129,6 +130,7 @@ class NetworkBuilder:
             partitions: with how many partitions it is created.
             retention: how long it keeps records if it is created; as the network, if left out.
             corrections: give each record an id, so that a replay can correct it.
+            key_format: how keys are written: `avro` (the default), `string` or `raw`.
 
         Raises:
             DocumentError: it is no box of this network, it is put out already, or a value cannot be
@@ -145,6 +147,7 @@ class NetworkBuilder:
             "partitions": partitions,
             "retention": retention,
             "corrections": corrections,
+            "key_format": key_format,
         }
         self._sheet.add("outputs", box.name, "output", content)
 

@@ -22,7 +22,7 @@ from pipeline.network.boxes.python import read_reference as read_code_reference
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
 from pipeline.network.model import Box, Limit, Network
-from pipeline.network.outputs import OutputDraft, check_finality, read_outputs
+from pipeline.network.outputs import OutputDraft, check_finality, check_keys, read_outputs
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,
@@ -194,6 +194,7 @@ class _Loader:
         facts = {key: made.facts for key, made in built.items() if made.facts is not None}
         boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
         check_finality(outputs, boxes, self.report)
+        check_keys(outputs, boxes, self.report)
         if name is None:
             return None
         return Network(

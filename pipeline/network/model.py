@@ -169,6 +169,17 @@ class Box(Protocol):
         """Whether it keeps rows or groups across batches."""
 
 
+class KeyFormat(Enum):
+    """How the Kafka keys of an output are written."""
+
+    AVRO = "avro"
+    """A record of the key's columns, in the wire format of the schema registry."""
+    STRING = "string"
+    """The text of the one column, in UTF-8."""
+    RAW = "raw"
+    """The bytes of the one column; of a whole number as Kafka's own serializers write it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """A stream that leaves the network under a topic name of the user's choice."""
@@ -178,6 +189,7 @@ class Output:
     partitions: int
     corrections: bool = False
     """Whether its readers take a later record with the id of an earlier one in its place."""
+    key_format: KeyFormat = KeyFormat.AVRO
     retention_ms: int | None = None
     """How long the topic keeps records if it is created; None: as the network says."""
 

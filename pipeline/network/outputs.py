@@ -1,15 +1,22 @@
 """`outputs`: the streams that leave a network under a topic name of the user's choice."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pipeline.ids import StreamName, TopicName
 from pipeline.nearest import nearest_first
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Box, Output
+from pipeline.network.model import Box, KeyFormat, Output
 from pipeline.network.streams import PARTITIONS_MAX
 from pipeline.network.topics import read_retention
+from pipeline.network.types import DataType, Scalar
 from pipeline.network.yaml_reader import YamlMap
+
+ONE_FORM: Mapping[KeyFormat, tuple[DataType, ...]] = {
+    KeyFormat.STRING: (Scalar.STRING, Scalar.INT, Scalar.LONG, Scalar.BOOLEAN),
+    KeyFormat.RAW: (Scalar.BYTES, Scalar.INT, Scalar.LONG),
+}
+"""The types of which every client writes the same bytes, in a format of keys that is not Avro's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +28,7 @@ class OutputDraft:
     partitions: int
     retention_ms: int | None
     corrections: bool
+    key_format: KeyFormat
 
     @property
     def output(self) -> Output:
@@ -30,6 +38,7 @@ class OutputDraft:
             topic=TopicName(self.topic.value),
             partitions=self.partitions,
             corrections=self.corrections,
+            key_format=self.key_format,
             retention_ms=self.retention_ms,
         )
 
@@ -77,8 +86,12 @@ def _read_output(stream: Text, fields: Fields, partitions: int) -> OutputDraft |
     number = fields.integer("partitions", partitions, low=1, high=PARTITIONS_MAX)
     retention = read_retention(fields)
     corrections = fields.boolean("corrections", default=False)
+    formats = tuple(one.value for one in KeyFormat)
+    key_format = KeyFormat(fields.choice("key_format", formats, KeyFormat.AVRO.value))
     fields.finish()
-    return None if topic is None else OutputDraft(stream, topic, number, retention, corrections)
+    if topic is None:
+        return None
+    return OutputDraft(stream, topic, number, retention, corrections, key_format)
 
 
 def check_finality(
@@ -93,3 +106,44 @@ def check_finality(
                 output.stream.line,
                 hint="leave corrections out; or copy the stream with a map and put that out.",
             )
+
+
+def check_keys(outputs: Collection[OutputDraft], boxes: Collection[Box], report: Report) -> None:
+    """A key that is not Avro's is one column that always has a value, of a type with one form."""
+    by_name = {str(box.name): box for box in boxes}
+    for output in outputs:
+        box = by_name.get(output.stream.value)
+        wrong = None if box is None else _unwritable(box, output.key_format)
+        if wrong is not None:
+            message, hint = wrong
+            report.add(
+                f"output {output.stream.value} has key_format {output.key_format.value}, {message}",
+                output.stream.line,
+                hint=hint,
+            )
+
+
+def _unwritable(box: Box, key_format: KeyFormat) -> tuple[str, str] | None:
+    """Why a box's key cannot be written in a format, and what to do; None: it can."""
+    types = ONE_FORM.get(key_format)
+    if types is None:
+        return None
+    if len(box.key) != 1:
+        found = f"the key ({', '.join(box.key)})" if box.key else "no key of its own"
+        return (
+            f"which takes a key of one column, but box {box.name} has {found}",
+            f"write key: [COLUMN] at box {box.name}, or leave key_format out.",
+        )
+    column = next(c for c in box.columns if c.name == box.key[0])
+    if column.type not in types:
+        choices = ", ".join(map(str, types))
+        return (
+            f"but the key column {column.name} is {column.type}, not one of {choices}",
+            "CAST it in a map box, or leave key_format out.",
+        )
+    if column.nullable:
+        return (
+            f"but the key column {column.name} can be null, and such a record would have no key",
+            f"write coalesce({column.name}, …) in a map box, or leave key_format out.",
+        )
+    return None

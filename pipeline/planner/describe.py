@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from pipeline import durations
-from pipeline.network.model import ExternalStream, Limit, StartAt
+from pipeline.network.model import ExternalStream, KeyFormat, Limit, StartAt
 from pipeline.planner.boxes.catalogue import facts
 from pipeline.planner.boxes.words import Facts
 from pipeline.planner.columns import pruned
 from pipeline.planner.instants import instant
-from pipeline.planner.plan import Fragment, FragmentInput
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
 
 def describe(fragment: Fragment) -> Facts:
@@ -48,9 +48,12 @@ def start_text(start: StartAt) -> str:
     return start.position if start.at_ms is None else instant(start.at_ms)
 
 
-def key_text(key: tuple[str, ...]) -> str:
+def key_text(stream: DerivedStream) -> str:
     """A derived stream's key for people."""
-    return f"({', '.join(key)})" if key else "none declared"
+    if not stream.key:
+        return "none declared"
+    otherwise = stream.key_format is not KeyFormat.AVRO
+    return f"({', '.join(stream.key)})" + (f" as {stream.key_format.value}" if otherwise else "")
 
 
 def limit_text(limit: Limit) -> str:
@@ -70,7 +73,7 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
         yield f"dead_letters of {limit.of}", limit_text(limit)
     output = fragment.output
     yield "output topic", output.topic
-    yield "output key", key_text(output.key)
+    yield "output key", key_text(output)
     yield "output event time column", output.event_time_column or "none"
     for column in output.columns:
         yield f"output column {column.name}", str(column)[len(column.name) + 1 :]
@@ -90,6 +93,6 @@ def _input_facts(stream: FragmentInput) -> Iterator[tuple[str, str]]:
         yield f"ahead of {name}", durations.format(stream.ahead_ms)
         yield f"start of {name}", start_text(stream.start)
     else:
-        yield f"key of {name}", key_text(stream.key)
+        yield f"key of {name}", key_text(stream)
     for column in stream.columns:
         yield f"column {column.name} of {name}", str(column)[len(column.name) + 1 :]

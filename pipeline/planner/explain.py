@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pipeline import durations
 from pipeline.counting import counted
-from pipeline.network.model import Box, ExternalStream, Silence
+from pipeline.network.model import Box, ExternalStream, KeyFormat, Silence
 from pipeline.planner.boxes.catalogue import facts, hands_on, keeps, order, waits
 from pipeline.planner.describe import start_text
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
@@ -101,6 +101,8 @@ def _output(fragment: Fragment) -> Iterator[str]:
 
 def _marks(column: str, output: DerivedStream) -> str:
     key = ", key" if column in output.key else ""
+    if key and output.key_format is not KeyFormat.AVRO:
+        key += f" as {output.key_format.value}"
     event_time = ", event time" if column == output.event_time_column else ""
     return key + event_time
 

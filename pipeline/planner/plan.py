@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.ids import FragmentName, NetworkName, ParticipantId, StreamName, TopicName
 from pipeline.names import FragmentNames, stream_of_box
-from pipeline.network.model import Box, ExternalStream, Limit
+from pipeline.network.model import Box, ExternalStream, KeyFormat, Limit
 from pipeline.network.types import Columns
 
 
@@ -25,12 +25,14 @@ class DerivedStream:
     schema_json: str
     """The value's Avro schema, inferred from `columns`."""
     key_schema_json: str | None
-    """The key's Avro schema (a record of the key columns). None when `key` is empty: the input's
-    key bytes pass, or, where a stateful box made a row of several records, the key is null."""
+    """The key's Avro schema (a record of the key columns). None when keys have another format, and
+    when `key` is empty: the input's key bytes pass, or, where a stateful box made a row of several
+    records, the key is null."""
     partitions: int
     """With how many partitions the topic is created; an existing topic keeps what it has."""
     corrections: bool = False
     """Whether its records carry ids, by which later ones can take their place."""
+    key_format: KeyFormat = KeyFormat.AVRO
 
 
 FragmentInput = ExternalStream | DerivedStream

@@ -136,7 +136,7 @@ class Upgrade:
             return replace(
                 item,
                 refused=f"the key of {fragment.output.topic} cannot change from "
-                f"{key_text(before.output.key)} to {key_text(fragment.output.key)}: records of "
+                f"{key_text(before.output)} to {key_text(fragment.output)}: records of "
                 "both would lie in it, each in its own partition and order",
                 hint="name another topic for it under `outputs`.",
                 details=(),
@@ -257,7 +257,7 @@ class Upgrade:
 def _key_changed(before: Fragment, after: Fragment) -> bool:
     """Whether one topic would get records by two keys."""
     old, new = before.output, after.output
-    return old.topic == new.topic and old.key != new.key
+    return old.topic == new.topic and (old.key, old.key_format) != (new.key, new.key_format)
 
 
 def words(old: Plan | None, new: Plan | None) -> str:

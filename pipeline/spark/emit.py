@@ -33,6 +33,7 @@ from pipeline.spark.lowered import (
     Call,
     Check,
     DeduplicateCore,
+    Encoding,
     Explode,
     JoinCore,
     Keep,
@@ -412,18 +413,17 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """The rows as Kafka records."""
     encoding = lowered.encoding
     value = _wire(encoding.value_id, encoding.value_columns, encoding.value_json)
-    if encoding.key_json is not None and encoding.key_id is not None:
-        key = _wire(encoding.key_id, encoding.key_columns, encoding.key_json)
-    else:
-        key = F.col(hidden.KEY) if lowered.keeps_key else F.lit(None).cast("binary")
-    place = lowered.keeps_key and encoding.key_json is None
+    own = _own_key(encoding)
+    passed = F.col(hidden.KEY) if lowered.keeps_key else F.lit(None).cast("binary")
+    key = passed if own is None else own
+    place = lowered.keeps_key and own is None
     partition = F.col(hidden.PARTITION) if place else F.lit(BY_KEY)
     reason = F.col(hidden.REASON)
     at_ms = F.col(hidden.EVENT_MS) if lowered.counted else F.unix_millis(hidden.EVENT_TIME)
     if lowered.core is not None or lowered.counted:
         instead = F.col(hidden.UNREAD if lowered.counted else hidden.FAILED_ON).cast("binary")
         value = F.when(reason.isNull(), value).otherwise(instead)
-        if encoding.key_json is not None:
+        if own is not None:
             key = F.when(reason.isNull(), key)
     return rows.select(
         key.alias("key"),
@@ -434,6 +434,15 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
         *(counted.COLUMNS if lowered.counted else ()),
     )
+
+
+def _own_key(encoding: Encoding) -> Column | None:
+    """The key that is made of the row's columns; None where there is none."""
+    if encoding.key_sql is not None:
+        return F.expr(encoding.key_sql)
+    if encoding.key_json is None or encoding.key_id is None:
+        return None
+    return _wire(encoding.key_id, encoding.key_columns, encoding.key_json)
 
 
 def _wire(schema_id: SchemaId, columns: tuple[str, ...], schema_json: str) -> Column:

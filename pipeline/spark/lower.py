@@ -15,6 +15,7 @@ from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.columns import pruned
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.boxes import lower_stateful, lower_stateless
+from pipeline.spark.keys import key_sql
 from pipeline.spark.lowered import (
     DECODED_MARK,
     AssignedTopic,
@@ -195,5 +196,6 @@ def _encoding(fragment: Fragment, around: Surroundings) -> Encoding:
         key_columns=output.key,
         key_json=output.key_schema_json,
         key_id=around.key_id,
+        key_sql=key_sql(output),
         partitions=around.partitions[output.topic],
     )

@@ -305,6 +305,8 @@ class Encoding:
     value_id: SchemaId
     key_columns: tuple[str, ...]
     key_json: str | None
+    key_sql: str | None
+    """Spark SQL of the key's bytes, where keys are not in Avro."""
     key_id: SchemaId | None
     partitions: int
 

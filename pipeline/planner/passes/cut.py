@@ -28,7 +28,7 @@ from pipeline.network.avro_types import to_avro
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.python import Python
-from pipeline.network.model import Box, Network
+from pipeline.network.model import Box, KeyFormat, Network
 from pipeline.planner.boxes.catalogue import keeps_key
 from pipeline.planner.draft import Draft, outputs_of, readers_of
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
@@ -146,6 +146,8 @@ def _derived(network: Network, box: Box) -> DerivedStream:
     by_name = {column.name: column for column in box.columns}
     # A key is a plain text: the bytes of an enum's symbol depend on its place among the others.
     key = tuple(replace(by_name[name], form=None) for name in box.key)
+    key_format = output.key_format if output else KeyFormat.AVRO
+    in_avro = key and key_format is KeyFormat.AVRO
     return DerivedStream(
         name=stream_of_box(box.name),
         topic=output.topic if output else derived_topic(network.name, box.name),
@@ -153,7 +155,8 @@ def _derived(network: Network, box: Box) -> DerivedStream:
         event_time_column=box.event_time_column,
         key=box.key,
         schema_json=to_avro(box.columns, box.name, network.name),
-        key_schema_json=to_avro(key, f"{box.name}_key", network.name) if key else None,
+        key_schema_json=to_avro(key, f"{box.name}_key", network.name) if in_avro else None,
         partitions=output.partitions if output else network.partitions,
         corrections=output.corrections if output else False,
+        key_format=key_format,
     )

@@ -96,6 +96,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
                 retention=draw(st.none() | some_lengths),
                 # What another box reads is never corrected; nothing reads the last one.
                 corrections=draw(st.sampled_from((None, False, one is known[-1]))),
+                key_format=draw(st.sampled_from((None, "avro"))),  # not every key has another one
             )
     return network
 

@@ -1,5 +1,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from pipeline.ids import (
     BoxName,
@@ -11,7 +14,7 @@ from pipeline.ids import (
     Subject,
     TopicName,
 )
-from pipeline.network.model import Box, Network
+from pipeline.network.model import Box, KeyFormat, Network
 from pipeline.planner.changes import (
     Action,
     Changes,
@@ -211,15 +214,21 @@ def test_stateless_fragments_go_on_at_their_positions() -> None:
     assert changes(new, old, ran, Choices(every=OnChange.EMPTY)).chosen == {}
 
 
-def test_the_key_of_a_topic_that_holds_records_cannot_change() -> None:
+@pytest.mark.parametrize(
+    ("change", "told"), [({"key": ()}, "none declared"), ({"key_format": KeyFormat.RAW}, " as raw")]
+)
+def test_the_key_of_a_topic_that_holds_records_cannot_change(
+    change: dict[str, Any], told: str
+) -> None:
     """Records of one key would lie in two partitions; another topic is fine."""
     fragment = PLAN.fragments[0]
     assert fragment.output.key
-    other = replace(fragment, output=replace(fragment.output, key=()))
+    other = replace(fragment, output=replace(fragment.output, **change))
     new = replace(PLAN, fragments=(other, *PLAN.fragments[1:]))
     current = replace(deployed(), states=_states(PLAN))
     problems = changes(new, PLAN, current).problems
     assert f"the key of {fragment.output.topic} cannot change" in problems[0].message
+    assert f"{told}: records of both" in problems[0].message
     assert all("key" not in p.message for p in changes(new, PLAN, deployed(ran=False)).problems)
 
 
