@@ -60,8 +60,10 @@ def forms_of(load_text: Callable[..., Network]) -> FormsOf:
         "{union: [s, t]}",
         "{join: {left: s, right: t, on: [n], within: 0s}, select: {size: left.size, id: right.id}}",
         "{join: {left: s, right: t, on: [size, id], within: 0s}, select: [size, id]}",
-        "{as_of: {left: s, right: t, on: [n], within: 1m}, "
-        "select: {size: right.size, id: left.id}}",
+        (
+            "{as_of: {left: s, right: t, on: [n], within: 1m}, "
+            "select: {size: right.size, id: left.id}}"
+        ),
     ],
 )
 def test_a_column_that_is_passed_on_keeps_its_form(box: str, forms_of: FormsOf) -> None:
