@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -85,14 +84,14 @@ class Letter:
 
     @property
     def computed_from(self) -> Mapping[str, Any] | None:
-        """What a failed result was to be computed from, with fractions as `Decimal`.
+        """What a failed result was to be computed from.
 
         None for a record, and for a value that no lane wrote.
         """
         if self.at is not None or not self.expression or self.record.value is None:
             return None
         try:
-            found = json.loads(self.record.value, parse_float=Decimal)
+            found = json.loads(self.record.value)
         except (ValueError, RecursionError):
             return None
         return found if isinstance(found, dict) else None

@@ -8,7 +8,6 @@ depends on types, and is not guessed.
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Final, cast
 
 from sqlglot import exp
@@ -17,7 +16,7 @@ from pipeline.network.parsing import parse
 from pipeline.network.term import FaultError
 
 Value = object
-"""A value as JSON gives it, with fractions as `Decimal`; None: null, or not known."""
+"""A value as JSON gives it; None: null, or not known."""
 
 _DIVISIONS: Final = (exp.Div, exp.Mod)
 _STRICT: Final = frozenset(
@@ -89,7 +88,7 @@ def _is_lost_sum(tree: exp.Expr, known: Mapping[str, Value]) -> bool:
 
 
 def _is_zero(value: Value) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool) and value == 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == 0
 
 
 def _no_number(text: str) -> bool:

@@ -31,7 +31,7 @@ from pipeline.testing.document import (
     WaitWritten,
     Written,
 )
-from pipeline.testing.letters import LETTER_FIELDS, RECORD
+from pipeline.testing.letters import LETTER_FIELDS, RECORD, VALUES
 from pipeline.testing.records import Line, Schemas
 from pipeline.testing.steps import (
     Advance,
@@ -285,14 +285,18 @@ class Checker:
             yield Line(Written(to_json(schema, value), number), name), schema
 
     def _letter(self, line: Line) -> Expected | Problem:
-        """What a dead letter has to say; its record's fields stand beside the others."""
+        """What a dead letter has to say; the fields of its record, or values, stand beside it."""
         value = line.written.value
         if not isinstance(value, dict):
             return line.problem("", "a dead letter is a mapping")
         unknown = self._unknown(value, line)
         if unknown is not None:
             return unknown
-        plain = {name: part for name, part in value.items() if name != RECORD}
+        values = value.get(VALUES, {})
+        if not isinstance(values, dict):
+            return line.problem(f"/{VALUES}", "they are a mapping: a name and a value of each")
+        plain = {name: part for name, part in value.items() if name not in {RECORD, VALUES}}
+        plain |= {f"{VALUES}.{name}": part for name, part in values.items()}
         inner = self._original(line) if RECORD in value else Expected({}, {}, "")
         if isinstance(inner, Problem):
             return inner

@@ -10,9 +10,11 @@ from pipeline.dead_letters.letter import Letter
 from pipeline.testing.compare import Came
 
 RECORD: Final = "record"
+VALUES: Final = "values"
+"""What a result was to be computed from."""
 OF_STREAM: Final = "event_time"
 """Reasons that begin so are about a field of the stream's declaration, not of a box."""
-LETTER_FIELDS: Final = ("stream", "reason", "box", "field", "message", RECORD)
+LETTER_FIELDS: Final = ("stream", "reason", "box", "field", "message", RECORD, VALUES)
 
 
 def letters(
@@ -28,6 +30,8 @@ def letters(
         if letter.field and not letter.reason.startswith(OF_STREAM):
             said |= {"box": letter.box, "field": letter.field}
         said["message"] = letter.message
+        values = letter.computed_from or {}
+        said |= {f"{VALUES}.{name}": part for name, part in values.items()}
         flat = {f"{RECORD}.{name}": part for name, part in (value or {}).items()}
         told = {f"{RECORD}.{name}": part for name, part in (shown or {}).items()}
         same = (letter.at or letter.number, letter.reason, said.get("box"), said.get("field"))

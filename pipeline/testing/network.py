@@ -1,6 +1,5 @@
 """A network under test: all of its lanes, over topics in memory."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -147,13 +146,7 @@ class NetworkUnderTest:
     def _original(
         self, letter: Letter
     ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-        """The record of a dead letter, as decoded and as JSON; None where it is no record.
-
-        For a failed result the values that it was to be computed from.
-        """
-        if letter.computed_from is not None and letter.record.value is not None:
-            values = json.loads(letter.record.value)
-            return values, values
+        """The record of a dead letter, as decoded and as JSON; None where it is no record."""
         framed = split(letter.record.value)
         text = self._schemas.get(framed.schema) if isinstance(framed, Framed) else None
         if text is None or not isinstance(framed, Framed):

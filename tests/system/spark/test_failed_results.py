@@ -49,7 +49,7 @@ STEPS = [
                 "box": "shares",
                 "field": "compute.share",
                 "message": f"compute.{SHARE}",
-                "record": {
+                "values": {
                     "sensor": "s",
                     "sum(value) FILTER(WHERE value < 9)": 0,
                     "sum(value)": 0,
@@ -58,7 +58,7 @@ STEPS = [
             {
                 "box": "pairs",
                 "field": "select.quotient",
-                "record": {
+                "values": {
                     "left": {"sensor": "s", "value": 0},
                     "right": {"sensor": "s", "value": 0},
                 },

@@ -1,6 +1,5 @@
 """What kept an expression from being computed, as far as its values tell."""
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from pipeline.network.causes import cause
     [
         ("a / b", {"a": 1, "b": 0}, "division by zero: b is 0"),
         ("a % (B)", {"a": 1, "b": 0}, "division by zero: (B) is 0"),
-        ("1 + a / b", {"a": Decimal("1.5"), "b": Decimal("0.0")}, "division by zero: b is 0.0"),
+        ("1 + a / b", {"a": 1.5, "b": 0.0}, "division by zero: b is 0.0"),
         ("a / (b - c)", {"a": 1, "b": 7, "c": 7}, "division by zero: (b - c) is 0"),
         ("a / s.b > 1", {"a": 1, "s": {"b": 0}}, "division by zero: s.b is 0"),
         ("left.a / right.b", {"left": {"a": 1}, "right": {"b": 0}},
@@ -40,7 +39,7 @@ def test_a_certain_cause_is_told(text: str, values: dict[str, Any], told: str) -
         ("a / b", {"a": 1}),
         ("CASE WHEN b <> 0 THEN a / b ELSE a * a END", {"a": 1, "b": 0}),
         ("coalesce(c, a / b)", {"a": 1, "b": 0, "c": 1}),
-        ("a / (b - c)", {"a": 1, "b": Decimal("0.3"), "c": Decimal("0.3")}),
+        ("a / (b - c)", {"a": 1, "b": 0.3, "c": 0.3}),
         ("a / b", {"left": {"a": 1, "b": 0}, "right": {"b": 1}}),
         ("a * b", {"a": 2**62, "b": 4}),
         ("max(v)", {"max(v)": None}),

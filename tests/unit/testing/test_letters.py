@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from brokers.records import KafkaRecord
@@ -46,3 +48,15 @@ def test_what_fragments_refuse_for_one_reason_counts_once(
     found = letters((letter(reason, box, field, n), None, None) for n, box in enumerate("ab"))
     assert len(found) == count
     assert ("box" in found[0].value) == (count > 1)
+
+
+def test_a_failed_result_has_the_values_for_it() -> None:
+    """Each beside the others, as the fields of a record."""
+    one = letter("evaluation_failed", "b", "compute.x", 0)
+    record = replace(one.record, value=b'{"road":"A1","sum(n)":0.5}')
+    message = "compute.x cannot be computed: 1 / sum(n)"
+    failed = replace(one, record=record, at=None, message=message)
+    (found,) = letters([(failed, None, None)])
+    assert (found.value["values.road"], found.shown["values.sum(n)"]) == ("A1", 0.5)
+    (other,) = letters([(replace(failed, at=one.at), None, None)])
+    assert not [name for name in other.value if name.startswith("values")]

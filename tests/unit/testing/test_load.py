@@ -113,7 +113,7 @@ def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
         "  - {send: sightings, file: none.jsonl}\n"
         "  - {expect: counts, records: [{m: 1}, 7]}\n"
         "  - dead_letters: [{why: late}, {reason: tired}, {record: {}}, 7,\n"
-        "      {stream: sighting}, {box: count}]\n",
+        "      {stream: sighting}, {box: count}, {values: 1}]\n",
     )
     found = mistakes(path)
     assert found[0].startswith('t.yaml:7: at: "noon" is not a value of')
@@ -130,6 +130,7 @@ def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
     assert found[11] == "t.yaml:12: a dead letter is a mapping"
     assert found[12].startswith("t.yaml:13: stream: there is no such stream (there is: sightings,")
     assert found[13].startswith("t.yaml:13: box: there is no such box (there is: counts,")
+    assert found[14].startswith("t.yaml:13: values: they are a mapping")
 
 
 def test_streams_that_do_not_exist_are_told_with_those_that_do(folder: Path) -> None:

@@ -78,9 +78,9 @@ def command(
 def _content(letter: Letter, connections: Connections) -> Decoded:
     """Key and value; a result that could not be computed has the values for it instead."""
     content = decoded(letter.record, connections.registry)
-    if letter.computed_from is None or letter.record.value is None:
+    if letter.computed_from is None:
         return content
-    return Decoded({**content.data, "value": json.loads(letter.record.value)}, "")
+    return Decoded({**content.data, "value": dict(letter.computed_from)}, "")
 
 
 def _cause(letter: Letter) -> str:
