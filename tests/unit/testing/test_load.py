@@ -85,7 +85,7 @@ def test_dead_letters_that_nobody_expects_fail_a_test(folder: Path) -> None:
     late = (
         GOOD
         + '  - {send: sightings, records: [{car: late, at: "2026-01-01T00:00:03Z"}]}\n'
-        + "  - {expect: moving, records: []}\n"
+        + "  - {expect: moving, records: [{car: late}]}\n"
     )
     (found,) = failures(write(folder, late))
     assert "dead_letters: 0 records expected, 1 came" in found
