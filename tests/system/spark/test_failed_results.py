@@ -36,6 +36,7 @@ boxes:
 outputs: {shares: {topic: shares}, pairs: {topic: pairs}}
 """
 SHARE = "share cannot be computed: 100 / sum(value) FILTER (WHERE value < 9)"
+SIDE = {"sensor": "s", "value": 0, "at": "2026-01-01T08:00:00.000Z"}
 STEPS = [
     {
         "send": "readings",
@@ -58,10 +59,7 @@ STEPS = [
             {
                 "box": "pairs",
                 "field": "select.quotient",
-                "values": {
-                    "left": {"sensor": "s", "value": 0},
-                    "right": {"sensor": "s", "value": 0},
-                },
+                "values": {"left": SIDE, "right": SIDE},
             },
         ]
     },
