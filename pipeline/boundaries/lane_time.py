@@ -6,7 +6,7 @@ while one of them has none, event time does not move. An idle input steps aside,
 idle, time goes on from the largest boundary.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline.boundaries import release as releases
@@ -118,6 +118,7 @@ class LaneTime:
         writers: what is known of the writer of each derived input.
         release: what the lane was told.
         held: by which input event time is held back; None: by none.
+        idle: whether all inputs were idle when they were last looked at.
     """
 
     profile: LaneProfile
@@ -130,6 +131,7 @@ class LaneTime:
     stood_at: Mapping[StreamName, Millis] = field(default_factory=dict)
     writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
     held: HeldBack | None = None
+    idle: bool = False
 
 
 def begin(
@@ -181,22 +183,25 @@ def boundary_read(
     time: LaneTime, writer: Writer, epoch: Epoch, boundary: PendingBoundary
 ) -> LaneTime:
     """Take in a boundary of a derived input's writer; those of others are nothing to this lane."""
-    known = dict(time.writers)
-    for lane_input in time.profile.inputs:
-        if isinstance(lane_input, DerivedInput) and writer == writer_of(lane_input):
-            known[lane_input.stream] = heard(known[lane_input.stream], epoch, boundary)
-    return _settle(replace(time, writers=known))
+    return _settle(_with_writer(time, writer, lambda seen: heard(seen, epoch, boundary)))
 
 
 def activity_read(
     time: LaneTime, writer: Writer, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis
 ) -> LaneTime:
     """Take in what a derived input's writer says of itself, read at steady time `at_ms`."""
+    return _with_writer(
+        time, writer, lambda seen: told_activity(seen, epoch, idle=idle, at_ms=at_ms)
+    )
+
+
+def _with_writer(
+    time: LaneTime, writer: Writer, change: Callable[[WriterSeen], WriterSeen]
+) -> LaneTime:
     known = dict(time.writers)
     for lane_input in time.profile.inputs:
         if isinstance(lane_input, DerivedInput) and writer == writer_of(lane_input):
-            seen = known[lane_input.stream]
-            known[lane_input.stream] = told_activity(seen, epoch, idle=idle, at_ms=at_ms)
+            known[lane_input.stream] = change(known[lane_input.stream])
     return replace(time, writers=known)
 
 
@@ -261,7 +266,8 @@ def advance(
         if boundary is not None:
             known = reached.get(lane_input.stream, boundary.at_ms)
             reached[lane_input.stream] = max(boundary.at_ms, known)
-    time = replace(time, reached=reached, held=_held_back(time, found, now_ms))
+    idle = all(one.idle for one in found.values())
+    time = replace(time, reached=reached, held=_held_back(time, found, now_ms), idle=idle)
     target = least_active(tuple(found.values()))
     if target is None:
         return time, None
@@ -280,11 +286,6 @@ def input_times(
         else _external_time(time, lane_input, fresh)
         for lane_input in time.profile.inputs
     }
-
-
-def is_idle(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> bool:
-    """Whether all inputs are idle."""
-    return all(one.idle for one in input_times(time, ends, now_ms).values())
 
 
 def promised(time: LaneTime) -> Mapping[StreamName, Millis]:

@@ -385,13 +385,12 @@ def _advanced(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Effec
     return lane, (SendAdvance(lane.fragment, incarnation, value),)
 
 
-def _with_activity(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Effect, ...]]:
+def _with_activity(lane: Lane, _: NodeState, now: Now) -> tuple[Lane, tuple[Effect, ...]]:
     """Tell readers that the lane is idle, now and then as long as it is; and once when it ends."""
     time, marker, said_ms = lane.time, lane.marker, lane.said_idle_at_ms
     if time is None or marker is None:
         return lane, ()
-    idle = lane_time.is_idle(time, state.ends, now.steady_ms)
-    idle = idle and is_spent(time.profile.shape, marker)
+    idle = time.idle and is_spent(time.profile.shape, marker)
     if idle:
         if said_ms is not None and now.steady_ms - said_ms < IDLE_SAID_MS:
             return lane, ()

@@ -128,8 +128,7 @@ class Lane:
     @property
     def is_idle(self) -> bool:
         """Whether all its inputs are idle, and nothing that it keeps can come out by itself."""
-        idle = lane_time.is_idle(self._time, self._ends, self._now_ms)
-        return idle and is_spent(self._time.profile.shape, self._sink.marker)
+        return self._time.idle and is_spent(self._time.profile.shape, self._sink.marker)
 
     def hear_activity(self, writer: str, topic_id: TopicId, *, idle: bool) -> None:
         """Take in whether the writer of an input is idle, as if it had said so for long enough."""

@@ -138,7 +138,11 @@ def _starts(found: Comparison, done: Deployed, before: Sequence[FragmentStatus])
     now = {record.fragment: (record.digest, record.choice) for record in done.fragments}
     return Starts(
         frozenset(name for name in now if now[name] != then.get(name)),
-        {one.fragment: one.epoch for one in before if then[one.fragment] != now.get(one.fragment)},
+        {
+            one.fragment: one.epoch
+            for one in before
+            if then.get(one.fragment) != now.get(one.fragment)
+        },
     )
 
 

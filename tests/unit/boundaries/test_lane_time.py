@@ -20,7 +20,6 @@ from pipeline.boundaries.lane_time import (
     ends_of,
     ends_read,
     held_open,
-    is_idle,
     promised,
     writer_of,
 )
@@ -354,7 +353,7 @@ def test_when_all_inputs_are_idle_the_clock_goes_on_from_the_largest() -> None:
     seen = Observed(lane(CARS, TABLE), start)
     told = seen.watch(11_000, cars=(5,), table=(2,))
     assert told[-1] >= 90_000 - 5_001 + 10_000
-    assert is_idle(seen.time, seen.ends, seen.now)
+    assert seen.time.idle
 
 
 def test_an_input_without_any_record_holds_back_no_other_one() -> None:
