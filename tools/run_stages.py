@@ -1,9 +1,10 @@
 """Runs the stages of a tier: `python -m tools.run_stages first|all`; run by make.
 
-Two at a time, style and jars first; at the end those that need the whole machine, one after the
-other. Each stage writes a log below `build/stages/`, which is printed as a whole when the stage
-ends; what its tests wrote stays there if it failed. All stages run, also after one that failed.
-The exit code is 0 when all passed, else 1; an interrupt ends all stages and their servers.
+Two at a time, in the order of `tools.stages`; at the end those that need the whole machine, one
+after the other. Each stage writes a log below `build/stages/`, which is printed as a whole when
+the stage ends; what its tests wrote stays there if it failed. All stages run, also after one that
+failed. The exit code is 0 when all passed, else 1; an interrupt ends all stages and their
+servers.
 """
 
 import json
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
@@ -36,16 +37,26 @@ class Run:
 
     Args:
         logs: folder of their logs.
+        names: all stages of the run.
     """
 
-    def __init__(self, logs: Path) -> None:
+    def __init__(self, logs: Path, names: Iterable[str]) -> None:
         self._logs = logs
+        self._ended = {name: threading.Event() for name in names}
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._ending = False
 
     def stage(self, stage: Stage) -> Outcome:
-        """Run a stage and print its log."""
+        """Run a stage, once those have ended that it needs, and print its log."""
+        try:
+            for name in stage.needs:
+                self._ended[name].wait()
+            return self._logged(stage)
+        finally:
+            self._ended[stage.name].set()
+
+    def _logged(self, stage: Stage) -> Outcome:
         self._say(f"[{stage.name}] begins")
         log = self._logs / f"{stage.name}.log"
         with log.open("wb") as output:
@@ -120,14 +131,12 @@ def main(arguments: Sequence[str]) -> int:
     logs.mkdir(parents=True, exist_ok=True)
     seed = random.randrange(SEED_MAX)
     began_s = time.monotonic()
-    run = Run(logs)
+    chosen = stages(tier, seed)
+    run = Run(logs, (stage.name for stage in chosen))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, run.end)
-    chosen = stages(tier, seed)
     with ThreadPoolExecutor(AT_ONCE) as workers:
-        outcomes = [*workers.map(run.stage, [stage for stage in chosen if stage.first])]
-        rest = [stage for stage in chosen if not (stage.first or stage.alone)]
-        outcomes += workers.map(run.stage, rest)
+        outcomes = [*workers.map(run.stage, [stage for stage in chosen if not stage.alone])]
     outcomes += [run.stage(stage) for stage in chosen if stage.alone]
     table = report(outcomes, time.monotonic() - began_s)
     sys.stdout.write(f"\n{table}\n")

@@ -40,15 +40,14 @@ class Stage:
         command: argument vector.
         environment: further variables.
         alone: whether it takes all processors, so that no other stage runs at the same time.
-        first: whether it comes before all stages that are not: these need what it makes, or find
-            what a short look finds as well.
+        needs: names of earlier stages that make what it needs.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     alone: bool = False
-    first: bool = False
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +60,16 @@ class Outcome:
     cpu_s: float
 
 
-CHECK = Stage("check", ("make", "--no-print-directory", "check"), first=True)
-JARS = Stage("jars", (f"{BIN}/python", "-m", "tools.fetch_jars"), first=True)
-"""Together, since the one computes and the other one mostly waits."""
+CHECK = Stage("check", ("make", "--no-print-directory", "check"))
+JARS = Stage("jars", (f"{BIN}/python", "-m", "tools.fetch_jars"))
+UNIT = ("unit", ("tests/tidy", "tests/unit", "tests/plans"))
+"""The tests that need no Java; they begin while the jars are fetched."""
 FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lanes", ("tests/system/lanes",)),
     ("faults", ("tests/system/faults",)),
     ("nodes", ("tests/system/nodes",)),
     ("commands", ("tests/system/commands",)),
     ("spark", ("tests/system/spark",)),
-    ("unit", ("tests/tidy", "tests/unit", "tests/plans")),
     (
         "servers",
         (
@@ -83,7 +82,8 @@ FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("embedded", ("tests/system/embedded",)),
     ("secured", ("tests/system/secured",)),
 )
-"""Groups of tests, those that take longest first, so that no long one is left for the end."""
+"""Groups of tests that need the jars, those that take longest first, so that no long one is left
+for the end."""
 SECOND: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cluster", ("tests/system/cluster",)),
     ("clients", ("tests/system/clients",)),
@@ -103,23 +103,26 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
     if tier is Tier.FIRST:
         drawn = ("--hypothesis-profile=ci", f"--hypothesis-seed={CI_SEED}")
         chosen = ("-m", "not second_tier", *drawn)
-        return (CHECK, JARS, *(_tests(name, paths, chosen) for name, paths in FIRST))
+        return _all_tests(FIRST, chosen)
     drawn = ("--hypothesis-profile=deep", f"--hypothesis-seed={seed}")
-    groups = (*FIRST, *SECOND)
-    return (
-        CHECK,
-        JARS,
-        *(_tests(name, paths, drawn) for name, paths in groups),
-        *(_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1)),
-    )
+    matrix = (_matrix(share, seed) for share in range(1, MATRIX_SHARES + 1))
+    return (*_all_tests((*FIRST, *SECOND), drawn), *matrix)
 
 
-def _tests(name: str, paths: tuple[str, ...], options: tuple[str, ...]) -> Stage:
+def _all_tests(
+    groups: Sequence[tuple[str, tuple[str, ...]]], options: tuple[str, ...]
+) -> tuple[Stage, ...]:
+    """Style first, so that a slip is reported within a minute."""
+    with_jars = (_tests(name, paths, options, JARS.name) for name, paths in groups)
+    return (CHECK, JARS, _tests(*UNIT, options), *with_jars)
+
+
+def _tests(name: str, paths: tuple[str, ...], options: tuple[str, ...], *needs: str) -> Stage:
     # Stages that run at the same time would overwrite each other's cache and remove each other's
     # folders; so what a failed one leaves stays until the next run.
     own = ("-p", "no:cacheprovider", f"--basetemp={LOGS}/{name}")
     command = (f"{BIN}/pytest", *own, *SLOWEST, *options, *paths)
-    return Stage(name, command, SPARING)
+    return Stage(name, command, SPARING, needs=needs)
 
 
 def _matrix(share: int, seed: int) -> Stage:
@@ -128,7 +131,7 @@ def _matrix(share: int, seed: int) -> Stage:
     chosen = (f"--share={share}/{MATRIX_SHARES}", f"--turn={turn}/{MATRIX_SHARES}")
     program = (f"{BIN}/python", "-m", "tests.faults.run")
     command = (*program, "--together", "--chain", *chosen, f"--seed={seed}")
-    return Stage(f"matrix-{share}", command, SPARING, alone=True)
+    return Stage(f"matrix-{share}", command, SPARING, alone=True, needs=(JARS.name,))
 
 
 def report(outcomes: Sequence[Outcome], wall_s: float) -> str:

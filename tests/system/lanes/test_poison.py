@@ -69,6 +69,7 @@ WITHIN_S = 90.0
 PHASE = 150
 FAR_MS = 600_000
 NO_TEXT = b"\xff\xfe"
+SENSOR_WITHIN = 9  # the schema's id, and a text of two bytes in a field that may be null
 LARGE_BYTES = 5_000_000
 
 
@@ -156,8 +157,10 @@ def has_read(medusa: Installation, sent: int) -> bool:
 def fields(medusa: Installation, record: KafkaRecord) -> tuple[bytes, dict[str, Any]]:
     """The sensor's bytes, and the row; a sensor that is no text is read as another one."""
     assert record.value is not None
-    no_text = NO_TEXT in record.value
-    (row,) = medusa.decode([record.value.replace(NO_TEXT, b"~~")])
+    # The sensor is in the first bytes; what follows may hold the same two bytes, as a time does.
+    head, rest = record.value[:SENSOR_WITHIN], record.value[SENSOR_WITHIN:]
+    no_text = NO_TEXT in head
+    (row,) = medusa.decode([head.replace(NO_TEXT, b"~~") + rest])
     return (NO_TEXT if no_text else row["sensor"].encode()), row
 
 

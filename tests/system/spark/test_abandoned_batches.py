@@ -56,7 +56,9 @@ ALONE = (
     "deduplicate",
 )
 BEHIND_UNIONS = ("sessions", "outer_join", "as_of", "deduplicate")
-PLAIN = pytest.mark.second_tier("the same behind a union, of which more is written down")
+BEHIND_A_UNION = pytest.mark.second_tier("the same behind a union, of which more is written down")
+OUTER = pytest.mark.second_tier("an outer join keeps the same rows, and those without a partner")
+SECOND_TIER = {**dict.fromkeys(BEHIND_UNIONS, BEHIND_A_UNION), "join": OUTER, "left_join": OUTER}
 
 
 class Abandoning:
@@ -204,10 +206,7 @@ def _stop_state_stores(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        *(
-            pytest.param(CASES[name], id=name, marks=PLAIN if name in BEHIND_UNIONS else ())
-            for name in ALONE
-        ),
+        *(pytest.param(CASES[name], id=name, marks=SECOND_TIER.get(name, ())) for name in ALONE),
         *(
             pytest.param(behind_unions(CASES[name]), id=f"{name} of union")
             for name in BEHIND_UNIONS

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tidy.tree import ROOT, tracked_files
-from tools.stages import FIRST, SECOND, Outcome, Tier, report, stages
+from tools.stages import FIRST, SECOND, UNIT, Outcome, Tier, report, stages
 
 SEED = 7
 
@@ -18,7 +18,7 @@ def words(tier: Tier, name: str) -> str:
 
 def test_every_test_is_in_one_stage() -> None:
     """A new folder of tests that no stage names would never run."""
-    paths = [Path(path) for _, group in (*FIRST, *SECOND) for path in group]
+    paths = [Path(path) for _, group in (UNIT, *FIRST, *SECOND) for path in group]
     for file in tracked_files():
         if file.parts[0] == "tests" and file.name.startswith("test_") and file.suffix == ".py":
             assert len([path for path in paths if path in file.parents]) == 1, file
@@ -26,7 +26,7 @@ def test_every_test_is_in_one_stage() -> None:
 
 def test_every_path_of_a_stage_exists() -> None:
     """A folder that was renamed is not passed over."""
-    paths = [path for _, group in (*FIRST, *SECOND) for path in group]
+    paths = [path for _, group in (UNIT, *FIRST, *SECOND) for path in group]
     assert [path for path in paths if not (ROOT / path).is_dir()] == []
 
 
@@ -55,10 +55,20 @@ def test_only_the_matrix_runs_alone() -> None:
         assert stage.alone == stage.name.startswith("matrix-")
 
 
-def test_what_others_need_comes_first() -> None:
-    """Jars; and style, so that a slip is told of within a minute."""
+def test_what_a_stage_needs_comes_before_it() -> None:
+    """A stage waits only for one that runs or has ended, so none waits for ever."""
     for tier in Tier:
-        assert [stage.name for stage in stages(tier, SEED) if stage.first] == ["check", "jars"]
+        before: set[str] = set()
+        for stage in stages(tier, SEED):
+            assert before.issuperset(stage.needs), stage.name
+            before.add(stage.name)
+
+
+def test_whatever_needs_java_waits_for_the_jars() -> None:
+    """Style, and the tests that need none, use the time until they are there."""
+    for tier in Tier:
+        free = {stage.name for stage in stages(tier, SEED) if "jars" not in stage.needs}
+        assert free == {"check", "jars", "unit"}
 
 
 def test_names_are_unique() -> None:
