@@ -202,6 +202,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
         plan=last.plan,
         decided=last.decided,
         retired=last.retired,
+        outputs_left=last.outputs_left,
     )
     check_follows(last, marker)
     return marker

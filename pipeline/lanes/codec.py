@@ -27,7 +27,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Judged, Totals
+from pipeline.lanes.markers import CommitMarker, Judged, LeftOutput, Totals
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.lanes.signals import ActivityRecord, AdvanceRecord, BoundaryRecord
 
@@ -76,6 +76,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
             "anew": marker.anew,
             "decided": {"life": marker.decided.life, "version": marker.decided.version},
             "retired": marker.retired,
+            "outputs_left": [_left_output(*one) for one in marker.outputs_left.items()],
         },
     )
 
@@ -124,6 +125,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
         anew=fields.text("anew"),
         decided=fields.inner("decided").deploy(),
         retired=fields.number("retired"),
+        outputs_left={one.text("id"): one.left_output() for one in fields.listed("outputs_left")},
     )
 
 
@@ -274,6 +276,13 @@ def _left(one: LeftSource) -> dict[str, object]:
     }
 
 
+def _left_output(output: str, left: LeftOutput) -> dict[str, object]:
+    by_topic: dict[str, dict[str, int]] = {}
+    for topic_id, partition in sorted(left.read):
+        by_topic.setdefault(topic_id, {})[str(partition)] = left.read[topic_id, partition]
+    return {"id": output, "promised_ms": left.promised_ms, "read": by_topic}
+
+
 def _numbered(values: Mapping[int, int]) -> dict[str, int]:
     return {str(partition): values[partition] for partition in sorted(values)}
 
@@ -381,6 +390,17 @@ class _Fields:
             end=self.by_partition("end", (source,), Offset),
             needed=self.by_partition("needed", (source,), Offset),
             progress=self.by_partition("progress", (source,), Millis),
+        )
+
+    def left_output(self) -> LeftOutput:
+        by_topic = self.inner("read")
+        return LeftOutput(
+            promised_ms=self.instant("promised_ms"),
+            read={
+                (TopicId(topic_id), partition): offset
+                for topic_id in by_topic.members
+                for partition, offset in by_topic.inner(topic_id).numbered(Offset).items()
+            },
         )
 
     def by_partition(

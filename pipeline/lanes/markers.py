@@ -5,15 +5,17 @@ so that it is visible exactly when the output that it describes is.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicId
 from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
 
 NO_BATCH = BatchId(-1)
 """The batch of the first marker: positions are settled, nothing has run."""
+OUTPUTS_LEFT = 16
+"""Of so many a marker says what was left in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,19 @@ class Judged:
     late: bool
     refused: int
     failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutput:
+    """What has been done for an output topic by those who write it no more.
+
+    Args:
+        promised_ms: the largest boundary that was promised of it; None: there was none.
+        read: how far was read for it, per topic id and partition.
+    """
+
+    promised_ms: Millis | None
+    read: Mapping[tuple[TopicId, int], Offset]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,8 @@ class CommitMarker:
             what was chosen for its state is done.
         retired: no source of the fragment gets an id with a lower number: former lives have had
             them.
+        outputs_left: what the fragment has left in the output topics that it wrote before, by their
+            ids; of the latest `OUTPUTS_LEFT`.
     """
 
     epoch: Epoch
@@ -117,12 +134,39 @@ class CommitMarker:
     anew: str = ""
     decided: DeployId = NO_DEPLOY
     retired: int = 0
+    outputs_left: Mapping[str, LeftOutput] = field(default_factory=dict)
 
     @property
     def nothing_read(self) -> bool:
         """Whether no batch has run in any incarnation: nothing was read, nothing is promised."""
         ran = self.batch != NO_BATCH or bool(self.totals.records_in)
         return not ran and self.boundary_ms is None
+
+    def left_in(self, output: str) -> LeftOutput | None:
+        """What the fragment has done for an output topic; None: nothing is known of it."""
+        if self.output != output:
+            return self.outputs_left.get(output)
+        ids = {(one.name, one.topics[0][0]): one.topic_id for one in self.sources}
+        read: dict[tuple[TopicId, int], Offset] = {}
+        for at, offset in self.end.items():
+            if (topic_id := ids.get((at.input, at.topic))) is not None:
+                place = topic_id, at.partition
+                read[place] = max(offset, read.get(place, offset))
+        return LeftOutput(self.boundary_ms, read)
+
+    def writing(self, output: str) -> "CommitMarker":
+        """The same of a lane that writes another topic from now on."""
+        if self.output == output:
+            return self
+        return replace(self, output=output, output_ends={}, outputs_left=self.left_for(output))
+
+    def left_for(self, output: str) -> dict[str, LeftOutput]:
+        """What it leaves in all output topics, when it goes on, or begins anew, in this one."""
+        left = {one: found for one, found in self.outputs_left.items() if one != self.output}
+        if self.output and (last := self.left_in(self.output)) is not None:
+            left[self.output] = last
+        left.pop(output, None)
+        return dict(list(left.items())[-OUTPUTS_LEFT:])
 
     def goes_on_from(self, earlier: "CommitMarker") -> bool:
         """Whether its lane has only read on since, with the same state, from the same sources."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pipeline.ids import (
     NO_EPOCH,
     FragmentName,
-    Millis,
     NetworkLife,
     NetworkVersion,
     Offset,
@@ -19,7 +18,7 @@ from pipeline.ids import (
     TopicId,
 )
 from pipeline.lanes.deploys import DeployId
-from pipeline.lanes.markers import NO_BATCH, CommitMarker
+from pipeline.lanes.markers import NO_BATCH, CommitMarker, LeftOutput
 from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.lanes.sources import Begin, next_number
@@ -61,45 +60,28 @@ class Succession:
         return marker.anew != self.token
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What the other writers have left, none of which writes the topic any more.
-
-    Args:
-        promised_ms: the largest boundary that one of them has promised; None: none has.
-        read: how far they have read, per topic id and partition.
-    """
-
-    promised_ms: Millis | None
-    read: Mapping[tuple[TopicId, int], Offset]
-
-
 def left_by(
     output: TopicId, markers: Iterable[CommitMarker], boundaries: Iterable[BoundaryRecord]
-) -> Left:
-    """What other writers of a topic have left.
+) -> LeftOutput:
+    """What all writers of a topic have left, none of which writes it any more.
 
     Args:
         output: Kafka's id of the topic.
-        markers: the newest ones of each of them, and of the fragment itself; those that are about
-            another topic say nothing.
+        markers: the last one of each of them, and of the fragment itself.
         boundaries: the newest ones that were published.
     """
-    last = [marker for marker in markers if marker.output == output]
-    promises = [marker.boundary_ms for marker in last]
+    found = [left for marker in markers if (left := marker.left_in(output)) is not None]
+    promises = [left.promised_ms for left in found]
     promises += [record.boundary_ms for record in boundaries if record.topic_id == output]
     read: dict[tuple[TopicId, int], Offset] = {}
-    for marker in last:
-        ids = {(source.name, source.topics[0][0]): source.topic_id for source in marker.sources}
-        for at, offset in marker.end.items():
-            if (topic_id := ids.get((at.input, at.topic))) is not None:
-                place = topic_id, at.partition
-                read[place] = max(offset, read.get(place, offset))
-    return Left(max((ms for ms in promises if ms is not None), default=None), read)
+    for left in found:
+        for place, offset in left.read.items():
+            read[place] = max(offset, read.get(place, offset))
+    return LeftOutput(max((ms for ms in promises if ms is not None), default=None), read)
 
 
 def sources_anew(
-    sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: Left
+    sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: LeftOutput
 ) -> tuple[MarkedSource, ...]:
     """The sources of the lane, without what is settled by the promise that it takes over.
 
@@ -115,7 +97,7 @@ def sources_anew(
 
 
 def positions_anew(
-    sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: Left
+    sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: LeftOutput
 ) -> dict[InputPartition, Offset]:
     """Where the lane begins in the topics that carry its streams.
 
@@ -133,13 +115,14 @@ def positions_anew(
 
 
 def begun_beside(
-    first: CommitMarker, own: CommitMarker | None, left: Left, token: str
+    first: CommitMarker, own: CommitMarker | None, left: LeftOutput, token: str
 ) -> CommitMarker:
     """The marker from which the lane begins anew.
 
     Args:
         first: as of a fragment that has never run, with its positions.
-        own: the last one of its former life; None: it has never run. Its counts go on.
+        own: the last one of its former life, as of a lane that writes the topic; None: it has
+            never run. Its counts go on.
         left: what the other writers have left, and the promise of the former life.
         token: see `Succession`.
     """
@@ -153,6 +136,7 @@ def begun_beside(
         chosen=True,
         anew=token,
         retired=0 if own is None else next_number(own),
+        outputs_left={} if own is None else own.outputs_left,
     )
 
 

@@ -239,7 +239,8 @@ class StableLane:
         settings, host = self._settings, self._host
         succession = settings.succession
         if succession is None or not succession.is_due(last, ran_before=settings.ran_before):
-            self._from = carried(last, settings, host.surveyor.admin)
+            goes_on = None if last is None else last.writing(settings.output_id)
+            self._from = carried(goes_on, settings, host.surveyor.admin)
             return self._lowered()
         self._from = carried(None, settings, host.surveyor.admin)
         lowered = self._lowered()  # whatever is missing is missed before others are stopped

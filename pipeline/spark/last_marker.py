@@ -28,17 +28,11 @@ def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
         NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: it is damaged, or the newest markers contradict each other.
     """
-    markers = read_markers(brokers, names)
-    return markers[-1] if markers else None
-
-
-def read_markers(brokers: Brokers, names: FragmentNames) -> tuple[CommitMarker, ...]:
-    """The newest commit markers that a reader sees, in their order; raises as `read_marker`."""
     place = f"topic {names.markers}"
     records = read_last(brokers, names.markers, 0, LOOKED_AT, READ_DEADLINE_S)
     markers = [codec.decode_marker(r.value, place) for r in records if r.value is not None]
     check_markers(markers, place)
-    return tuple(markers)
+    return markers[-1] if markers else None
 
 
 def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> CommitMarker | None:

@@ -257,9 +257,8 @@ class Sink:
         Raises:
             TooManyDeadLettersError: that is more than the document bears; nothing was written.
         """
-        clock, output = self._context.clock, self._context.output_id
-        if marker.output != output:
-            marker = replace(marker, output=output, output_ends={})
+        clock = self._context.clock
+        marker = marker.writing(self._context.output_id)
         if rejected:
             totals = marker.totals
             totals = replace(totals, dead_letters=totals.dead_letters + len(rejected))

@@ -11,12 +11,11 @@ from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError
 from pipeline.ids import Offset
 from pipeline.lanes import codec
-from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.markers import CommitMarker, LeftOutput
 from pipeline.lanes.positions import InputPartition, MarkedSource
 from pipeline.lanes.signals import BoundaryRecord, is_activity
 from pipeline.lanes.sources import carry, planned_sources, sources_after
 from pipeline.lanes.succession import (
-    Left,
     Succession,
     begun_beside,
     left_by,
@@ -27,7 +26,7 @@ from pipeline.lanes.succession import (
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.spark.carried import CarriedMarker, held
 from pipeline.spark.lane_settings import LaneSettings
-from pipeline.spark.last_marker import check_decided, read_markers, settled_marker
+from pipeline.spark.last_marker import settled_marker
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.surroundings import Surveyor
 
@@ -47,7 +46,7 @@ class Others:
 
     def stop(
         self, settings: LaneSettings, succession: Succession, last: CommitMarker | None
-    ) -> Left:
+    ) -> LeftOutput:
         """Fence those that may still write the topic, and look at what they have left.
 
         Those that are gone are fenced in any case: one of them may be about to start as an earlier
@@ -60,26 +59,24 @@ class Others:
             UnavailableError: Kafka does not answer.
         """
         own = settings.fragment.names
-        found: list[CommitMarker] = []
+        found: list[CommitMarker | None] = []
         for name in (*succession.gone, *succession.moved):
             names = FragmentNames(own.owner, own.network, name)
             if self.surveyor.admin.describe((names.markers,)):  # else its topics were deleted
-                found += self._markers(names, succession, fence=name in succession.gone)
-        markers = [one for one in (*found, last) if one is not None]
+                found.append(self._last(names, succession, gone=name in succession.gone))
+        markers = (one for one in (*found, last) if one is not None)
         return left_by(succession.output, markers, self._boundaries(settings))
 
-    def _markers(
-        self, names: FragmentNames, succession: Succession, *, fence: bool
-    ) -> tuple[CommitMarker, ...]:
-        """The last markers of one of them that are about the topic, in their order."""
-        if not fence:
+    def _last(
+        self, names: FragmentNames, succession: Succession, *, gone: bool
+    ) -> CommitMarker | None:
+        """The last marker of one of them, who writes the topic no more."""
+        if not gone:
             last = settled_marker(self.brokers, self.surveyor.admin, names)
-            fence = last is not None and last.output == succession.output
-        if fence:
-            self._fence(names)
-            check_decided(self.surveyor.admin, names)
-        markers = read_markers(self.brokers, names)
-        return tuple(one for one in markers if one.output == succession.output)
+            if last is None or last.output != succession.output:
+                return last
+        self._fence(names)
+        return settled_marker(self.brokers, self.surveyor.admin, names)
 
     def _fence(self, names: FragmentNames) -> None:
         writer = TransactionalWriter(self.brokers, names.transactional_id)
@@ -115,7 +112,7 @@ class Anew:
     settings: LaneSettings
     succession: Succession
     own: CommitMarker | None
-    left: Left
+    left: LeftOutput
     sources: tuple[MarkedSource, ...]
     surveyor: Surveyor
 
@@ -158,7 +155,7 @@ def look_back(
         UnavailableError: Kafka does not answer.
     """
     planned = planned_sources(settings.fragment, settings.topic_ids)
-    own = carry(last, planned).marker if last is not None else None
+    own = carry(last.writing(succession.output), planned).marker if last is not None else None
     known = sources_after(planned, last)
     for name in (source.name for source in known if source.name not in settings.begins):
         raise RefusedError(

@@ -113,10 +113,14 @@ def read(net: Net) -> Document | None:
 
 @dataclass
 class Accounts:
-    """What the reference keeps: of each fragment, of what was chosen, and of who writes what."""
+    """What the reference keeps: of each fragment, of what was chosen, and of who writes what.
+
+    `deployed`: the fragments of the last deploy, with the life of their network.
+    """
 
     ledgers: Ledgers = field(default_factory=dict)
     begins: Begins = field(default_factory=dict)
+    deployed: set[tuple[int, str]] = field(default_factory=set)
     writers: Writers = field(default_factory=Writers)
 
 
@@ -153,7 +157,8 @@ def deploy(
         at_ms = Millis(known.at_ms)  # nothing was changed
     scene.deployments[key] = Deployment(net, comparison.plan, _ids(scene), versions, at_ms)
     deployed = [(fragment, versions[fragment.name]) for fragment in comparison.plan.fragments]
-    accounts.writers.deployed(scene.kafka, scene.life, deployed)
+    for fragment in accounts.writers.deployed(scene.kafka, scene.life, deployed):
+        accounts.begins.get(fragment, {}).clear()  # of what was decided there nothing happens
     for item in comparison.changes.fragments:
         ledger = accounts.ledgers.get((scene.life, item.name))
         if ledger is not None and item.fate in (Fate.REBUILD, Fate.EMPTY):
@@ -190,7 +195,8 @@ def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Itera
     last = max((v for life, v in scene.deployments if life == scene.life), default=None)
     for fragment in comparison.plan.fragments:
         ledger = accounts.ledgers.get((scene.life, fragment.name))
-        chosen = accounts.begins.get((scene.life, fragment.name), {})
+        key = scene.life, str(fragment.name)
+        chosen = accounts.begins.get(key, {}) if key in accounts.deployed else {}
         told = said(scene, comparison, fragment.name)
         if accounts.writers.others(scene.kafka, scene.life, fragment):
             yield from _differs(fragment, told, _anew(scene, fragment, {}))
@@ -271,26 +277,29 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     """Keep where fragments begin to read what they have never read.
 
     A choice holds as long as its fragment is to read that topic, under whatever name, and once a
-    marker has positions there.
+    marker has positions there. When the fragment is gone it holds for a lane of an earlier version
+    that begins late; when it comes back, others are made.
     """
     topics, begins = scene.kafka.topics, accounts.begins
     wanted = {
         str(fragment.name): {topics[stream.topic].topic_id for stream in fragment.inputs}
         for fragment in comparison.plan.fragments
     }
-    for (life, name), mine in begins.items():
-        ledger = accounts.ledgers.get((life, name))
-        anew = (life, name) in accounts.writers.due
-        placed = ledger.positioned if ledger is not None and not anew else set()
-        kept = wanted.get(name, set()) | placed
+    for name, read in wanted.items():
+        fragment = scene.life, name
+        ledger, mine = accounts.ledgers.get(fragment), begins.get(fragment, {})
+        anew = fragment in accounts.writers.due
+        placed = ledger.positioned if ledger is not None and not anew else frozenset[str]()
+        kept = read | placed if fragment in accounts.deployed else placed
         for key in [key for key in mine if key[0] not in kept]:
-            if life == scene.life:
-                del mine[key]
-    for fragment, found in comparison.changes.begins.items():
-        mine = begins.setdefault((scene.life, str(fragment)), {})
+            del mine[key]
+    accounts.deployed = {(scene.life, name) for name in wanted}
+    for name, found in comparison.changes.begins.items():
+        fragment = scene.life, str(name)
+        mine = begins.setdefault(fragment, {})
         for one in found:
             topic_id = topics[one.topic].topic_id
-            passed = accounts.writers.passed_over.setdefault((scene.life, str(fragment)), set())
+            passed = accounts.writers.passed_over.setdefault(fragment, set())
             (passed.add if one.passes_over else passed.discard)(topic_id)
             mine |= {(topic_id, p): (int(begin), int(end)) for p, begin, end in one.ranges}
 

@@ -63,6 +63,7 @@ class Ledger:
         choices: what was chosen for its state and did not happen yet, by version; each counts for
             one life of its lane.
         begun_by: the version that its present life began with.
+        read_for: what it had read with its last batch for each output, by the output's id.
     """
 
     fragment: str
@@ -81,6 +82,7 @@ class Ledger:
     marker: CommitMarker | None = None
     begun_by: int = 0
     batches: int = 0
+    read_for: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
 
     @property
     def known(self) -> frozenset[str]:
@@ -189,8 +191,8 @@ class Ledger:
         `others`: who has written it, the fragment itself before it began anew, too;
         `passed_over`: the ids of the topics of which that was chosen.
         """
-        beside = [one for one in others if one.marker and one.marker.output == marker.output]
-        read = {key: max(one.read.get(key, 0) for one in beside) for key in self.begins if beside}
+        beside = [one.read_for.get(marker.output, {}) for one in others]
+        read = {key: max(one.get(key, 0) for one in beside) for key in self.begins if beside}
         self.accepted, self.read = {}, {}
         self.placed = frozenset()
         self.settled = max(marker.eviction_ms or 0, marker.boundary_ms or 0)
@@ -214,6 +216,7 @@ class Ledger:
         rows, read = self._rows(net, executed, letters, commit.marker)
         for place in letters.keys() - read:
             self.wrong("letter", f"a dead letter names {place}, which the batch has not read")
+        self.read_for[commit.marker.output] = dict(self.read)
         due = list(self._due(net, plan, rows, executed))
         promised = None if before is None else before.boundary_ms
         came = [r for r in commit.records if r.topic == plan.output.topic]
@@ -352,8 +355,11 @@ class Ledger:
         if choice != "rebuild" or box is None:
             return
         rows: dict[str, list[Seen]] = {}
+        skips = {source.name: source.skipped_ms for source in marker.sources}
         for stream in plan.inputs:
-            rows[stream.name] = list(self._rebuilt(net, stream.name, stream.topic, letters))
+            rebuilt = self._rebuilt(net, stream.name, stream.topic, letters)
+            skipped = skips.get(stream.name)
+            rows[stream.name] = [row for row in rebuilt if not _settled(row, box, skipped)]
         sides = ("only",) if box.kind == "aggregate" else ("left", "right")
         for side, name in zip(sides, box.inputs, strict=True):
             self.accepted[side] = flow(net, name, rows)

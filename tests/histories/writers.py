@@ -19,7 +19,7 @@ class Writers:
     Args:
         writers: by life and topic id, the last one last.
         due: the fragments that are to begin anew: with which version, beside whom, and the id of
-            the topic in which they were.
+            the topic in which they are to.
         promised: by topic id, with whose promise that is.
         passed_over: the topic ids whose contents a fragment was to pass over.
         written: the id of the topic that each deployed fragment is to write.
@@ -53,23 +53,32 @@ class Writers:
             return True
         return name not in self.writers.get((life, topic.topic_id), [])
 
-    def deployed(self, kafka: Topics, life: int, fragments: Iterable[tuple[Fragment, int]]) -> None:
-        """Take in a deploy: its fragments, and the version of each."""
+    def deployed(
+        self, kafka: Topics, life: int, fragments: Iterable[tuple[Fragment, int]]
+    ) -> set[Key]:
+        """Take in a deploy: its fragments, and the version of each.
+
+        Returns the fragments that were to begin anew and go on where they were instead.
+        """
         written: dict[Key, str] = {}
+        go_on: set[Key] = set()
         for fragment, version in fragments:
             key, name = (life, str(fragment.name)), str(fragment.name)
             topic_id = kafka.topics[fragment.output.topic].topic_id
             written[key] = topic_id
             if others := self.others(kafka, life, fragment):
                 self.due[key] = version, others, topic_id
-            elif not self.is_due(kafka, life, fragment):
-                self.due.pop(key, None)
+            elif self.is_due(kafka, life, fragment):
+                self.due[key] = (*self.due[key][:2], topic_id)
+            elif self.due.pop(key, None) is not None:
+                go_on.add(key)
             known = self.writers.setdefault((life, topic_id), [])
             known[:] = [*(one for one in known if one != name), name]
         names = {str(fragment.name) for fragment, _ in fragments}
         self.written = written
         for key in [key for key in self.due if key[0] == life and key[1] not in names]:
             del self.due[key]
+        return go_on
 
     def heard(self, commit: Commit, ledger: Ledger, ledgers: dict[Key, Ledger]) -> Iterator[Wrong]:
         """Let a fragment begin anew whose first marker this is; what is wrong with it."""

@@ -71,6 +71,41 @@ ONCE_WRONG = {
         820027,
         "run:600829 remove_input:104194 run:225511 retype:1022430",
     ),
+    "a writer had moved to another output before its successor began": (
+        905521,
+        (
+            "run:848237 rename_last:762185 rename_last:714269 produce:1006494 produce:227787 "
+            "produce:551773 take_over:663544 produce:478499 produce:71492 drain:582255"
+        ),
+    ),
+    "a fragment that was to begin anew was moved before it began": (
+        906553,
+        (
+            "produce:979936 run:978596 rename_last:439221 rename_last:956867 rename_topic:394364 "
+            "rename_stream:16312"
+        ),
+    ),
+    "a fragment that was to begin anew went back to an output of its own": (
+        907891,
+        (
+            "rename_topic:118405 retention:270534 drain:240489 rename_last:831534 "
+            "produce:616603 rename_topic:4206 rollback:1030285 rename_topic:353788 rollback:46633"
+        ),
+    ),
+    "a lane began late whose fragment was gone": (
+        902138,
+        (
+            "run:2022 made_again:643382 produce:509368 rollback:621872 run:826254 move_in:582568 "
+            "take_over:734773"
+        ),
+    ),
+    "a rebuild skipped what its source had skipped": (
+        907045,
+        (
+            "produce:29278 run:764247 run:229231 add_input:546107 rename_last:640969 run:982461 "
+            "move_out:943092"
+        ),
+    ),
 }
 
 

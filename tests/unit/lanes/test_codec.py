@@ -32,7 +32,7 @@ from pipeline.lanes.codec import (
     heeded_ms,
 )
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Judged, Totals
+from pipeline.lanes.markers import CommitMarker, Judged, LeftOutput, Totals
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.lanes.signals import ActivityRecord, AdvanceRecord, BoundaryRecord
 from tests.unit.lanes.marked import marked
@@ -44,6 +44,10 @@ INSTANTS = st.integers(-(2**63), 2**63 - 1).map(Millis)
 JUDGED = st.builds(Judged, COUNTS, COUNTS, st.booleans(), COUNTS, COUNTS)
 OFFSETS = st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=3)
 NUMBERS = st.dictionaries(st.integers(0, 999), COUNTS, max_size=3)
+PLACES = st.tuples(NAMES.map(TopicId), st.integers(0, 999))
+LEFT_OUTPUTS = st.builds(
+    LeftOutput, st.none() | INSTANTS, st.dictionaries(PLACES, COUNTS.map(Offset), max_size=3)
+)
 
 
 @st.composite
@@ -108,6 +112,7 @@ def markers(draw: st.DrawFn) -> CommitMarker:
         state=draw(st.text()),
         refused=draw(st.dictionaries(NAMES, refused)),
         letters=draw(st.text()),
+        outputs_left=draw(st.dictionaries(NAMES, LEFT_OUTPUTS, max_size=3)),
         judged=draw(st.none() | JUDGED),
         plan=draw(st.text()),
         chosen=draw(st.booleans()),

@@ -18,12 +18,17 @@ from pipeline.ids import (
 )
 from pipeline.lanes.continuity import violations
 from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
+from pipeline.lanes.markers import (
+    NO_BATCH,
+    OUTPUTS_LEFT,
+    CommitMarker,
+    LeftOutput,
+    Totals,
+)
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.lanes.sources import Begin, first_sources, sources_after
 from pipeline.lanes.start import Wanted, begun_anew
 from pipeline.lanes.succession import (
-    Left,
     Succession,
     begun_beside,
     left_by,
@@ -72,15 +77,50 @@ def test_the_largest_promise_of_the_topic_counts() -> None:
     moved = replace(LAST, output=ELSEWHERE, boundary_ms=Millis(900), end={at("a"): Offset(99)})
     ahead = replace(LAST, end={at("a"): Offset(8)})
     left = left_by(OUTPUT, [LAST, moved, ahead], [boundary(60), boundary(800, ELSEWHERE)])
-    assert left == Left(Millis(70), {(TopicId("#cars"), 0): Offset(8)})
+    assert left == LeftOutput(Millis(70), {(TopicId("#cars"), 0): Offset(8)})
     assert left_by(OUTPUT, [LAST], [boundary(80)]).promised_ms == 80
-    assert left_by(OUTPUT, [], []) == Left(None, {})
+    assert left_by(OUTPUT, [], []) == LeftOutput(None, {})
+
+
+def test_what_was_left_in_an_output_stays_known() -> None:
+    """However many markers of another output have followed, and whatever is read by now."""
+    moved = LAST.writing(ELSEWHERE)
+    assert (moved.output, moved.output_ends, moved.end) == (ELSEWHERE, {}, LAST.end)
+    on = replace(moved, boundary_ms=Millis(900), end={at("a"): Offset(99)})
+    left = LeftOutput(Millis(70), {(TopicId("#cars"), 0): Offset(7)})
+    assert left_by(OUTPUT, [on], []) == left
+    assert left_by(ELSEWHERE, [on], []).promised_ms == 900
+    assert on.writing(TopicId("#third")).left_in(OUTPUT) == left
+    back = on.writing(OUTPUT)  # what it has done since counts again
+    assert back.left_in(OUTPUT) == on.left_in(ELSEWHERE) == back.left_in(ELSEWHERE)
+    assert back.outputs_left.keys() == {ELSEWHERE}
+    assert LAST.writing(OUTPUT) is LAST
+
+
+def test_a_lane_that_begins_anew_keeps_what_it_has_left_elsewhere() -> None:
+    """Its positions are others then."""
+    first, _ = fresh()
+    own = LAST.writing(ELSEWHERE)
+    found = begun_beside(first, own, LeftOutput(None, {}), SUCCESSION.token).writing(ELSEWHERE)
+    assert found.left_in(OUTPUT) == LAST.left_in(OUTPUT)
+
+
+def test_a_marker_knows_a_bounded_number_of_outputs() -> None:
+    """The latest ones."""
+    found = LAST
+    for number in range(2 * OUTPUTS_LEFT):
+        found = found.writing(f"#{number}")
+    assert len(found.outputs_left) == OUTPUTS_LEFT
+    assert found.left_in(OUTPUT) is None
+    assert found.left_in(f"#{OUTPUTS_LEFT}") is not None
 
 
 def test_what_is_passed_over_includes_what_the_others_have_read_since() -> None:
     """Their results of it are there. From the beginning everything is read, settled or not."""
     sources = first_sources([source("a"), source("b", "prices")])
-    left = Left(Millis(70), {(TopicId("#cars"), 0): Offset(12), (TopicId("#prices"), 0): Offset(5)})
+    left = LeftOutput(
+        Millis(70), {(TopicId("#cars"), 0): Offset(12), (TopicId("#prices"), 0): Offset(5)}
+    )
     begins = {StreamName("a"): TO_END, StreamName("b"): FROM_BEGINNING}
     found = positions_anew(sources, begins, left)
     assert found == {at("a"): 12, at("a", partition=1): 4, at("b", "prices"): 0}
@@ -90,7 +130,7 @@ def test_what_is_passed_over_includes_what_the_others_have_read_since() -> None:
 def test_from_the_beginning_also_where_nothing_was_yet() -> None:
     """What came since counts, whether or not the others have read it."""
     sources = first_sources([source("a")])
-    left = Left(None, {(TopicId("#cars"), 0): Offset(5)})
+    left = LeftOutput(None, {(TopicId("#cars"), 0): Offset(5)})
     nothing = Begin({0: Offset(0)}, {0: Offset(0)}, skips=True, passes_over=False)
     assert positions_anew(sources, {StreamName("a"): nothing}, left) == {at("a"): 0}
     at_end = replace(nothing, passes_over=True)
@@ -130,7 +170,7 @@ def test_promise_and_counts_go_on() -> None:
     own = replace(
         LAST, epoch=Epoch(3), eviction_ms=Millis(95), refused={"a": Refused(None, {0: 4})}
     )
-    found = begun_beside(first, own, Left(Millis(80), {}), SUCCESSION.token)
+    found = begun_beside(first, own, LeftOutput(Millis(80), {}), SUCCESSION.token)
     assert (found.batch, found.epoch, found.boundary_ms, found.eviction_ms) == (NO_BATCH, 3, 80, 80)
     assert (found.totals, found.end) == (own.totals, {at("a"): 2})
     assert (found.anew, found.refused) == ("life@3", {})
@@ -143,5 +183,5 @@ def test_promise_and_counts_go_on() -> None:
 def test_without_a_former_life_any_epoch_follows() -> None:
     """Nothing that was promised: nothing is settled."""
     first, _ = fresh()
-    found = begun_beside(first, None, Left(None, {}), SUCCESSION.token)
+    found = begun_beside(first, None, LeftOutput(None, {}), SUCCESSION.token)
     assert (found.epoch, found.boundary_ms, found.nothing_read) == (NO_EPOCH, None, True)
