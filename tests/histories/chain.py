@@ -102,10 +102,10 @@ class Chain:
             return
         ledger = self.ledgers.get(key)
         if ledger is None:
-            begins = self.accounts.begins.setdefault(key, {})
             ledger = self.ledgers[key] = Ledger(
-                key[1], self.scene.kafka, self.scene.undecided, self.wrong, begins
+                key[1], self.scene.kafka, self.scene.undecided, self.wrong, {}
             )
+        ledger.begins = deployment.begins.get(key[1], {})
         executed = commit.executed
         reads = executed.reads if executed is not None else {}
         self.say(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from types import MappingProxyType
 from typing import Final
@@ -12,7 +12,7 @@ from pipeline.deploy import apply, remove
 from pipeline.deploy.apply import Comparison
 from pipeline.deploy.documents import Document
 from pipeline.errors import DocumentError, MedusaError
-from pipeline.ids import FragmentName, Millis, NetworkName, StreamName, TopicName
+from pipeline.ids import FragmentName, NetworkName, StreamName, TopicName
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
@@ -113,14 +113,10 @@ def read(net: Net) -> Document | None:
 
 @dataclass
 class Accounts:
-    """What the reference keeps: of each fragment, of what was chosen, and of who writes what.
-
-    `deployed`: the fragments of the last deploy, with the life of their network.
-    """
+    """What the reference keeps: of each fragment, of what was chosen, and of who writes what."""
 
     ledgers: Ledgers = field(default_factory=dict)
     begins: Begins = field(default_factory=dict)
-    deployed: set[tuple[int, str]] = field(default_factory=set)
     writers: Writers = field(default_factory=Writers)
 
 
@@ -152,10 +148,6 @@ def deploy(
         return
     scene.look_at_topics()
     versions = {str(record.fragment): int(record.version) for record in done.fragments}
-    key = scene.life, int(done.version)
-    if known := scene.deployments.get(key):
-        at_ms = Millis(known.at_ms)  # nothing was changed
-    scene.deployments[key] = Deployment(net, comparison.plan, _ids(scene), versions, at_ms)
     deployed = [(fragment, versions[fragment.name]) for fragment in comparison.plan.fragments]
     for fragment in accounts.writers.deployed(scene.kafka, scene.life, deployed):
         accounts.begins.get(fragment, {}).clear()  # of what was decided there nothing happens
@@ -164,6 +156,12 @@ def deploy(
         if ledger is not None and item.fate in (Fate.REBUILD, Fate.EMPTY):
             ledger.choose(versions[item.name], item.fate.value)
     _remember(scene, accounts, comparison)
+    begins = {str(f.name): dict(accounts.begins.get((scene.life, f.name), {})) for f, _ in deployed}
+    deployment = Deployment(net, comparison.plan, _ids(scene), versions, at_ms, begins)
+    key = scene.life, int(done.version)
+    if known := scene.deployments.get(key):  # nothing was changed
+        deployment = replace(deployment, at_ms=known.at_ms, begins=known.begins)
+    scene.deployments[key] = deployment
     both = (*chosen.named.items(), *chosen.inputs.items())
     told = ", ".join(f"{name}={choice.value}" for name, choice in both)
     yield f"version {done.version}{', chosen: ' if told else ''}{told}"
@@ -195,8 +193,7 @@ def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Itera
     last = max((v for life, v in scene.deployments if life == scene.life), default=None)
     for fragment in comparison.plan.fragments:
         ledger = accounts.ledgers.get((scene.life, fragment.name))
-        key = scene.life, str(fragment.name)
-        chosen = accounts.begins.get(key, {}) if key in accounts.deployed else {}
+        chosen = accounts.begins.get((scene.life, fragment.name), {})
         told = said(scene, comparison, fragment.name)
         if accounts.writers.others(scene.kafka, scene.life, fragment):
             yield from _differs(fragment, told, _anew(scene, fragment, {}))
@@ -277,23 +274,21 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     """Keep where fragments begin to read what they have never read.
 
     A choice holds as long as its fragment is to read that topic, under whatever name, and once a
-    marker has positions there. When the fragment is gone it holds for a lane of an earlier version
-    that begins late; when it comes back, others are made.
+    marker has positions there.
     """
     topics, begins = scene.kafka.topics, accounts.begins
     wanted = {
         str(fragment.name): {topics[stream.topic].topic_id for stream in fragment.inputs}
         for fragment in comparison.plan.fragments
     }
-    for name, read in wanted.items():
-        fragment = scene.life, name
-        ledger, mine = accounts.ledgers.get(fragment), begins.get(fragment, {})
-        anew = fragment in accounts.writers.due
-        placed = ledger.positioned if ledger is not None and not anew else frozenset[str]()
-        kept = read | placed if fragment in accounts.deployed else placed
+    for (life, name), mine in begins.items():
+        ledger = accounts.ledgers.get((life, name))
+        anew = (life, name) in accounts.writers.due
+        placed = ledger.positioned if ledger is not None and not anew else set()
+        kept = wanted.get(name, set()) | placed
         for key in [key for key in mine if key[0] not in kept]:
-            del mine[key]
-    accounts.deployed = {(scene.life, name) for name in wanted}
+            if life == scene.life:
+                del mine[key]
     for name, found in comparison.changes.begins.items():
         fragment = scene.life, str(name)
         mine = begins.setdefault(fragment, {})

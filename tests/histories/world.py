@@ -131,6 +131,7 @@ class Deployment:
         ids: of all topics there were.
         versions: by fragment, the version that changed it last.
         at_ms: when it was about to be deployed.
+        begins: by fragment, where it begins to read partitions, and where those ended by then.
     """
 
     net: Net
@@ -138,6 +139,7 @@ class Deployment:
     ids: Mapping[TopicName, str] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     at_ms: int = 0
+    begins: Mapping[str, dict[tuple[str, int], tuple[int, int]]] = field(default_factory=dict)
 
     def has(self, fragment: Fragment, ids: Mapping[TopicName, str]) -> bool:
         """Whether a fragment is part of it as it is, with the same topics."""
