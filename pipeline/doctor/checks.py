@@ -17,6 +17,8 @@ WRITES = READS | {"WRITE"}
 TRIMS = "DELETE"
 """What it needs to remove old dead letters."""
 FOR_EVER = -1
+HELD_MS = 60_000
+"""Inputs are apart by less than this, and for less, in the ordinary course of things."""
 _GIVE = "whoever runs the brokers can give the right, in their access control lists."
 
 
@@ -71,6 +73,32 @@ def _network(network: NetworkSeen) -> Iterator[Finding]:
     if not found:
         state = "are there" if network.deployed else "are there, or can be made"
         yield Finding(name, Verdict.GOOD, f"all {len(network.topics)} topics {state}")
+    for status in network.writers.values():
+        yield from _held_back(status, name)
+
+
+def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
+    """Where results have waited for one input for long."""
+    since_ms, held_by = status.held_since_ms, status.held_by
+    if status.state is not LaneState.RUNNING or not held_by or since_ms is None:
+        return
+    waited_ms, behind_ms = status.reported_at_ms - since_ms, status.held_ms
+    if waited_ms < HELD_MS or (behind_ms is not None and behind_ms < HELD_MS):
+        return
+    behind = "has given no event time" if behind_ms is None else f"is {_span(behind_ms)} behind"
+    yield Finding(
+        name,
+        Verdict.DOUBTFUL,
+        f"results of {status.fragment} have waited for {held_by} for {_span(waited_ms)}: it "
+        f"{behind}",
+        f"fragment {status.network}.{status.fragment}",
+        "an input steps aside when it was silent for idle_after; with `silence: missing`, while a "
+        "partition cannot be reached, or while a transaction is open, it does not.",
+    )
+
+
+def _span(ms: int) -> str:
+    return durations.spell(ms // 1000 * 1000)
 
 
 def _topic(topic: TopicSeen, network: NetworkSeen, name: str) -> Iterator[Finding]:

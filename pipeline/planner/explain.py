@@ -53,7 +53,10 @@ def _fragment(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
     yield f"fragment {fragment.name}"
     yield "  reads"
     for stream in fragment.inputs:
-        yield from _input(stream)
+        yield from _input(stream, alone=len(fragment.inputs) == 1)
+    if len(fragment.inputs) > 1:
+        inputs = ", ".join(stream.name for stream in fragment.inputs)
+        yield f"    event time: the least of {inputs}, of those that are not idle"
     yield "  boxes"
     for box in fragment.boxes:
         yield f"    {box.name}: {box.kind} of {', '.join(box.inputs)}"
@@ -69,7 +72,7 @@ def _fragment(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
     yield from _fact("transactions", names.transactional_id)
 
 
-def _input(stream: FragmentInput) -> Iterator[str]:
+def _input(stream: FragmentInput, *, alone: bool) -> Iterator[str]:
     if isinstance(stream, DerivedStream):
         yield f"    {stream.name}: topic {stream.topic}, written by this network"
         yield "      event time: the Kafka timestamp, moved by boundaries; nothing is late"
@@ -78,13 +81,14 @@ def _input(stream: FragmentInput) -> Iterator[str]:
     late, ahead = durations.format(stream.lateness_ms), durations.format(stream.ahead_ms)
     event_time = " ".join(stream.event_time.text.split())
     yield f"      event time: {event_time}, at most {late} late and {ahead} ahead of Kafka's"
-    yield f"      silent for {durations.format(stream.idle_after_ms)}: {_SILENCE[stream.silence]}"
+    silent = durations.format(stream.idle_after_ms)
+    yield f"      silent for {silent}: {_silence(stream, alone=alone)}"
 
 
-_SILENCE = {
-    Silence.IDLE: "idle, event time goes on with the clock",
-    Silence.MISSING: "missing, event time stands still",
-}
+def _silence(stream: ExternalStream, *, alone: bool) -> str:
+    if stream.silence is Silence.MISSING:
+        return "missing, event time stands still"
+    return "idle, event time goes on with " + ("the clock" if alone else "others, or the clock")
 
 
 def _output(fragment: Fragment) -> Iterator[str]:

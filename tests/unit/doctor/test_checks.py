@@ -139,18 +139,44 @@ DAY_MS = 86_400_000
 NOW_MS = Millis(1_700_000_000_000)
 
 
+def running() -> FragmentStatus:
+    """What the fragment that writes the topic reports."""
+    return FragmentStatus(
+        NetworkName("n"), FragmentName("f"), NodeId("node"), Epoch(1), LaneState.RUNNING, NOW_MS
+    )
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "behind_ms", "words"),
+    [
+        (59_000, 3_600_000, None),
+        (3_600_000, 59_000, None),
+        (90_500, 7_200_000, "have waited for orders for 1m 30s: it is 2h behind"),
+        (120_000, None, "have waited for orders for 2m: it has given no event time"),
+    ],
+)
+def test_results_that_wait_for_an_input_are_reported(
+    waited_ms: int, behind_ms: int | None, words: str | None
+) -> None:
+    """As long as the lane runs; inputs that are a little apart are nothing to report."""
+    status = replace(
+        running(), held_by="orders", held_ms=behind_ms, held_since_ms=Millis(NOW_MS - waited_ms)
+    )
+    for state in (LaneState.RUNNING, LaneState.RESTARTING):
+        writers = {NAME: replace(status, state=state)}
+        network = NetworkSeen(NetworkName("n"), True, True, (GOOD,), writers=writers)
+        found = [one.message for one in findings(Observed((), (network,))) if one.hint]
+        if words is None or state is not LaneState.RUNNING:
+            assert found == []
+        else:
+            assert len(found) == 1
+            assert words in found[0]
+
+
 def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState) -> list[Finding]:
     """What is found out about a topic whose fragment's event time is so far behind."""
     boundary_ms = None if behind_ms is None else Millis(NOW_MS - behind_ms)
-    status = FragmentStatus(
-        NetworkName("n"),
-        FragmentName("f"),
-        NodeId("node"),
-        Epoch(1),
-        state,
-        NOW_MS,
-        boundary_ms=boundary_ms,
-    )
+    status = replace(running(), state=state, boundary_ms=boundary_ms)
     kept = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS)}
     topic = replace(GOOD, config={**kept, **config})
     network = NetworkSeen(NetworkName("n"), True, True, (topic,), writers={NAME: status})
