@@ -32,10 +32,12 @@ class InputTime:
     Args:
         boundary: None while nothing can be said.
         idle: whether the input steps aside while another one of the lane is active.
+        lateness_ms: by how much its records may be behind in event time.
     """
 
     boundary: StreamBoundary | None
     idle: bool = False
+    lateness_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,32 +92,59 @@ def external_time(
     """
     active = [p for p in partitions if not is_idle(stream, p, observed_ms)]
     if active:
-        return InputTime(_least(stream, active))
+        return InputTime(_least(stream, active), lateness_ms=stream.lateness_ms)
     if observed_ms is None or not partitions:
-        return InputTime(None)
+        return InputTime(None, lateness_ms=stream.lateness_ms)
     known = [p.progress_ms for p in partitions if p.progress_ms is not None]
     if not known:
-        return InputTime(None, idle=True)
+        return InputTime(None, idle=True, lateness_ms=stream.lateness_ms)
     was_ms = _behind(stream, max(known))
     if floor_ms is not None:
         was_ms = max(was_ms, floor_ms)
     silent_ms = observed_ms - max(p.quiet_since_ms for p in partitions)
     moved = StreamBoundary(Millis(was_ms + max(0, silent_ms)), by_clock=True)
-    return InputTime(moved, idle=True)
+    return InputTime(moved, idle=True, lateness_ms=stream.lateness_ms)
 
 
 def least_active(inputs: Sequence[InputTime]) -> StreamBoundary | None:
     """How far event time may move for a lane of these inputs; None while one has no boundary.
 
     It is the least boundary of the active inputs; one that is idle steps aside. When all are idle,
-    time goes on from the largest.
+    time goes on from the largest. The lateness of an idle input counts in any case: its records
+    may be so far behind the input that decides.
     """
-    active = [one.boundary for one in inputs if not one.idle]
-    if active:
-        known = [boundary for boundary in active if boundary is not None]
-        return min(known, key=_at_ms) if len(known) == len(active) else None
-    idle = [one.boundary for one in inputs if one.boundary is not None]
-    return replace(max(idle, key=_at_ms), by_clock=True) if idle else None
+    times = [(one.boundary, one.lateness_ms) for one in inputs if not one.idle]
+    known = [(boundary, late_ms) for boundary, late_ms in times if boundary is not None]
+    if len(known) < len(times):
+        return None
+    if times:
+        boundary, late_ms = min(known, key=_at_ms)
+        return _in_time(boundary, late_ms, inputs)
+    known = [(one.boundary, one.lateness_ms) for one in inputs if one.boundary is not None]
+    if not known:
+        return None
+    boundary, late_ms = max(known, key=_at_ms)
+    return replace(_in_time(boundary, late_ms, inputs), by_clock=True)
+
+
+def _in_time(
+    boundary: StreamBoundary, lateness_ms: int, inputs: Sequence[InputTime]
+) -> StreamBoundary:
+    """As much of a boundary as leaves the records of idle inputs their lateness.
+
+    Args:
+        boundary: of the input that decides.
+        lateness_ms: its lateness.
+        inputs: all of them.
+    """
+    seen_ms = boundary.at_ms + lateness_ms
+    at_ms = int(boundary.at_ms)
+    for one in inputs:
+        if one.idle:
+            behind_ms = seen_ms - one.lateness_ms
+            own_ms = behind_ms if one.boundary is None else one.boundary.at_ms
+            at_ms = min(at_ms, max(behind_ms, own_ms))
+    return replace(boundary, at_ms=Millis(at_ms))
 
 
 def most_behind(inputs: Mapping[StreamName, InputTime]) -> tuple[StreamName, int | None] | None:
@@ -135,8 +164,8 @@ def most_behind(inputs: Mapping[StreamName, InputTime]) -> tuple[StreamName, int
     return least, max(known.values()) - known[least]
 
 
-def _at_ms(boundary: StreamBoundary) -> Millis:
-    return boundary.at_ms
+def _at_ms(time: tuple[StreamBoundary, int]) -> Millis:
+    return time[0].at_ms
 
 
 def _least(stream: ExternalInput, active: list[PartitionSeen]) -> StreamBoundary | None:

@@ -315,11 +315,18 @@ def _held_back(
 def _derived_time(
     time: LaneTime, lane_input: DerivedInput, ends: Ends | None, now_ms: SteadyMillis
 ) -> InputTime:
-    """A derived input is idle if its writer says so, and all that it has written is finished."""
+    """A derived input is idle if its writer says so, and all that it has written is finished.
+
+    Where the topic ends has to have been asked since: what the writer wrote last, it wrote before
+    it said so.
+    """
     seen = time.writers[lane_input.stream]
     boundary = None if seen.covered_ms is None else StreamBoundary(seen.covered_ms)
     topic_ends = None if ends is None else ends.by_topic.get(lane_input.topic)
-    if ends is None or topic_ends is None or not seen.is_idle(now_ms):
+    since_ms = seen.idle_since_ms
+    if ends is None or topic_ends is None or since_ms is None or not seen.is_idle(now_ms):
+        return InputTime(boundary)
+    if ends.read_at_ms < since_ms:
         return InputTime(boundary)
     open_in = any(topic == lane_input.topic for topic, _ in ends.open)
     finished = covers(finished_in(time.positions, lane_input), topic_ends)

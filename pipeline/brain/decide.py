@@ -183,7 +183,7 @@ def _started(state: NodeState, event: LaneStarted, now: Now) -> Lane:
         read_at_ms=now.steady_at(event.marker.written_at_ms),
         running_since_ms=now.steady_ms,
         retry_at_ms=None,
-        said_idle_at_ms=None,
+        said_idle_at_ms=now.steady_ms,  # the lane before it may have said so
         promised={},
         ends_log={},
     )
@@ -319,7 +319,10 @@ def _reconciled(lane: Lane, state: NodeState, now: Now) -> tuple[Lane, tuple[Eff
     if lane.phase in (Phase.STARTING, Phase.RUNNING):
         if lane.started == wanted and not lane_time.has_grown(lane.time, state.ends):
             return lane, ()
-        return lane.moved(Happening.STOP_ASKED), (StopLane(lane.fragment),)
+        stop: tuple[Effect, ...] = (StopLane(lane.fragment),)
+        if lane.said_idle_at_ms is not None:  # what comes while nobody runs it is still to be read
+            stop = (*stop, SayActivity(lane.fragment, lane.epoch, idle=False))
+        return replace(lane.moved(Happening.STOP_ASKED), said_idle_at_ms=None), stop
     if wanted is None:
         if lane.phase in (Phase.BACKING_OFF, Phase.FENCED, Phase.FAILED):
             lane = lane.moved(Happening.RESET)
@@ -390,7 +393,7 @@ def _with_activity(lane: Lane, _: NodeState, now: Now) -> tuple[Lane, tuple[Effe
     time, marker, said_ms = lane.time, lane.marker, lane.said_idle_at_ms
     if time is None or marker is None:
         return lane, ()
-    idle = time.idle and is_spent(time.profile.shape, marker)
+    idle = lane.phase is Phase.RUNNING and time.idle and is_spent(time.profile.shape, marker)
     if idle:
         if said_ms is not None and now.steady_ms - said_ms < IDLE_SAID_MS:
             return lane, ()

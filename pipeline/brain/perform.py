@@ -179,7 +179,10 @@ class Performer:
         )
 
     def _say_activity(self, effect: SayActivity) -> None:
-        assigned = self._context.plans.assigned(effect.fragment)
+        try:
+            assigned = self._context.plans.assigned(effect.fragment)
+        except RetryError:  # it was taken away meanwhile: its next owner says what it is
+            return
         topic, writer = self._context.plans.fragment(assigned).output.topic, assigned.names.writer
         topic_id = TopicId(assigned.topic_ids[topic])
         record = ActivityRecord(topic_id, writer, effect.epoch, effect.idle)

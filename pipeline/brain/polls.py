@@ -90,6 +90,9 @@ class Describer(Protocol):
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
         """Ask what is known of topics; does not wait."""
 
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """Where each partition ends."""
+
 
 class BoundaryReader(Protocol):
     """As `TopicReader` in `brokers/kafka/reader.py`."""
@@ -310,7 +313,8 @@ class BoundaryPoll:
 
     Their topics are described about once a second. When one was deleted or created again, when the
     inputs of this node have changed, and after every error, all are read from the beginning again:
-    a boundary that is read twice changes nothing.
+    a boundary that is read twice changes nothing. What a writer has said of its activity counts
+    only behind the end that a topic had when reading it began: it says something of the present.
 
     Args:
         admin: describes topics.
@@ -336,6 +340,7 @@ class BoundaryPoll:
         self._inputs: frozenset[DerivedInput] = frozenset()
         self._reader: BoundaryReader | None = None
         self._ids: Mapping[TopicName, str] = {}
+        self._present: Ends = {}
         self._asked: Describing | None = None
         self._answered_at_s = 0.0
 
@@ -380,6 +385,7 @@ class BoundaryPoll:
             return
         self._close()
         if ids:
+            self._present = self._admin.end_offsets(ids)
             self._reader = self._open_reader()
             self._reader.assign({topic: {0: BEGINNING} for topic in ids})
         self._ids = ids
@@ -389,6 +395,10 @@ class BoundaryPoll:
         if reader is not None:
             reader.close()
 
+    def _is_present(self, record: KafkaRecord) -> bool:
+        end = self._present.get(record.topic, {}).get(record.partition)
+        return end is not None and record.offset >= end
+
     def _take(self, record: KafkaRecord) -> None:
         """Tell a boundary; what is none, since somebody else wrote it, is passed over."""
         if record.value is None:
@@ -396,6 +406,8 @@ class BoundaryPoll:
         place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
         try:
             if is_activity(record.key):
+                if not self._is_present(record):
+                    return
                 said = codec.decode_activity(record.value, place)
                 self._tell(ActivityRead((said.topic_id, said.writer), said.epoch, said.idle))
                 return

@@ -62,7 +62,8 @@ class Lane:
         last_error: one line; stays until something else is wanted.
         batch_ms: how long the last batch took.
         ends_log: per input, older answers about its end that are not all finished, oldest first.
-        said_idle_at_ms: when its readers were last told that it is idle; None: it is not.
+        said_idle_at_ms: when its readers were last told that it is idle, or may have been, by the
+            lane before it; None: they know that it is not.
         promised: what it was last told of the promises of its inputs' writers.
         published: what was last reported.
         published_at_ms: when that was.

@@ -136,18 +136,13 @@ def _record_place(text: str, fragment: Fragment) -> tuple[FragmentInput, InputPa
     return stream, InputPartition(stream.name, stream.topic, partition), Offset(offset)
 
 
-def reads(
-    what: Subject,
-    asked: Asked,
-    connections: Connections,
-    *,
-    incomplete: bool,
-    published: bool = False,
-) -> Reads:
-    """Everything that has to be read; `published`: see `period`.
+def asked_period(
+    what: Subject, asked: Asked, connections: Connections, *, published: bool = False
+) -> Period:
+    """The period of what was asked for; `published`: see `period`.
 
     Raises:
-        RefusedError: the fragment has not got that far, or the inputs no longer reach back so far.
+        RefusedError: the fragment has not got that far.
     """
     fragment = what.fragment
     marker = last_marker(fragment.names, connections)
@@ -156,7 +151,17 @@ def reads(
             "the fragment has not run yet, so there is nothing to compute again", place=what.place
         )
     shape = profile(fragment).shape
-    found = period(shape, asked, marker.boundary_ms, what.place, published=published)
+    return period(shape, asked, marker.boundary_ms, what.place, published=published)
+
+
+def reads(what: Subject, found: Period, connections: Connections, *, incomplete: bool) -> Reads:
+    """Everything that has to be read for a period.
+
+    Raises:
+        RefusedError: the inputs no longer reach back so far.
+    """
+    fragment = what.fragment
+    shape = profile(fragment).shape
     kept = [
         one
         for stream in fragment.inputs

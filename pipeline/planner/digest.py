@@ -38,7 +38,8 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
         # How a column is written stands in the schema of what is written.
         Column: frozenset({"form"}),
         Expression: frozenset({"text", "columns", "origin", "form"}),
-        ExternalStream: frozenset({"subject", "partitions", "retention_ms"}),
+        # A field that cannot be read is no column, so that no box reads it.
+        ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
         DerivedStream: frozenset({"partitions"}),
     }
 )
@@ -56,7 +57,8 @@ def state_digest(fragment: Fragment) -> str:
     Where its results go decides nothing about it, nor does when its inputs' event time moves on:
     both may change while the state stays good. How far ahead records may lie decides which are
     accepted; but what was refused by it has a dead letter, and a rebuild takes all else. So do the
-    symbols of an enum, whose values are strings. Nor do names count: streams and boxes count by
+    symbols of an enum without a default, whose values are strings: of those that go see
+    `lost_symbols`. Nor do names count: streams and boxes count by
     their places. Nor do columns of the inputs that nothing reads: no state has them. So what stands
     behind the stateful box counts.
     """
@@ -132,7 +134,11 @@ def _unnamed(stream: FragmentInput) -> FragmentInput:
 
 
 def _decoded_alike(stream: FragmentInput) -> FragmentInput:
-    """An input as if every enum had all symbols."""
+    """An input as if every enum had all symbols.
+
+    One with a default keeps its own: records of a symbol that it lacks are not refused, but are
+    taken for others.
+    """
     schema = json.dumps(_without_symbols(json.loads(stream.schema_json)))
     return replace(stream, schema_json=schema)
 
@@ -200,11 +206,11 @@ def _without_symbols(schema: Json) -> Json:
     if isinstance(schema, list):
         return [_without_symbols(part) for part in schema]
     if isinstance(schema, dict):
-        left_out = ("symbols", "default") if schema.get("type") == "enum" else ()
+        every = schema.get("type") == "enum" and "default" not in schema
         return {
             name: part if name == "default" else _without_symbols(part)
             for name, part in schema.items()
-            if name not in left_out
+            if not (every and name == "symbols")
         }
     return schema
 

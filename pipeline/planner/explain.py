@@ -75,7 +75,8 @@ def _fragment(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
 def _input(stream: FragmentInput, *, alone: bool) -> Iterator[str]:
     if isinstance(stream, DerivedStream):
         yield f"    {stream.name}: topic {stream.topic}, written by this network"
-        yield "      event time: the Kafka timestamp, moved by boundaries; nothing is late"
+        late = "nothing is late" if alone else "late is only what comes after it was idle"
+        yield f"      event time: the Kafka timestamp, moved by boundaries; {late}"
         return
     yield f"    {stream.name}: topic {stream.topic}, from {start_text(stream.start)}"
     late, ahead = durations.format(stream.lateness_ms), durations.format(stream.ahead_ms)

@@ -8,6 +8,7 @@ from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import differences, key_text, state_differences
 from pipeline.planner.digest import fragment_digest, same_format
+from pipeline.planner.enums import lost_symbols
 from pipeline.planner.inputs import announced, answers, question, undecided
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import Fragment, Plan
@@ -63,9 +64,10 @@ class Upgrade:
         for fragment in self.new.fragments:
             record = deployed.pop(fragment.name, None)
             if record is None:
-                yield self._new(fragment)
+                yield self._with_key(self._new(fragment), fragment)
             elif record.digest != fragment_digest(fragment):
-                yield self._changed(fragment, before.get(fragment.name), record)
+                changed = self._changed(fragment, before.get(fragment.name), record)
+                yield self._with_key(changed, fragment)
             else:
                 yield self._same(fragment, record)
         for name in deployed:
@@ -127,20 +129,24 @@ class Upgrade:
         item = Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons)
         if fragment.name not in self.current.has_run:
             return item
-        item = self._with_fate(item, fragment)
+        item = self._with_fate(item, fragment, before)
         if item.fate is Fate.UNDECIDED and before is not None:
             changed = state_differences(before, fragment)
             item = replace(item, details=(*changed, *item.details))
-        item = self._cut_off(item, record)
-        if before is not None and _key_changed(before, fragment):
-            return replace(
-                item,
-                refused=f"the key of {fragment.output.topic} cannot change from "
-                f"{key_text(before.output)} to {key_text(fragment.output)}: records of "
-                "both would lie in it, each in its own partition and order",
-                hint="name another topic for it under `outputs`.",
-                details=(),
-            )
+        return self._cut_off(item, record)
+
+    def _with_key(self, item: Item, fragment: Fragment) -> Item:
+        """Refused if its topic would get records by two keys, whoever wrote it before."""
+        for before in self.old.fragments if self.old else ():
+            if before.name in self.current.has_run and _key_changed(before, fragment):
+                return replace(
+                    item,
+                    refused=f"the key of {fragment.output.topic} cannot change from "
+                    f"{key_text(before.output)} to {key_text(fragment.output)}: records of "
+                    "both would lie in it, each in its own partition and order",
+                    hint="name another topic for it under `outputs`.",
+                    details=(),
+                )
         return item
 
     def _same(self, fragment: Fragment, record: DeployedFragment) -> Item:
@@ -188,11 +194,13 @@ class Upgrade:
             hint=" ".join(filter(None, (item.hint, choices))),
         )
 
-    def _with_fate(self, item: Item, fragment: Fragment) -> Item:
+    def _with_fate(self, item: Item, fragment: Fragment, before: Fragment | None = None) -> Item:
         """The item with what becomes of what the fragment has done so far."""
         if fragment.name in self.current.anew:
             return replace(item, reasons=(*item.reasons, _ANEW))
         found = fate(fragment, self.current.states.get(fragment.name), self.choices)
+        if found is Fate.KEPT and before is not None and lost_symbols(before, fragment):
+            found = Fate.UNDECIDED if self.choices.every is None else Fate(self.choices.every.value)
         since = self._since(fragment) if found in {Fate.REBUILD, *_REFUSED} else ()
         reasons = (*item.reasons, WORDS[found], *since)
         item = replace(item, reasons=reasons, fate=found)

@@ -1,5 +1,6 @@
 """Begins a lane anew whose output another fragment wrote last: it stops them, and looks back."""
 
+import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -7,8 +8,9 @@ from brokers.kafka.errors import NoSuchTopicError
 from brokers.kafka.reader import read_last
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
+from brokers.records import KafkaRecord
 from pipeline.clock import Clock, Deadline
-from pipeline.errors import RefusedError
+from pipeline.errors import BrokenInvariantError, RefusedError
 from pipeline.ids import Offset
 from pipeline.lanes import codec
 from pipeline.lanes.markers import CommitMarker, LeftOutput
@@ -29,6 +31,8 @@ from pipeline.spark.lane_settings import LaneSettings
 from pipeline.spark.last_marker import settled_marker
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.surroundings import Surveyor
+
+_log = logging.getLogger(__name__)
 
 DEADLINE_S: Final = 60.0
 _SIGNALS: Final = 100_000
@@ -91,9 +95,20 @@ class Others:
             records = read_last(self.brokers, topic, 0, _SIGNALS, DEADLINE_S)
         except NoSuchTopicError:
             return []
-        place = f"topic {topic}"
-        values = (r.value for r in records if not is_activity(r.key))
-        return [codec.decode_boundary(value, place) for value in values if value is not None]
+        found = (boundary_of(record) for record in records if not is_activity(record.key))
+        return [boundary for boundary in found if boundary is not None]
+
+
+def boundary_of(record: KafkaRecord) -> BoundaryRecord | None:
+    """A record as a boundary; None if it is none, since somebody else wrote it."""
+    if record.value is None:
+        return None
+    place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+    try:
+        return codec.decode_boundary(record.value, place)
+    except BrokenInvariantError as error:
+        _log.warning("a record that is no boundary is passed over: %s", error)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,8 +134,8 @@ class Starts:
 
 
 def _starts(found: Comparison, done: Deployed, before: Sequence[FragmentStatus]) -> Starts:
-    then = {record.fragment: (record.digest, record.choice) for record in found.recorded.fragments}
-    now = {record.fragment: (record.digest, record.choice) for record in done.fragments}
+    then = {record.fragment: record for record in found.recorded.fragments}
+    now = {record.fragment: record for record in done.fragments}
     return Starts(
         frozenset(name for name in now if now[name] != then.get(name)),
         {

@@ -13,7 +13,16 @@ from pipeline.cli.connections import Connections
 from pipeline.cli.letters import label
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Printer
-from pipeline.cli.replaying import Reads, Subject, check_empty, reads, subject, target, time_of
+from pipeline.cli.replaying import (
+    Reads,
+    Subject,
+    asked_period,
+    check_empty,
+    reads,
+    subject,
+    target,
+    time_of,
+)
 from pipeline.cli.session import Session
 from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.counting import counted
@@ -89,7 +98,8 @@ def command(
             return
         spec = target(what, into, connections)
         with session.printer.waiting("looking at the inputs"):
-            found = reads(what, asked, connections, incomplete=incomplete)
+            wanted = asked_period(what, asked, connections)
+            found = reads(what, wanted, connections, incomplete=incomplete)
         data = {**_data(what, found), "into": spec.name, "partitions": spec.partitions}
         if not yes:
             text = [*_words(what, found, spec.name, "would replay"), NOTHING_DONE]
@@ -112,8 +122,11 @@ def _correct(
     if yes:
         writer.start(Deadline.after(clock, START_WITHIN_S, "ending an earlier run"))
     with printer.waiting("looking at the inputs and the output"):
-        found = reads(what, asked, connections, incomplete=False, published=True)
-        stands = correcting.stands(what, found.period, connections)
+        period = asked_period(what, asked, connections, published=True)
+        # First, so that the inputs hold whatever these results were made of: a lane without state
+        # publishes late ones at any time.
+        stands = correcting.stands(what, period, connections)
+        found = reads(what, period, connections, incomplete=False)
     recomputer = engine.recomputer
     printer.note(f"judging {counted(found.offsets, 'offset')} of the inputs")
     left_out = recomputer.left_out(found.ranges, found.period)

@@ -119,7 +119,7 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     yield replace(_kept(network, names.redrive, widest, longest_ms, written), follows=inputs)
     advances = _topic(network, names.advances, 1, _ADVANCES)
     yield replace(advances, single_partition=True)
-    yield _compacted(network, names.markers)
+    yield _compacted(network, names.markers, _LARGE)  # positions of thousands of partitions
 
 
 def _kept(
@@ -129,8 +129,8 @@ def _kept(
     return _topic(network, name, partitions, (*retention, *more))
 
 
-def _compacted(network: Network, name: TopicName) -> NewTopic:
-    return replace(_topic(network, name, 1, _COMPACTED), single_partition=True)
+def _compacted(network: Network, name: TopicName, more: Config = ()) -> NewTopic:
+    return replace(_topic(network, name, 1, (*_COMPACTED, *more)), single_partition=True)
 
 
 def _topic(network: Network, name: TopicName, partitions: int, config: Config) -> NewTopic:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from pipeline.boundaries.external import (
     InputTime,
     PartitionSeen,
@@ -129,7 +131,8 @@ def test_a_stream_is_idle_when_all_its_partitions_are() -> None:
     quiet, busy = seen(1_000), seen(90_000, quiet=START_MS + 9_000)
     assert not input_time(quiet, busy, at=IDLE_AT).idle
     assert input_time(quiet, quiet, at=IDLE_AT).idle
-    assert input_time(seen(None), seen(None), at=IDLE_AT) == InputTime(None, idle=True)
+    nothing = InputTime(None, idle=True, lateness_ms=CARS.lateness_ms)
+    assert input_time(seen(None), seen(None), at=IDLE_AT) == nothing
     assert not input_time(quiet, quiet, at=None).idle
     assert not input_time(at=None).idle
     assert not input_time(at=IDLE_AT).idle
@@ -155,6 +158,22 @@ def test_when_all_inputs_are_idle_the_clock_goes_on_from_the_largest() -> None:
     derived = InputTime(StreamBoundary(Millis(8)), idle=True)
     assert least_active([_at(7, idle=True), derived]) == StreamBoundary(Millis(8), by_clock=True)
     assert least_active([_at(None, idle=True)]) is None
+
+
+@pytest.mark.parametrize("all_idle", [False, True])
+def test_the_lateness_of_an_idle_input_counts(*, all_idle: bool) -> None:
+    """Its records may be so far behind the input that decides; never behind what it has given."""
+    live = InputTime(StreamBoundary(Millis(1_000)), idle=all_idle, lateness_ms=50)
+
+    def with_idle(at_ms: int | None, lateness_ms: int) -> int:
+        found = least_active([live, replace(_at(at_ms, idle=True), lateness_ms=lateness_ms)])
+        assert found is not None
+        assert found.by_clock is all_idle
+        return found.at_ms
+
+    assert with_idle(500, 50) == with_idle(500, 10) == with_idle(None, 50) == 1_000
+    assert with_idle(500, 350) == with_idle(None, 350) == 700
+    assert with_idle(900, 350) == 900
 
 
 def test_the_input_that_is_most_behind_holds_event_time_back() -> None:

@@ -388,6 +388,21 @@ def test_a_derived_input_steps_aside_while_its_writer_is_idle() -> None:
     assert seen.told() is None
 
 
+def test_where_a_topic_ended_before_its_writer_was_idle_says_nothing() -> None:
+    """Its last records may lie behind that."""
+    end = {**positions(CARS, 5), **positions(SPEED, 3)}
+    seen = Observed(lane(CARS, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
+    seen.promise(SPEED, 7_000, 3)
+    assert seen.told() == 7_000
+    seen.answer(cars=(5,), speed=(3,))
+    for _ in range(4):
+        seen.wait(1_000)
+        seen.idle(SPEED)
+    assert seen.told() is None
+    seen.answer(cars=(5,), speed=(3,))
+    assert seen.told() == 90_000 - 5_001
+
+
 def test_a_derived_input_that_never_promised_anything_steps_aside_too() -> None:
     """Its writer has read nothing, and its inputs are idle."""
     end = {**positions(CARS, 5), **positions(SPEED, 0)}

@@ -67,6 +67,10 @@ class Kafka:
 
         return Describing(done=lambda: True, result=result)
 
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """Where they end by now."""
+        return {topic: {0: Offset(len(self.logs.get(topic, ())))} for topic in topics}
+
     def open(self) -> "Reader":
         """A reader."""
         self.readers.append(Reader(self))
@@ -282,13 +286,16 @@ def test_a_node_that_runs_nothing_reads_nothing(world: World) -> None:
 
 
 def test_what_a_writer_says_of_itself_is_told_too() -> None:
-    """It is no boundary; one that is damaged is passed over."""
+    """It is no boundary; one that is damaged is passed over, and so is what was said before."""
     world = World()
     said = encode_activity(ActivityRecord(TopicId("counts-1"), WRITER, Epoch(2), idle=True))
     world.kafka.ids[BOUNDARIES] = "b-1"
     world.kafka.keys = {said: activity_key(WRITER), b"{}": activity_key(WRITER)}
-    world.kafka.logs[BOUNDARIES] = [said, b"{}", value(7)]
+    world.kafka.logs[BOUNDARIES] = [said, value(7)]
     world.assign()
     assert world.look(2) == [7]
+    assert not any(isinstance(event, ActivityRead) for event in world.told)
+    world.kafka.logs[BOUNDARIES] += [said, b"{}"]
+    assert world.look(1) == []
     told = [event for event in world.told if isinstance(event, ActivityRead)]
     assert told == [ActivityRead((TopicId("counts-1"), WRITER), Epoch(2), idle=True)]

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from pipeline.boundaries.lane_time import writer_of
-from pipeline.boundaries.profile import LaneProfile, Windowed
+from pipeline.boundaries.profile import LaneProfile, Stateless, Windowed
 from pipeline.brain.events import (
     ActivityRead,
     BoundaryRead,
+    CatalogRead,
     Effect,
     Event,
     NotePromises,
@@ -16,8 +17,9 @@ from pipeline.brain.events import (
     SendAdvance,
 )
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, TopicId
+from pipeline.lanes.events import LaneStarted
 from pipeline.network.boxes.windows import TumblingWindow
-from tests.unit.brain.support import CARS, LEFT, RIGHT, SPEED, Agent, at, wish
+from tests.unit.brain.support import CARS, LEFT, RIGHT, SPEED, Agent, at, fresh_marker, wish
 
 
 @pytest.fixture
@@ -76,6 +78,25 @@ def test_a_lane_whose_inputs_are_all_idle_says_so_once_a_second(agent: Agent) ->
     assert said == [(10_500, True), (11_500, True), (12_500, True)]
     assert _said(agent.hear_all(agent.answer({**ends, at(CARS, 0): 1}))) == [False]
     assert _said(agent.hear_all(agent.answer({**ends, at(CARS, 0): 1}))) == []
+
+
+def test_a_lane_that_is_stopped_takes_back_that_it_is_idle(agent: Agent) -> None:
+    """What comes while nobody runs it is still to be read; the next one says what it is."""
+    agent.want(wish())
+    begun = fresh_marker(CARS)
+    profile = LaneProfile((CARS,), Stateless())
+    event = LaneStarted(SPEED, Epoch(1), begun.incarnation, begun, profile)
+    assert _said(agent.hear_all(event)) == [False]
+    ends = {at(CARS, 0): 0, at(CARS, 1): 0}
+    said: list[bool] = []
+    for _ in range(24):
+        agent.wait(500)
+        said += _said(agent.hear_all(agent.answer(ends)))
+    assert said
+    assert all(said)
+    assert _said(agent.hear_all(CatalogRead(()))) == [False]
+    agent.wait(2_000)
+    assert _said(agent.hear_all(agent.answer(ends))) == []
 
 
 def test_a_lane_that_keeps_what_can_still_come_out_is_not_idle(agent: Agent) -> None:

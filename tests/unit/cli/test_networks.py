@@ -197,6 +197,17 @@ def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
     assert "medusa logs cars.moving" in called.err
 
 
+def test_deploy_goes_by_reports_of_what_it_starts(medusa: Caller) -> None:
+    """How a fragment had ended before it is started again says nothing of the new run."""
+    world = World.new()
+    connect = _deployed(medusa, world)
+    _report(world, "moving", LaneState.FAILED, "no such column")
+    assert medusa("undeploy", "cars", opener=connect).code == 0
+    called = medusa("deploy", "--timeout", "0.3", opener=connect)
+    assert called.code == 75
+    assert "no such column" not in called.err
+
+
 def test_deploy_waits_for_the_first_records_of_what_it_starts(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from brokers.records import KafkaRecord
+from pipeline.cli import correcting
 from pipeline.ids import (
     BatchId,
     BoxName,
@@ -232,6 +233,24 @@ def test_corrections_are_compared_first_and_written_with_yes(fast: Scene) -> Non
     again = fast.replay(*arguments, "--yes")
     assert "nothing has to be corrected" in again.out
     assert len(fast.into("fast-cars")) == len((written, would))
+
+
+def test_inputs_hold_whatever_the_compared_results_were_made_of(
+    fast: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lane without state may publish a late result while the two are looked at."""
+    stands = correcting.stands
+    late = KafkaRecord(TopicName("car-speeds"), 0, Offset(1), Millis(BASE + 9_000), b"k", b"late")
+
+    def looked_at(*arguments: Any) -> Any:
+        found = stands(*arguments)
+        fast.log.records.append(late)
+        return found
+
+    monkeypatch.setattr(correcting, "stands", looked_at)
+    called = fast.replay("cars.fast", "--from", at(1), "--as-corrections", "-o", "json")
+    assert called.code == 0, called.err
+    assert [one["end"] for one in called.data["reads"]] == [2]
 
 
 def test_corrections_need_readers_that_take_them(fast: Scene) -> None:

@@ -230,6 +230,11 @@ def test_the_key_of_a_topic_that_holds_records_cannot_change(
     assert f"the key of {fragment.output.topic} cannot change" in problems[0].message
     assert f"{told}: records of both" in problems[0].message
     assert all("key" not in p.message for p in changes(new, PLAN, deployed(ran=False)).problems)
+    names = replace(fragment.names, fragment=FragmentName("another"))
+    renamed = replace(other, names=names)
+    new = replace(PLAN, fragments=(renamed, *PLAN.fragments[1:]))
+    found = [problem.message for problem in changes(new, PLAN, current).problems]
+    assert any(f"the key of {fragment.output.topic} cannot change" in one for one in found)
 
 
 def test_a_paused_fragment_stays_paused() -> None:

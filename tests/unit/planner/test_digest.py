@@ -142,6 +142,27 @@ def test_one_more_symbol_of_an_enum_is_no_other_state() -> None:
     assert before == after
 
 
+def test_symbols_of_an_enum_with_a_default_are_part_of_the_state() -> None:
+    """A record of another symbol is taken for one of the default, and read again it is not."""
+    enum = '{"type":"enum","name":"E","symbols":["x"],"default":"x"}'
+    schema = SOURCE.schema_json.replace('["null","long"],"default":null', enum)
+    assert enum in schema
+    before, after = (
+        state_digest(_fragment(network((replace(SOURCE, schema_json=text),), (PAIRS,), ("pairs",))))
+        for text in (schema, schema.replace('["x"]', '["x", "y"]'))
+    )
+    assert before != after
+
+
+def test_a_field_that_cannot_be_read_is_no_part_of_the_state() -> None:
+    """No box reads it."""
+    source = replace(SOURCE, unreadable=(("any", "a union of several types"),))
+    before, after = (
+        state_digest(_fragment(network((one,), (PAIRS,), ("pairs",)))) for one in (SOURCE, source)
+    )
+    assert before == after
+
+
 def test_one_more_symbol_of_an_enum_that_is_passed_on_is_another_output() -> None:
     """Its schema is; the state is the same, also that of whoever reads it."""
 
