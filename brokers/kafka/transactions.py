@@ -100,17 +100,22 @@ class TransactionalWriter:
         self,
         topic: TopicName,
         records: Iterable[tuple[bytes | None, bytes, int, int]],
+        headers: Headers = (),
     ) -> int:
-        """Add many records: (key, value, timestamp in ms, partition or -1). Returns how many."""
+        """Add many records: (key, value, timestamp in ms, partition or -1). Returns how many.
+
+        All get the same headers.
+        """
         count = 0
+        own: list[tuple[str, str | bytes | None]] = list(headers)
         produce = self._producer.produce
         with self._writing(topic):
             for key, value, timestamp_ms, partition in records:
                 count += 1
                 try:
-                    produce(topic, value, key, partition, timestamp=timestamp_ms)
+                    produce(topic, value, key, partition, timestamp=timestamp_ms, headers=own)
                 except BufferError:
-                    self._enqueue(topic, key, value, timestamp_ms, partition, ())
+                    self._enqueue(topic, key, value, timestamp_ms, partition, headers)
         return count
 
     def look_at(self, topic: TopicName) -> None:

@@ -27,6 +27,16 @@ def topic_of(name: str, connections: Connections) -> TopicName:
     )
 
 
+def writers_of(topic: TopicName, connections: Connections) -> tuple[str, ...]:
+    """The deployed fragments that write a topic, as `network.fragment`."""
+    return tuple(
+        f"{plan.network}.{fragment.name}"
+        for plan in deployed_plans(connections)
+        for fragment in plan.fragments
+        if fragment.output.topic == topic
+    )
+
+
 def deployed_plans(connections: Connections) -> tuple[Plan, ...]:
     """The plan of every deployed network that this program understands."""
     return plans_in(connections.catalog)

@@ -17,7 +17,8 @@ HEADERS = "__headers"
 TOLD = "__told"
 """What a header says that may name the schema of a value."""
 FRAMED = "__framed"
-"""A value with the prefix that names its schema, where a header does so as well."""
+"""A value with the prefix that names its schema, where a header does so as well; null in a derived
+stream's record that no lane has written."""
 HANDLE = "__handle"
 """That prefix."""
 ADVANCE = "__advance"
@@ -60,6 +61,7 @@ PASSED = (PARTITION, KEY)
 class Reason(Enum):
     """Why a record goes to the dead letters; the word stands in a header of the dead letter."""
 
+    FOREIGN = "foreign"
     EMPTY_VALUE = "empty_value"
     NOT_WIRE_FORMAT = "not_wire_format"
     SCHEMA_NOT_FOUND = "schema_not_found"

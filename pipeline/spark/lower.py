@@ -155,6 +155,7 @@ def _source(
         start=stream.start if isinstance(stream, ExternalStream) else None,
         id=marked.id,
         skipped_ms=marked.skipped_ms,
+        written_to=None if external else marked.topic_id,
     )
 
 

@@ -20,6 +20,7 @@ from pipeline.ids import (
     SchemaId,
     SourceId,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.positions import Positions
@@ -101,6 +102,8 @@ class Source:
     id: SourceId
     skipped_ms: Millis | None = None
     """Records at or below this event time are skipped; see `MarkedSource`."""
+    written_to: TopicId | None = None
+    """What the lane that writes a derived stream marks its results with; None for external ones."""
 
     @property
     def data(self) -> AssignedTopic:

@@ -74,8 +74,8 @@ class Transactions(Protocol):
     ) -> None:
         """Add one record."""
 
-    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
-        """Add many records; returns how many."""
+    def send_many(self, topic: TopicName, records: Iterable[Record], headers: Headers = ()) -> int:
+        """Add many records, each with the same headers; returns how many."""
 
     def commit(self, deadline: Deadline) -> None:
         """Make the transaction visible."""

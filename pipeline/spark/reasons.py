@@ -10,10 +10,15 @@ from pipeline import durations
 from pipeline.errors import SchemaError
 from pipeline.ids import Millis, SchemaHandle
 from pipeline.lanes.dead_letters import NOT_COMPUTED
+from pipeline.lanes.ids import WRITTEN_TO
 from pipeline.planner.instants import instant
 from pipeline.spark.hidden import Failed, Reason, reason_of
 from pipeline.spark.lowered import Source
 from schemas import avro, codec, wire
+
+_FOREIGN = (
+    f"no lane has written it: it has no header {WRITTEN_TO} with the id that Kafka gave its topic"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,8 @@ def why(judged: Judged, source: Source) -> Why:
             | Reason.EVENT_TIME_BEFORE_1970
         ):
             return _event_time(reason, judged, source)
+        case Reason.FOREIGN:
+            return Why(reason, _FOREIGN)
         case _:
             return _undecoded(reason, judged, source)
 

@@ -16,6 +16,7 @@ from functools import partial
 
 from brokers.kafka.admin import Isolation
 from brokers.kafka.answers import complete
+from brokers.records import Headers
 from pipeline.boundaries.profile import Sessions, Stateless, Windowed
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Deadline
@@ -35,7 +36,7 @@ from pipeline.lanes.batch import (
 )
 from pipeline.lanes.dead_letters import LATENESS, headers
 from pipeline.lanes.events import BatchFinished
-from pipeline.lanes.ids import LATE_RESULT, RESULT_ID
+from pipeline.lanes.ids import LATE_RESULT, RESULT_ID, WRITTEN_TO
 from pipeline.lanes.limits import Refused, count
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
@@ -362,7 +363,13 @@ class Sink:
         late_ms = self._promised_above(results)
         if output.corrections or late_ms is not None:
             return self._send_marked(results, partitions, late_ms), failed
-        return writer.send_many(output.topic, results.records(partitions)), failed
+        records = results.records(partitions)
+        return writer.send_many(output.topic, records, self._own), failed
+
+    @property
+    def _own(self) -> Headers:
+        """The headers of every result."""
+        return ((WRITTEN_TO, self._context.output_id.encode()),)
 
     def _promised_above(self, results: Results) -> Millis | None:
         """What the lane has promised, if it is stateless and results lie at or below it.
@@ -380,7 +387,7 @@ class Sink:
         output, sent = self._context.fragment.output, 0
         mark = ((LATE_RESULT, b"%d" % late_ms),) if late_ms is not None else ()
         for key, value, timestamp_ms, partition, result in results.identified(partitions):
-            ids = () if result is None else ((RESULT_ID, result),)
+            ids = self._own if result is None else (*self._own, (RESULT_ID, result))
             late = late_ms is not None and timestamp_ms <= late_ms
             self._context.writer.send(
                 output.topic,

@@ -91,11 +91,11 @@ class Transaction:
     def look_at(self, topic: TopicName) -> None:
         """Topics in memory do not grow."""
 
-    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
-        """Add many records; returns how many."""
+    def send_many(self, topic: TopicName, records: Iterable[Record], headers: Headers = ()) -> int:
+        """Add many records, each with the same headers; returns how many."""
         before = len(self._open)
         for key, value, timestamp_ms, _ in records:
-            self.send(topic, key, value, timestamp_ms=timestamp_ms)
+            self.send(topic, key, value, timestamp_ms=timestamp_ms, headers=headers)
         return len(self._open) - before
 
     def commit(self, deadline: Deadline) -> None:

@@ -325,12 +325,17 @@ class Transaction:
         )
 
     def send_many(
-        self, topic: TopicName, records: Iterable[tuple[bytes | None, bytes, int, int]]
+        self,
+        topic: TopicName,
+        records: Iterable[tuple[bytes | None, bytes, int, int]],
+        headers: Headers = (),
     ) -> int:
-        """Add many; returns how many."""
+        """Add many, each with the same headers; returns how many."""
         before = len(self._sent)
         for key, value, timestamp_ms, partition in records:
-            self.send(topic, key, value, timestamp_ms=timestamp_ms, partition=partition)
+            self.send(
+                topic, key, value, timestamp_ms=timestamp_ms, headers=headers, partition=partition
+            )
         return len(self._sent) - before
 
     def commit(self, _deadline: object) -> None:

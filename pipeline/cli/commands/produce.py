@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.completing import streams
 from pipeline.cli.connections import Connections
 from pipeline.cli.encoding import BadLine, Encoded, Target, encode_lines
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.streams import topic_of
+from pipeline.cli.streams import topic_of, writers_of
 from pipeline.counting import counted
 from pipeline.errors import ExitCode, InputError, SchemaError
 from pipeline.ids import TopicName
@@ -57,6 +58,7 @@ class _Count:
 @click.option("--key", "key_field", metavar="FIELD", help="Use this field's text as record key.")
 @click.option("--strict", is_flag=True, help="Send nothing if any line is bad.")
 @click.option("--dry-run", is_flag=True, help="Check the lines and send nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Also into a topic that a network writes.")
 @with_session
 def command(
     session: Session,
@@ -66,12 +68,13 @@ def command(
     *,
     strict: bool,
     dry_run: bool,
+    yes: bool,
 ) -> None:
     """Send JSON lines to STREAM as Avro, with the newest schema of its topic.
 
     STREAM is a stream of a deployed network, network.stream, or a topic. Bad lines are told with
     number, path and reason; the good ones are sent all the same, unless --strict. Exit code 65
-    if any line was bad.
+    if any line was bad. A topic that a network writes asks first, or needs --yes.
 
     \b
     Examples:
@@ -83,6 +86,8 @@ def command(
     with session.connect() as connections, _lines(file) as lines:
         topic = topic_of(stream, connections)
         target = _target(topic, key_field, connections)
+        if not (yes or dry_run):
+            _check_own(topic, session, connections)
         encoded = _told(encode_lines(lines, target), count, session)
         if strict:
             encoded = iter(list(encoded))
@@ -103,6 +108,22 @@ def command(
     )
     if count.bad:
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
+
+
+def _check_own(topic: TopicName, session: Session, connections: Connections) -> None:
+    """Ask before anything is sent to a topic that a fragment writes.
+
+    Raises:
+        RefusedError: the answer is no, or nobody can be asked.
+    """
+    writers = writers_of(topic, connections)
+    if not writers:
+        return
+    session.printer.note(
+        f"topic {topic} is written by {', '.join(writers)}: fragments that read it make dead letters "
+        "of what is sent here, with the reason foreign; all other readers take it for results"
+    )
+    confirm(session, "send it all the same?")
 
 
 def _target(topic: TopicName, key_field: str | None, connections: Connections) -> Target:

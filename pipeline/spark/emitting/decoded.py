@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro
 
+from pipeline.lanes.ids import WRITTEN_TO
 from pipeline.spark import hidden
 from pipeline.spark.emitting.headers import header
 from pipeline.spark.lowered import DECODED_MARK, Source, TopicRole
@@ -16,8 +17,8 @@ from schemas import wire
 _REST = 2_147_483_647
 
 
-def framed(rows: DataFrame) -> DataFrame:
-    """With each value behind the prefix that names its schema.
+def framed(rows: DataFrame, source: Source) -> DataFrame:
+    """With each value behind the prefix that names its schema; null where it is foreign.
 
     Each step is a projection of its own, so that Spark computes once what is used more than once:
     it plans a query anew for each batch, and what the plan says twice it plans and compiles twice.
@@ -28,17 +29,28 @@ def framed(rows: DataFrame) -> DataFrame:
         or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in wire.PREFIXES.items())
     )
     framed_anew = F.when(named, F.concat(told, value)).otherwise(value)
+    foreign = is_foreign(source)
+    if foreign is not None:
+        framed_anew = F.when(~foreign, framed_anew)
     return rows.select("*", framed_anew.alias(hidden.FRAMED))
 
 
-def split(rows: DataFrame) -> DataFrame:
+def is_foreign(source: Source) -> Column | None:
+    """Whether a record of a derived stream was written by no lane; None for external streams."""
+    if source.written_to is None:
+        return None
+    mark = F.coalesce(header(WRITTEN_TO), F.lit(b""))
+    return (F.col(hidden.TOPIC) == source.data.topic) & (mark != F.lit(source.written_to.encode()))
+
+
+def split(rows: DataFrame, source: Source) -> DataFrame:
     """The same, and with that prefix, if it has one."""
     value = F.col(hidden.FRAMED)
     handle = _case(
         (_begins(value, magic) & (F.length(value) >= size), F.substring(value, 1, size))
         for magic, size in wire.PREFIXES.items()
     )
-    return framed(rows).select("*", handle.alias(hidden.HANDLE))
+    return framed(rows, source).select("*", handle.alias(hidden.HANDLE))
 
 
 def _begins(value: Column, magic: int) -> Column:
@@ -80,13 +92,17 @@ def undecoded(source: Source) -> Column:
     """The reason why a value could not be decoded."""
     handle = F.col(hidden.HANDLE)
     planned = [wire.prefix(writer.handle) for writer in source.writers]
-    return (
+    known = (
         F.when(F.col(hidden.VALUE).isNull(), hidden.Reason.EMPTY_VALUE.value)
         .when(handle.isNull(), hidden.Reason.NOT_WIRE_FORMAT.value)
         .when(_is_missing(source), hidden.Reason.SCHEMA_NOT_FOUND.value)
         .when(~handle.isin(planned), hidden.UNKNOWN_SCHEMA)
         .otherwise(hidden.Reason.UNDECODABLE.value)
     )
+    foreign = is_foreign(source)
+    if foreign is None:
+        return known
+    return F.when(foreign, hidden.Reason.FOREIGN.value).otherwise(known)
 
 
 def unknown(rows: DataFrame, source: Source) -> DataFrame:
@@ -97,7 +113,8 @@ def unknown(rows: DataFrame, source: Source) -> DataFrame:
     planned = [wire.prefix(writer.handle) for writer in source.writers]
     kafka = {hidden.TOPIC: "topic", hidden.VALUE: "value", hidden.HEADERS: "headers"}
     rows = rows.where(F.col("topic").isin(source.data.topic, source.topic(TopicRole.REDRIVE)))
-    rows = split(rows.select(*[F.col(theirs).alias(ours) for ours, theirs in kafka.items()]))
+    rows = rows.select(*[F.col(theirs).alias(ours) for ours, theirs in kafka.items()])
+    rows = split(rows, source)
     handle = F.col(hidden.HANDLE)
     rows = rows.where(handle.isNotNull() & ~handle.isin(planned) & ~_is_missing(source))
     return rows.groupBy(F.hex(handle).alias("handle")).count()

@@ -36,7 +36,7 @@ def judged(raw: DataFrame, source: Source, wanted: Column) -> DataFrame:
     is_advance = F.col(hidden.TOPIC) == advances_of(source)
     text = F.col(hidden.VALUE).cast("string")
     advance = F.when(is_advance, F.get_json_object(text, "$.advance_ms").cast("long"))
-    rows = decoded.split(of_kafka(raw).where(wanted)).select(
+    rows = decoded.split(of_kafka(raw).where(wanted), source).select(
         *KAFKA,
         hidden.HANDLE,
         advance.alias(hidden.ADVANCE),

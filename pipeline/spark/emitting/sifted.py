@@ -30,7 +30,7 @@ def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     placed = (*hidden.PLACE, hidden.HEADERS) if lowered.ids else (hidden.PARTITION,)
     if source.skipped_ms is not None:
         placed = tuple(dict.fromkeys((*placed, hidden.TOPIC)))
-    rows = decoded.framed(of_kafka(raw).where(wanted(source, (path.name,))))
+    rows = decoded.framed(of_kafka(raw).where(wanted(source, (path.name,))), source)
     rows = rows.select(
         *placed,
         hidden.KEY,

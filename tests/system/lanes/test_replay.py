@@ -279,7 +279,7 @@ def test_corrections_bring_an_output_up_to_what_is_computed_again(
     headers = dict(correction.headers)
     assert headers[CORRECTION] == b"1"
     assert headers[RESULT_ID] == str(base + 20_000).encode() + b"/" + _md5(b'{"sensor":"a"}')
-    (old,) = [record for record in before if record.headers == correction.headers[:1]]
+    (old,) = [r for r in before if dict(r.headers)[RESULT_ID] == headers[RESULT_ID]]
     assert (old.key, old.partition, old.timestamp_ms) == (
         correction.key, correction.partition, base + 20_000,
     )  # fmt: skip

@@ -77,6 +77,20 @@ def test_nothing_is_sent_when_that_was_asked(medusa: Caller, world: World, flag:
     assert not log.records
 
 
+def test_what_a_network_writes_is_no_place_to_produce_to(medusa: Caller, world: World) -> None:
+    """Its readers would make dead letters of it; who means it says so."""
+    log = TwinLog()
+    arguments = ("produce", "moving-cars", "-f", _lines(CAR))
+    refused = medusa(*arguments, opener=opener(world, log))
+    assert refused.code == 65
+    assert "topic moving-cars is written by cars.moving" in refused.err
+    assert "--yes" in refused.err
+    assert log.records == []
+    assert medusa(*arguments, "--dry-run", opener=opener(world, log)).code == 0
+    assert medusa(*arguments, "--yes", opener=opener(world, log)).code == 0
+    assert [record.topic for record in log.records] == ["moving-cars"]
+
+
 def test_produce_reads_stdin(medusa: Caller, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without -f lines come from stdin; bytes that are no text are a bad line."""
     log = TwinLog()

@@ -88,9 +88,10 @@ class Log:
         """Note it."""
         self._do("look at", topic)
 
-    def send_many(self, topic: TopicName, records: Iterable[Record]) -> int:
+    def send_many(self, topic: TopicName, records: Iterable[Record], headers: Headers = ()) -> int:
         """Keep the values, and where they go."""
         sent = list(records)
+        self.headers.setdefault(topic, []).extend(dict(headers) for _ in sent)
         values = [value for _, value, _, _ in sent]
         self.partitions.setdefault(topic, []).extend(partition for *_, partition in sent)
         self.values.setdefault(topic, []).extend(values)

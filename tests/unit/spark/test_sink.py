@@ -14,7 +14,7 @@ from pipeline.ids import SchemaId, StreamName
 from pipeline.lanes import codec
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.events import BatchFinished
-from pipeline.lanes.ids import RESULT_ID
+from pipeline.lanes.ids import RESULT_ID, WRITTEN_TO
 from pipeline.lanes.limits import Refused, TooManyDeadLettersError
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
@@ -77,7 +77,10 @@ def test_results_of_an_output_that_takes_corrections_carry_their_ids() -> None:
     written = sink(log, events, planned)
     write(written, Batch(facts(0, 5), rows, ids=[b"in/0/1", b"in/0/2", b"in/0/3"]))
     assert log.values["net.moving"] == [b"a", b"c"]
-    assert log.headers["net.moving"] == [{RESULT_ID: b"in/0/1"}, {RESULT_ID: b"in/0/3"}]
+    assert log.headers["net.moving"] == [
+        {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/1"},
+        {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/3"},
+    ]
     assert written.marker.totals.records_out == len(log.values["net.moving"])
 
 
@@ -120,8 +123,9 @@ def test_what_a_stateless_lane_writes_at_or_below_its_promise_is_marked() -> Non
     write(written, batch)
     assert batch.asked_late_ms is None
     assert log.values["net.moving"] == [b"late", b"fine", b"early"]
-    mark = {"medusa.late": b"%d" % NOW}
-    assert log.headers["net.moving"][-3:] == [mark, {}, mark]
+    own = {WRITTEN_TO: b"out-1"}
+    late = {**own, "medusa.late": b"%d" % NOW}
+    assert log.headers["net.moving"][-3:] == [late, own, late]
     assert "net.moving.dlq" not in log.values
     totals = written.marker.totals
     assert (totals.records_out, totals.late_dropped) == (3, 0)
