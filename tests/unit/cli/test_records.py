@@ -123,19 +123,40 @@ def test_tail_shows_what_is_no_avro_with_the_reason(medusa: Caller, world: World
 
 
 def test_tail_counts_starts_and_gives_up(medusa: Caller, world: World) -> None:
-    """-n ends it, --from skips, and a count that is not reached in time ends with 75."""
+    """--count ends it, --from skips, and a count that is not reached in time ends with 75."""
     log = TwinLog()
     connect = opener(world, log)
     medusa("produce", "sightings", "-f", _lines(CAR, CAR, CAR), opener=connect)
-    assert len(medusa("tail", "sightings", "-n", "2", opener=connect).out.splitlines()) == 2
+    assert len(medusa("tail", "sightings", "--count", "2", opener=connect).out.splitlines()) == 2
     now = medusa("tail", "sightings", "--from", "now", "--no-follow", opener=connect)
     assert (now.code, now.out) == (0, "")
     later = medusa("tail", "sightings", "--from", "2030-01-01", "--no-follow", opener=connect)
     assert later.out == ""
-    few = medusa("tail", "sightings", "-n", "9", "--timeout", "0.2", opener=connect)
+    few = medusa("tail", "sightings", "--count", "9", "--timeout", "0.2", opener=connect)
     assert few.code == 75
     assert "only 3 of 9" in few.err
     assert medusa("tail", "sightings", "--from", "soon", opener=connect).code == 64
+
+
+def test_n_shows_the_last_records_and_ends(medusa: Caller, world: World) -> None:
+    """As `tail` does: the newest, in their order; fewer are no mistake."""
+    log = TwinLog()
+    connect = opener(world, log)
+    cars = [{**CAR, "car": name} for name in "abcde"]
+    medusa("produce", "sightings", "-f", _lines(*cars), opener=connect)
+
+    def shown(*options: str) -> list[str]:
+        called = medusa("tail", "sightings", *options, "-o", "json", opener=connect)
+        assert called.code == 0, called.err
+        return [json.loads(line)["value"]["car"] for line in called.out.splitlines()]
+
+    assert shown("-n", "3") == ["c", "d", "e"]
+    assert shown("--last", "9") == list("abcde")
+    assert shown("-n", "2", "--from", "now") == []
+    assert shown("-n", "2", "-f", "--timeout", "0.2") == ["d", "e"]
+    both = medusa("tail", "sightings", "-n", "2", "--count", "2", opener=connect)
+    assert both.code == 64
+    assert "--count N waits" in both.err
 
 
 def test_a_table_line_is_short(medusa: Caller, world: World) -> None:
