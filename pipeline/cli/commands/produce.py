@@ -13,11 +13,10 @@ from pipeline.cli.connections import Connections
 from pipeline.cli.encoding import BadLine, Encoded, Target, encode_lines
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.streams import topic_of
+from pipeline.cli.streams import newest_schema, topic_of
 from pipeline.counting import counted
-from pipeline.errors import ExitCode, InputError, SchemaError
+from pipeline.errors import ExitCode, InputError
 from pipeline.ids import TopicName
-from pipeline.names import value_subject
 from schemas.avro import parse
 from schemas.types import RecordType
 
@@ -107,14 +106,7 @@ def command(
 
 def _target(topic: TopicName, key_field: str | None, connections: Connections) -> Target:
     """The schema to write with."""
-    subject = value_subject(topic)
-    latest = connections.registry.latest(subject)
-    if latest is None:
-        raise SchemaError(
-            f"topic {topic} has no registered schema",
-            place=f"subject {subject}",
-            hint=f"`medusa schema register {subject} FILE`, or deploy the network that reads it.",
-        )
+    latest = newest_schema(topic, connections)
     schema = parse(latest.text)
     names = [f.name for f in schema.root.fields] if isinstance(schema.root, RecordType) else []
     if key_field is not None and key_field not in names:

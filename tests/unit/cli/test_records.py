@@ -159,6 +159,121 @@ def test_n_shows_the_last_records_and_ends(medusa: Caller, world: World) -> None
     assert "--count N waits" in both.err
 
 
+def _trades() -> tuple[World, TwinLog]:
+    """A topic and its schema, and nothing that Medusa made."""
+    world, log = World.new(), TwinLog()
+    world.kafka.add("trades")
+    world.registry.register("trades-value", TRADES)
+    return world, log
+
+
+TRADES = json.dumps(
+    {
+        "type": "record",
+        "name": "Trade",
+        "fields": [
+            {"name": "symbol", "type": "string"},
+            {"name": "price", "type": ["null", "double"], "default": None},
+            {"name": "amount", "type": "int"},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {
+                "name": "side",
+                "type": {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]},
+            },
+        ],
+    }
+)
+
+
+def _trade(symbol: str, price: float | None, amount: int = 1) -> dict[str, object]:
+    at = "2026-01-01T00:00:00Z"
+    return {"symbol": symbol, "price": price, "amount": amount, "at": at, "side": "BUY"}
+
+
+def test_tail_looks_into_a_topic_that_no_network_has(medusa: Caller) -> None:
+    """--where and --select take expressions over the columns of the topic's newest schema."""
+    world, log = _trades()
+    connect = opener(world, log)
+    lines = [_trade("a", 10.0, 2), _trade("b", None), _trade("a", 30.5, 3), _trade("a", 11.0)]
+    medusa("produce", "trades", "-f", _lines(*lines), opener=connect)
+
+    def shown(*options: str) -> list[object]:
+        called = medusa("tail", "trades", "--no-follow", *options, "-o", "json", opener=connect)
+        assert called.code == 0, called.err
+        return [json.loads(line)["value"] for line in called.out.splitlines()]
+
+    where = ("--where", "symbol = 'a' AND price < 20", "--select")
+    assert shown(*where, "price,amount") == [
+        {"price": 10.0, "amount": 2},
+        {"price": 11.0, "amount": 1},
+    ]
+    assert shown(*where, "total=greatest(price * amount, 0),at", "--select", "side") == [
+        {"total": 20.0, "at": "2026-01-01T00:00:00.000Z", "side": "BUY"},
+        {"total": 11.0, "at": "2026-01-01T00:00:00.000Z", "side": "BUY"},
+    ]
+    assert shown("-n", "1", "--where", "price > 10.5", "--select", "price") == [{"price": 11.0}]
+    assert shown("--count", "1", "--where", "price IS NULL") == [_shown_trade("b", None)]
+    later = "at > TIMESTAMP '2026-01-01 00:00:00'"
+    assert shown("--where", later) == []
+
+
+def _shown_trade(symbol: str, price: float | None) -> dict[str, object]:
+    return {**_trade(symbol, price), "at": "2026-01-01T00:00:00.000Z"}
+
+
+def test_what_a_condition_cannot_decide_is_counted(medusa: Caller) -> None:
+    """A row that fails, a value that is no Avro; a tombstone has no columns."""
+    world, log = _trades()
+    connect = opener(world, log)
+    medusa("produce", "trades", "-f", _lines(_trade("a", 1.0, 0), _trade("b", 9.0, 2)),
+           opener=connect)  # fmt: skip
+    log.send(TopicName("trades"), None, b"plain")
+    log.send(TopicName("trades"), None, None)
+    called = medusa("tail", "trades", "--no-follow", "--where", "10 / amount > 1", opener=connect)
+    assert called.code == 0
+    assert len(called.out.splitlines()) == 1
+    assert "2 records not shown, since the condition has no value" in called.err
+    assert "the first is 0@0: division by zero" in called.err
+    failing = ("--select", "q=10 DIV amount", "-o", "json", "-n", "4")
+    lines = medusa("tail", "trades", *failing, opener=connect).out.splitlines()
+    fails, good, plain, tombstone = (json.loads(line) for line in lines)
+    assert (fails["value"], fails["problem"]) == (None, "division by zero")
+    assert good["value"] == {"q": 5}
+    assert "zero byte" in plain["problem"]
+    assert tombstone["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--where", "prize > 1"), "there is: price"),
+        (("--where", "amount + 1"), "needs a condition"),
+        (("--where", ""), "the expression is empty"),
+        (("--where", "symbol RLIKE 'a'"), "RLIKE is not computed here"),
+        (("--select", "amount,prize"), "there is no column prize"),
+        (("--select", "amount + 1"), "NAME=EXPRESSION"),
+        (("--select", "price,price=amount"), "names price twice"),
+    ],
+)
+def test_a_wrong_expression_is_told_before_anything_is_read(
+    medusa: Caller, options: tuple[str, ...], why: str
+) -> None:
+    """With the choices that there are, and exit code 65."""
+    world, log = _trades()
+    called = medusa("tail", "trades", *options, opener=opener(world, log))
+    assert called.code == 65, called.out
+    assert why in called.err
+
+
+def test_looking_into_a_topic_needs_its_schema(medusa: Caller) -> None:
+    """As producing does."""
+    world, log = _trades()
+    world.kafka.add("bare")
+    called = medusa("tail", "bare", "--where", "TRUE", opener=opener(world, log))
+    assert called.code == 65
+    assert "no registered schema" in called.err
+
+
 def test_a_table_line_is_short(medusa: Caller, world: World) -> None:
     """Time, partition@offset, key, value."""
     log = TwinLog()
