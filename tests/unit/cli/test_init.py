@@ -2,6 +2,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.unit.cli.twins import opener
+from tests.unit.deploy.twins import World, write_project
+
 Caller = Callable[..., Any]
 
 
@@ -45,3 +48,26 @@ def test_a_folder_that_cannot_be_written_is_told(medusa: Caller) -> None:
     """A file in the way of the folder is a problem of this machine, not a trace."""
     Path("taken").write_text("", encoding="utf-8")
     assert medusa("init", "tolls", "--into", "taken/x").code == 69
+
+
+def test_a_blank_project_says_what_is_missing_and_is_good_once_it_is_filled_in(
+    medusa: Caller,
+) -> None:
+    """Three values, no more; the box and the output fit any schema."""
+    called = medusa("init", "blank")
+    assert (called.code, called.err) == (0, "")
+    assert "fill in the stream of network.yaml" in called.out
+    assert "producer.py" not in called.out
+    unfilled = medusa("show")
+    assert unfilled.code == 65
+    for key in ("topic", "subject", "event_time"):
+        assert f"{key} of stream events has no value" in unfilled.err
+    write_project(Path("other"))
+    text = Path("network.yaml").read_text(encoding="utf-8")
+    text = text.replace("topic:   ", "topic: cars").replace("event_time:  ", "event_time: seen_at ")
+    text = text.replace("subject:   ", "schema: other/sighting.avsc ")
+    Path("network.yaml").write_text(text, encoding="utf-8")
+    shown = medusa("show")
+    assert shown.code == 0, shown.err
+    assert "[events-per-minute]" in shown.out
+    assert medusa("plan", opener=opener(World.new())).code == 0
