@@ -17,6 +17,7 @@ from pipeline.errors import InputError, SchemaError
 from pipeline.network import avro_types
 from pipeline.network.evaluating.evaluate import Computation, computation
 from pipeline.network.evaluating.failing import NoValueError
+from pipeline.network.evaluating.numbers import single
 from pipeline.network.scope import Scope, Source
 from pipeline.network.term import Fault
 from pipeline.network.types import (
@@ -66,7 +67,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Decoding:
     """A record as values of columns; `problem` says why it is none."""
 
     values: Mapping[str, Any] | None
@@ -162,7 +163,7 @@ class Look:
     view: View | None
     unclear: int = 0
     first: str = ""
-    _last: tuple[KafkaRecord, _Row] | None = None
+    _last: tuple[KafkaRecord, Decoding] | None = None
 
     def wanted(self, record: KafkaRecord) -> bool:
         """Whether the condition holds for a record.
@@ -200,25 +201,35 @@ class Look:
             return Decoded({**whole.data, "value": None, "problem": problem}, problem)
         return replace(whole, data={**whole.data, "value": value})
 
-    def _row(self, record: KafkaRecord, looked_for: View) -> _Row:
+    def _row(self, record: KafkaRecord, looked_for: View) -> Decoding:
         """Decoded once for the condition and the columns, which are asked one after the other."""
         if self._last is None or self._last[0] is not record:
-            self._last = record, _row_of(record, looked_for, self.registry)
+            self._last = (
+                record,
+                row_of(record, looked_for.schema, looked_for.columns, self.registry),
+            )
         return self._last[1]
 
 
-def _row_of(record: KafkaRecord, looked_for: View, registry: SchemaFinder) -> _Row:
+def row_of(
+    record: KafkaRecord, schema: AvroSchema, columns: Columns, registry: SchemaFinder
+) -> Decoding:
+    """A record that has a value, read with a schema, as the columns that the schema has.
+
+    Raises:
+        UnavailableError: the registry does not answer.
+    """
     framed = identified(record.value, record.headers, Part.VALUE)
     if isinstance(framed, WireFault):
-        return _Row(None, framed.value)
+        return Decoding(None, framed.value)
     writer = registry.schema_of(framed.schema)
     if writer is None:
-        return _Row(None, f"the registry has no schema with {words(framed.schema)}")
+        return Decoding(None, f"the registry has no schema with {words(framed.schema)}")
     try:
-        value = decode(writer, looked_for.schema, framed.body)
+        value = decode(writer, schema, framed.body)
     except SchemaError as error:
-        return _Row(None, error.message)
-    return _Row({c.name: _inward(c.type, value[c.name]) for c in looked_for.columns})
+        return Decoding(None, error.message)
+    return Decoding({c.name: _inward(c.type, value[c.name]) for c in columns})
 
 
 def _value(selected: Selected, row: Mapping[str, Any]) -> Any:
@@ -237,6 +248,8 @@ def _inward(data_type: DataType, value: Any) -> Any:  # noqa: PLR0911 - one case
             return (value - _FIRST_DAY).days
         case Scalar.STRING:
             return str(value)
+        case Scalar.FLOAT | Scalar.DOUBLE:  # written as a whole number by an earlier version
+            return single(float(value)) if data_type is Scalar.FLOAT else float(value)
         case ArrayType(element):
             return [_inward(element, part) for part in value]
         case MapType(of):
