@@ -67,8 +67,8 @@ def command(
             raise UsageError("there is a template, and --topic", hint="leave one of them out.")
         _for_topic(session, TopicName(topic), event_time, into)
         return
-    if event_time is not None:
-        raise UsageError("--event-time goes with --topic")
+    if event_time is not None or session.elsewhere:
+        raise UsageError(f"{'--registry' if session.elsewhere else '--event-time'} needs --topic")
     template = template or TOLLS.name
     files = template_files(resources.files("pipeline.projects") / template)
     write_project(files, into)

@@ -153,6 +153,7 @@ def test_a_topic_needs_a_schema_and_has_to_exist(medusa: Caller) -> None:
     assert "needs a TIMESTAMP" in wrong.err
     assert medusa("init", "tolls", "--topic", "trades", opener=connect).code == 64
     assert medusa("init", "--event-time", "at", opener=connect).code == 64
+    assert medusa("init", "blank", "--registry", "http://registry.test:1").code == 64
     assert not Path("network.yaml").exists()
 
 

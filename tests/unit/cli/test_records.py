@@ -3,14 +3,17 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from brokers.records import KafkaRecord
+from pipeline.catalog.catalog import Catalog
+from pipeline.cli.connections import Connections
 from pipeline.cli.decoding import decoded
+from pipeline.errors import UnavailableError
 from pipeline.ids import Offset, TopicName
-from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, opener
 from tests.unit.deploy.twins import NOW, World, write_project
 
 Caller = Callable[..., Any]
@@ -263,6 +266,32 @@ def test_a_wrong_expression_is_told_before_anything_is_read(
     called = medusa("tail", "trades", *options, opener=opener(world, log))
     assert called.code == 65, called.out
     assert why in called.err
+
+
+class WithoutCatalog(TwinConnections):
+    """ZooKeeper does not answer."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Not there."""
+        raise UnavailableError("nobody answers", place="ZooKeeper")
+
+    @catalog.setter
+    def catalog(self, _catalog: Catalog) -> None:
+        """What the twin has is not asked."""
+
+
+def test_a_topic_is_tailed_while_zookeeper_does_not_answer(medusa: Caller) -> None:
+    """A name of a stream means nothing then, and nothing is sent to a topic."""
+    world, log = _trades()
+    down = cast("Connections", WithoutCatalog(world, log, TwinRecomputer()))
+    medusa("produce", "trades", "-f", _lines(_trade("a", 1.0)), opener=opener(world, log))
+    shown = medusa("tail", "trades", "-n", "1", opener=lambda *_: down)
+    assert shown.code == 0, shown.err
+    assert '"symbol":"a"' in shown.out
+    assert medusa("tail", "sightings", "-n", "1", opener=lambda *_: down).code == 69
+    assert medusa("produce", "trades", "-f", "in.jsonl", opener=lambda *_: down).code == 69
+    assert len(log.records) == 1
 
 
 def test_looking_into_a_topic_needs_its_schema(medusa: Caller) -> None:
