@@ -14,6 +14,7 @@ from pipeline.network.evaluating.evaluate import Computation, computation
 from pipeline.network.evaluating.failing import NoValueError
 from pipeline.network.expressions import check
 from pipeline.network.scope import Scope, Source
+from pipeline.network.streams import AHEAD_MS
 from pipeline.network.types import Column, Columns, Scalar
 
 Values = Mapping[str, Any]
@@ -24,6 +25,8 @@ _YEAR_2000_MS = 946_684_800_000
 _DAY_MS = 86_400_000
 _MICROS_PER_MS = 1_000
 _NEARLY_ALL = 0.999
+_NO_TIME_MS = -(2**63)
+"""Of a text that is no time: it counts against the column, but is not measured."""
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 _TELLING = re.compile(
     r"(event|occurr|happen|seen|measur|observ|record|trade|order)\w*(time|at|on|ts)|"
@@ -88,7 +91,8 @@ class Found:
         others: further expressions that may be the event time, best first.
         disorder: None: no record has an event time.
         gap_ms: the longest time between two records of a partition; None: unknown.
-        ahead_ms: how far event time was beyond the Kafka timestamp at most; None: unknown.
+        ahead_ms: how far event time was beyond the Kafka timestamp in nearly all records; None:
+            unknown.
         key: the column of which the text is the record's key; None: there is none.
         first_problem: why the first record that could not be decoded could not be.
     """
@@ -130,6 +134,8 @@ def measure(columns: Columns, seen: Sequence[Seen], event_time: str | None) -> F
         )
     best, *others = (_judged(one, good) for one in times)
     bad = [one for one in seen if one.values is None and one.problem]
+    timed = _timed(best, good)
+    ahead_ms = _ahead(timed)
     return Found(
         records=len(seen),
         partitions=len({one.partition for one in seen}),
@@ -137,12 +143,9 @@ def measure(columns: Columns, seen: Sequence[Seen], event_time: str | None) -> F
         first_problem=bad[0].problem if bad else "",
         event_time=best,
         others=tuple(one.expression for one in others),
-        disorder=_disorder(best, good),
+        disorder=_disorder(timed, max(AHEAD_MS, ahead_ms or 0)),
         gap_ms=_longest_gap(seen),
-        ahead_ms=max(
-            (time - one.arrived_ms for one, time in _timed(best, good) if one.arrived_ms >= 0),
-            default=None,
-        ),
+        ahead_ms=ahead_ms,
         key=_key(columns, good),
     )
 
@@ -179,7 +182,7 @@ def _computed(found: object) -> Reading:
 
 
 def _candidates(columns: Columns, scope: Scope, good: Sequence[Seen]) -> list[EventTime]:
-    """TIMESTAMP columns, and numbers and texts that are plausible times in all records."""
+    """TIMESTAMP columns, and numbers and texts that are plausible times in nearly all records."""
     found = []
     for column in columns:
         name = _written(column, scope)
@@ -230,18 +233,16 @@ def _judged(one: EventTime, good: Sequence[Seen]) -> EventTime:
 def _timed(one: EventTime, good: Sequence[Seen]) -> list[tuple[Seen, int]]:
     """The records that have this time, with it."""
     times = ((seen, one.read(seen.values)) for seen in good if seen.values is not None)
-    return [(seen, time) for seen, time in times if time is not None]
+    return [(seen, time) for seen, time in times if time is not None and time != _NO_TIME_MS]
 
 
 def _plausible(read: Reading, good: Sequence[Seen]) -> bool:
-    """Whether all records have a time after the year 2000 and not long after they came."""
+    """Whether nearly all times lie after the year 2000 and not long after the records came."""
     given = [(one, one.values) for one in good if one.values is not None]
     times = [(one, read(values)) for one, values in given]
     there = [(one, time) for one, time in times if time is not None]
-    return bool(there) and all(
-        time >= _YEAR_2000_MS and (one.arrived_ms < 0 or time <= one.arrived_ms + _DAY_MS)
-        for one, time in there
-    )
+    odd = sum(time < _YEAR_2000_MS or 0 <= one.arrived_ms < time - _DAY_MS for one, time in there)
+    return bool(there) and odd <= len(there) - math.ceil(_NEARLY_ALL * len(there))
 
 
 def _field(name: str, convert: Callable[[Any], int | None]) -> Reading:
@@ -261,13 +262,13 @@ def _of_number(unit_ms: float) -> Callable[[int], int]:
 
 
 def _of_text(value: str) -> int | None:
-    """A time as it is written; one that is none counts as long before any plausible one."""
+    """A time as it is written."""
     if not _ISO.fullmatch(value):
-        return 0
+        return _NO_TIME_MS
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
-        return 0
+        return _NO_TIME_MS
     utc = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (utc - _EPOCH) // timedelta(milliseconds=1)
 
@@ -282,17 +283,31 @@ def _written(column: Column, scope: Scope) -> str:
 # --- disorder, silence, key ---------------------------------------------------------------------
 
 
-def _disorder(event_time: EventTime, good: Sequence[Seen]) -> Disorder | None:
+def _ahead(timed: Sequence[tuple[Seen, int]]) -> int | None:
+    """How far nearly all event times are at most beyond Kafka's timestamps."""
+    ahead = sorted(time - one.arrived_ms for one, time in timed if one.arrived_ms >= 0)
+    return _of_nearly_all(ahead) if ahead else None
+
+
+def _disorder(timed: Sequence[tuple[Seen, int]], reach_ms: int) -> Disorder | None:
+    """Without what lies further ahead than it may: those records become dead letters."""
     newest: dict[int, int] = {}
     behind = []
-    for one, time in _timed(event_time, good):
+    for one, time in timed:
+        if 0 <= one.arrived_ms < time - reach_ms:
+            continue
         before = newest.get(one.partition, time)
         behind.append(max(0, before - time))
         newest[one.partition] = max(before, time)
     if not behind:
         return None
     behind.sort()
-    return Disorder(len(behind), behind[math.ceil(_NEARLY_ALL * len(behind)) - 1], behind[-1])
+    return Disorder(len(behind), _of_nearly_all(behind), behind[-1])
+
+
+def _of_nearly_all(ordered: Sequence[int]) -> int:
+    """The value that 99.9 % do not exceed."""
+    return ordered[math.ceil(_NEARLY_ALL * len(ordered)) - 1]
 
 
 def _longest_gap(seen: Sequence[Seen]) -> int | None:

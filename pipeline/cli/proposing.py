@@ -91,9 +91,8 @@ def document(about: Subscribed, found: Found) -> str:
         f"    idle_after: {durations.format(idle_after_ms(found.gap_ms))}",
     ]
     if ahead and found.ahead_ms is not None:
-        told = (
-            f"Event times were up to {durations.spell(found.ahead_ms)} beyond Kafka's timestamps."
-        )
+        most = durations.spell(found.ahead_ms)
+        told = f"99.9 % of the event times were at most {most} beyond Kafka's timestamps."
         lines += [
             *_comment("    ", told),
             f"    ahead: {durations.format(rounded(found.ahead_ms))}",

@@ -42,6 +42,25 @@ def test_one_record_in_a_thousand_may_be_later() -> None:
     assert found.largest_ms == 1_001_998_000
 
 
+def test_a_broken_clock_decides_nothing() -> None:
+    """A time of next century does not make all that follows late, nor a text that is none."""
+    times = [_at(n) for n in range(2_000)]
+    times[10] = times[10] + 80 * 365 * 86_400_000_000
+    found = _found((AT,), [_seen((AT,), time) for time in times])
+    assert found.disorder == Disorder(1_999, 0, 0)
+    assert found.ahead_ms == 1_998_000
+    written = ["2025-12-31T00:00:00Z"] * 1_999 + ["soon"]
+    texts = _found((TEXT,), [_seen((TEXT,), text) for text in written])
+    assert texts.event_time.missing == 1
+    assert texts.disorder == Disorder(1_999, 0, 0)
+    with pytest.raises(InputError):
+        _found((TEXT,), [_seen((TEXT,), text) for text in ("2025-12-31T00:00:00Z", "soon")])
+
+
+def _at(second: int) -> int:
+    return NOW_MS * 1_000 + second * 1_000_000
+
+
 def test_the_longest_silence_of_a_partition() -> None:
     """By Kafka's timestamps; records without one say nothing."""
     times = [(0, 0), (0, 4_000), (1, 9_000), (0, 5_000), (1, 9_500)]
