@@ -1,21 +1,34 @@
-"""What `tail` and `produce` share: the topic of a stream by any of its names."""
+"""What `tail` and `produce` share: the topic of a stream by any of its names, and its schema."""
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.cli.connections import Connections
 from pipeline.deploy.documents import replan
 from pipeline.deploy.streams import choices, find
-from pipeline.errors import DocumentError, RefusedError
+from pipeline.errors import DocumentError, RefusedError, SchemaError, UnavailableError
 from pipeline.ids import TopicName
+from pipeline.names import value_subject
 from pipeline.planner.plan import Plan
+from schemas.records import RegisteredSchema
 
 
-def topic_of(name: str, connections: Connections) -> TopicName:
+def topic_of(name: str, connections: Connections, *, without_catalog: bool = False) -> TopicName:
     """The topic that a name means: a stream of a deployed network, or any topic.
+
+    Args:
+        name: as typed.
+        connections: to the catalog, and to Kafka.
+        without_catalog: whether the name of a topic is good enough while ZooKeeper does not answer.
 
     Raises:
         RefusedError: nothing has this name, and the streams that there are; or it is ambiguous.
     """
-    plans = deployed_plans(connections)
+    try:
+        plans = deployed_plans(connections)
+    except UnavailableError:
+        topic = TopicName(name)
+        if without_catalog and topic in connections.topics.describe([topic]):
+            return topic
+        raise
     arrow = find(name, plans)
     topic = arrow.topic if arrow else TopicName(name)
     if topic in connections.topics.describe([topic]):
@@ -35,6 +48,23 @@ def writers_of(topic: TopicName, connections: Connections) -> tuple[str, ...]:
         for fragment in plan.fragments
         if fragment.output.topic == topic
     )
+
+
+def newest_schema(topic: TopicName, connections: Connections) -> RegisteredSchema:
+    """The newest schema of a topic's values.
+
+    Raises:
+        SchemaError: there is none.
+    """
+    subject = value_subject(topic)
+    found = connections.registry.latest(subject)
+    if found is None:
+        raise SchemaError(
+            f"topic {topic} has no registered schema",
+            place=f"subject {subject}",
+            hint=f"`medusa schema register {subject} FILE`, or deploy the network that reads it.",
+        )
+    return found
 
 
 def deployed_plans(connections: Connections) -> tuple[Plan, ...]:

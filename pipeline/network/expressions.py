@@ -23,14 +23,14 @@ from pipeline.network.unsupported import unsupported
 Aggregate = Callable[[str, exp.Expr, exp.Expr | None], Term | None]
 """Takes an aggregate call (its name, the call, the condition of FILTER); None: already reported."""
 
-_ARITHMETIC: Mapping[type[exp.Expr], str] = {
+ARITHMETIC: Mapping[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
 }
-_COMPARISONS: Mapping[type[exp.Expr], str] = {
+COMPARISONS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -157,10 +157,10 @@ class Walk:
         if isinstance(node, exp.Paren):
             return self.term(node.this)
         kind = type(node)
-        if kind in _ARITHMETIC:
-            return self._two(node, lambda a, b: _arithmetic(_ARITHMETIC[kind], a, b))
-        if kind in _COMPARISONS:
-            return self._two(node, lambda a, b: logic.compare(_COMPARISONS[kind], a, b))
+        if kind in ARITHMETIC:
+            return self._two(node, lambda a, b: _arithmetic(ARITHMETIC[kind], a, b))
+        if kind in COMPARISONS:
+            return self._two(node, lambda a, b: logic.compare(COMPARISONS[kind], a, b))
         handler = _HANDLERS.get(kind)
         if handler is None:
             raise unsupported(node)
@@ -180,7 +180,7 @@ class Walk:
         """`a`, `a.b`, `left.a`."""
         if isinstance(node.this, exp.Star):
             raise unsupported(node.this)
-        return self.scope.resolve([part.name for part in _parts(node)])
+        return self.scope.resolve([part.name for part in column_parts(node)])
 
     def dot(self, node: exp.Expr) -> Term | None:
         """`(…).field`."""
@@ -408,7 +408,8 @@ def _values(args: Sequence[exp.Expr]) -> list[exp.Expr]:
     return found
 
 
-def _parts(node: exp.Expr) -> list[exp.Expr]:
+def column_parts(node: exp.Expr) -> list[exp.Expr]:
+    """The words of a name with dots."""
     named = [node.args.get(part) for part in ("catalog", "db", "table", "this")]
     return [part for part in named if isinstance(part, exp.Expr)]
 

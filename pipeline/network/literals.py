@@ -113,6 +113,20 @@ def boolean(*, value: bool) -> Term:
 
 def timestamp(value: str) -> Term:
     """`TIMESTAMP '…'`; UTC unless it names an offset."""
+    found = micros(value)
+    return Term(
+        f"timestamp_micros({sql_text.long(found)})",
+        Scalar.TIMESTAMP,
+        millis=found % _MICROS_PER_MILLI == 0,
+    )
+
+
+def micros(value: str) -> int:
+    """The microseconds since 1970 of a time as it is written; UTC unless it names an offset.
+
+    Raises:
+        FaultError: it is no time.
+    """
     try:
         instant = datetime.fromisoformat(value.strip())
     except ValueError as error:
@@ -121,21 +135,28 @@ def timestamp(value: str) -> Term:
         ) from error
     utc = instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
     since = utc - datetime(1970, 1, 1, tzinfo=UTC)
-    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    return Term(
-        f"timestamp_micros({sql_text.long(micros)})",
-        Scalar.TIMESTAMP,
-        millis=micros % _MICROS_PER_MILLI == 0,
-    )
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def day(value: str) -> Term:
     """`DATE '…'`."""
+    return Term(f"DATE '{_date(value).isoformat()}'", Scalar.DATE)
+
+
+def days(value: str) -> int:
+    """The days since 1970 of a date as it is written.
+
+    Raises:
+        FaultError: it is no date.
+    """
+    return (_date(value) - date(1970, 1, 1)).days
+
+
+def _date(value: str) -> date:
     try:
-        parsed = date.fromisoformat(value.strip())
+        return date.fromisoformat(value.strip())
     except ValueError as error:
         raise FaultError(f"{value!r} is no date", hint="write DATE '2024-01-31'") from error
-    return Term(f"DATE '{parsed.isoformat()}'", Scalar.DATE)
 
 
 # --- lengths of time ----------------------------------------------------------------------------
@@ -152,22 +173,22 @@ def interval(amount: str, unit: str) -> Term:
     if name not in UNIT_MICROS:
         raise FaultError(f"INTERVAL has no unit {unit}", choices=tuple(UNIT_MICROS))
     try:
-        micros = Decimal(amount) * UNIT_MICROS[name]
+        length = Decimal(amount) * UNIT_MICROS[name]
     except InvalidOperation as error:
         raise FaultError(
             f"INTERVAL needs a literal number, not {amount!r}", hint="write INTERVAL 5 MINUTES"
         ) from error
-    if micros != micros.to_integral_value() or abs(micros) > LONG_MAX:
+    if length != length.to_integral_value() or abs(length) > LONG_MAX:
         raise FaultError(f"INTERVAL {amount} {unit} is no whole number of microseconds in range")
-    return _interval(int(micros))
+    return _interval(int(length))
 
 
-def _interval(micros: int) -> Term:
+def _interval(length: int) -> Term:
     return Term(
-        sql_text.long(micros),
+        sql_text.long(length),
         Scalar.INTERVAL,
-        constant=micros,
-        millis=micros % _MICROS_PER_MILLI == 0,
+        constant=length,
+        millis=length % _MICROS_PER_MILLI == 0,
     )
 
 

@@ -126,12 +126,22 @@ def between(value: Term, low: Term, high: Term) -> Term:
 
 def member(value: Term, options: Sequence[Term]) -> Term:
     """`value IN (option, …)`."""
-    wide = value.type
-    for option in options:
-        wide = _comparable("IN", replace(value, type=wide), option)[0].type
+    wide = member_type(value, options)
     value, options = convert(value, wide), [convert(option, wide) for option in options]
     listed = ", ".join(option.sql for option in options)
     return strict(f"({value.sql} IN ({listed}))", Scalar.BOOLEAN, [value, *options])
+
+
+def member_type(value: Term, options: Sequence[Term]) -> DataType:
+    """The type in which a value is compared with the options of IN.
+
+    Raises:
+        FaultError: there is none.
+    """
+    wide = value.type
+    for option in options:
+        wide = _comparable("IN", replace(value, type=wide), option)[0].type
+    return wide
 
 
 # --- choices ------------------------------------------------------------------------------------

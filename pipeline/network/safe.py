@@ -220,7 +220,7 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
     for side in (left, right):
         if not (is_numeric(side.type) or side.type is Scalar.NULL):
             raise FaultError(f"{operator} needs numbers, not {side.type}", hint=_hint(side.type))
-    left, right, result = _numbers(operator, left, right)
+    left, right, result = widened(operator, left, right)
     args = [left, right]
     if is_floating(result) and operator in "+-*":
         return strict(f"({left.sql} {operator} {right.sql})", result, args)
@@ -235,7 +235,7 @@ def _hint(data_type: DataType) -> str:
     return ""
 
 
-def _numbers(operator: str, left: Term, right: Term) -> tuple[Term, Term, DataType]:
+def widened(operator: str, left: Term, right: Term) -> tuple[Term, Term, DataType]:
     """Both sides as Spark would widen them, and the result's type."""
     kinds = (left.type, right.type)
     if not any(isinstance(kind, DecimalType) for kind in kinds):

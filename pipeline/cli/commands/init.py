@@ -1,23 +1,42 @@
-"""`medusa init`: writes a project that runs as it is."""
+"""`medusa init`: writes a project that runs as it is, one for a topic, or one to fill in."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import click
 
-from pipeline.cli.options import with_session
+from pipeline.cli.completing import streams
+from pipeline.cli.options import with_registry
 from pipeline.cli.output import names
-from pipeline.cli.project import PROJECT_FILE, TESTS_FOLDER
+from pipeline.cli.project import DOCUMENT_FILE, PROJECT_FILE, TESTS_FOLDER
 from pipeline.cli.session import Session
 from pipeline.counting import counted
-from pipeline.errors import EnvironmentProblem, RefusedError
+from pipeline.errors import EnvironmentProblem, RefusedError, UsageError
 from pipeline.examples.catalogue import EXAMPLES
 from pipeline.examples.tolls import TOLLS
+from pipeline.ids import TopicName
+
+BLANK = "blank"
+"""The project that is no example."""
 
 
 @click.command("init")
-@click.argument("template", type=click.Choice(tuple(EXAMPLES)), default=TOLLS.name)
+@click.argument("template", required=False, type=click.Choice((*EXAMPLES, BLANK)))
+@click.option(
+    "--topic",
+    shell_complete=streams,
+    metavar="TOPIC",
+    help="A network for this topic, instead of TEMPLATE: with its schema from the registry, and "
+    "with times measured on its newest records.",
+)
+@click.option(
+    "--event-time",
+    metavar="EXPR",
+    help="With --topic: the column that says when something happened, or an expression for it. "
+    "Default: what looks most like it.",
+)
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
@@ -25,45 +44,111 @@ from pipeline.examples.tolls import TOLLS
     metavar="FOLDER",
     help="Where to write; the default is the current folder.",
 )
-@with_session
-def command(session: Session, template: str, into: Path) -> None:
+@with_registry
+def command(
+    session: Session, template: str | None, topic: str | None, event_time: str | None, into: Path
+) -> None:
     """Write a new project into this folder: settings, a network, its schemas, a producer.
 
     TEMPLATE is one of `medusa example list`; the default is `tolls`, road tolls from car sightings,
-    which has a test as well. Nothing that exists is overwritten.
+    which has a test as well. `blank` has settings and a network with one stream to fill in. With
+    --topic it is a network that counts the records of a topic per minute, ready to be deployed.
+    Nothing that exists is overwritten.
 
     \b
     Examples:
       medusa init tolls
-      medusa init tolls --into my-project
+      medusa init blank
+      medusa init --topic trades
+      medusa init --topic trades --set kafka.bootstrap_servers=kafka:9092 --registry http://registry:8081
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    source = resources.files("pipeline.projects") / template
-    files = template_files(source)
-    taken = [name for name in sorted({*files, PROJECT_FILE}) if (into / name).exists()]
+    if topic is not None:
+        if template is not None:
+            raise UsageError("there is a template, and --topic", hint="leave one of them out.")
+        _for_topic(session, TopicName(topic), event_time, into)
+        return
+    if event_time is not None or session.elsewhere:
+        raise UsageError(f"{'--registry' if session.elsewhere else '--event-time'} needs --topic")
+    template = template or TOLLS.name
+    files = template_files(resources.files("pipeline.projects") / template)
+    write_project(files, into)
+    data = {"template": template, "folder": str(into.resolve()), "files": list(files)}
+    _tell(session, data, tuple(files), _next(template, files, into))
+
+
+def _for_topic(session: Session, topic: TopicName, event_time: str | None, into: Path) -> None:
+    # The drivers take a third of a second to import; projects of examples do without them.
+    from pipeline.cli.topic_project import topic_project  # noqa: PLC0415
+
+    refuse_taken((PROJECT_FILE, DOCUMENT_FILE), into)
+    with session.connect() as connections, session.printer.waiting(f"looking into {topic}"):
+        made = topic_project(topic, event_time, session.settings, connections, session.clock)
+    write_project(made.files, into)
+    data = {
+        "topic": topic,
+        "folder": str(into.resolve()),
+        "files": list(made.files),
+        **made.proposed,
+    }
+    where = "" if into == Path() else f"cd {into} && "
+    then = (
+        f"look at {into / DOCUMENT_FILE}, which has what was measured in comments",
+        f"{where}medusa node start     in another terminal, if no node runs yet",
+        f"{where}medusa deploy",
+        f"{where}medusa tail {made.output}",
+    )
+    _tell(session, data, tuple(made.files), then)
+
+
+def _tell(
+    session: Session, data: Mapping[str, object], files: Sequence[str], then: Iterable[str]
+) -> None:
+    wrote = f"Wrote {counted(len(files), 'file')}: {names(tuple(files), 12)}"
+    session.printer.show(data, "\n".join([wrote, "Next:", *(f"  {line}" for line in then)]))
+
+
+def _next(template: str, files: Mapping[str, bytes], into: Path) -> Iterator[str]:
+    """What to do with a project that was just written."""
+    where = "" if into == Path() else f"cd {into} && "
+    if template == BLANK:
+        yield f"fill in the stream of {into / DOCUMENT_FILE}"
+        yield f"{where}medusa up --detach, if no servers run yet"
+        yield "medusa plan"
+        yield "medusa deploy"
+        return
+    tested = any(Path(name).parts[0] == TESTS_FOLDER for name in files)
+    first, *then = ["medusa test"] * tested + ["medusa up --detach", "medusa deploy"]
+    yield f"{where}{first}"
+    yield from then
+    yield "python producer.py --seconds 180"
+    yield f"medusa tail {EXAMPLES[template].topic}"
+
+
+def write_project(files: Mapping[str, bytes], into: Path) -> None:
+    """Write the files of a project into a folder that has none.
+
+    Raises:
+        RefusedError: a file is there already; nothing was written.
+        EnvironmentProblem: the folder cannot be written.
+    """
+    refuse_taken({*files, PROJECT_FILE}, into)
+    for name, content in files.items():
+        _write(into / name, content)
+
+
+def refuse_taken(files: Iterable[str], into: Path) -> None:
+    """Nothing is overwritten.
+
+    Raises:
+        RefusedError: one of the files is there already.
+    """
+    taken = [name for name in sorted(files) if (into / name).exists()]
     if taken:
         raise RefusedError(
             f"this folder has a project already: {names(taken)}",
             place=str(into.resolve()),
             hint="use an empty folder, or --into FOLDER.",
         )
-    for name, content in files.items():
-        _write(into / name, content)
-    where = "" if into == Path() else f"cd {into} && "
-    tested = any(Path(name).parts[0] == TESTS_FOLDER for name in files)
-    first, *then = ["medusa test"] * tested + ["medusa up --detach", "medusa deploy"]
-    session.printer.show(
-        {"template": template, "folder": str(into.resolve()), "files": list(files)},
-        "\n".join(
-            [
-                f"Wrote {counted(len(files), 'file')}: {names(tuple(files), 12)}",
-                "Next:",
-                f"  {where}{first}",
-                *(f"  {command}" for command in then),
-                "  python producer.py --seconds 180",
-                f"  medusa tail {EXAMPLES[template].topic}",
-            ]
-        ),
-    )
 
 
 def template_files(source: Traversable, prefix: str = "") -> dict[str, bytes]:

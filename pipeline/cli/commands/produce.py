@@ -14,11 +14,10 @@ from pipeline.cli.connections import Connections
 from pipeline.cli.encoding import BadLine, Encoded, Target, encode_lines
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.streams import topic_of, writers_of
+from pipeline.cli.streams import newest_schema, topic_of, writers_of
 from pipeline.counting import counted
-from pipeline.errors import ExitCode, InputError, SchemaError
+from pipeline.errors import ExitCode, InputError
 from pipeline.ids import TopicName
-from pipeline.names import value_subject
 from schemas.avro import parse
 from schemas.types import RecordType
 
@@ -120,22 +119,16 @@ def _check_own(topic: TopicName, session: Session, connections: Connections) -> 
     if not writers:
         return
     session.printer.note(
-        f"topic {topic} is written by {', '.join(writers)}: fragments that read it make dead letters "
-        "of what is sent here, with the reason foreign; all other readers take it for results"
+        f"topic {topic} is written by {', '.join(writers)}: fragments that read it make dead "
+        "letters of what is sent here, with the reason foreign; all other readers take it for "
+        "results"
     )
     confirm(session, "send it all the same?")
 
 
 def _target(topic: TopicName, key_field: str | None, connections: Connections) -> Target:
     """The schema to write with."""
-    subject = value_subject(topic)
-    latest = connections.registry.latest(subject)
-    if latest is None:
-        raise SchemaError(
-            f"topic {topic} has no registered schema",
-            place=f"subject {subject}",
-            hint=f"`medusa schema register {subject} FILE`, or deploy the network that reads it.",
-        )
+    latest = newest_schema(topic, connections)
     schema = parse(latest.text)
     names = [f.name for f in schema.root.fields] if isinstance(schema.root, RecordType) else []
     if key_field is not None and key_field not in names:

@@ -1,39 +1,34 @@
-"""`medusa tail`: the records of a stream, decoded, as they come."""
+"""`medusa tail`: the records of a stream, decoded: all, the last ones, and those that come."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
-from brokers.kafka.reader import TopicReader
-from brokers.records import KafkaRecord
 from pipeline.cli.completing import streams
 from pipeline.cli.connections import Connections
-from pipeline.cli.decoding import Decoded, decoded
+from pipeline.cli.decoding import Decoded
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.streams import topic_of
-from pipeline.cli.times import parse_time
-from pipeline.clock import Clock
+from pipeline.cli.streams import newest_schema, topic_of
+from pipeline.cli.tailing import Limits, Tail
+from pipeline.cli.viewing import Look, view
 from pipeline.counting import counted
-from pipeline.errors import RetryError
-from pipeline.ids import Offset, TopicName
-
-_POLL_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a tail ends: after so many records, after so many seconds, or at the present end."""
-
-    count: int | None
-    seconds: float | None
-    follow: bool
+from pipeline.errors import RetryError, UsageError
+from pipeline.ids import TopicName
+from schemas.avro import AvroSchema, parse
 
 
 @click.command("tail")
 @click.argument("stream", shell_complete=streams)
+@click.option(
+    "-n",
+    "--last",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The last N records that are there, then end; with --follow, go on with new ones.",
+)
 @click.option(
     "--from",
     "start",
@@ -42,85 +37,101 @@ class Limits:
     metavar="START",
     help="beginning, now, a time such as 2026-01-31T12:00:00Z, or 90s, 5m, 2h for so long ago.",
 )
-@click.option("-n", "--count", type=click.IntRange(min=1), help="End after so many records.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Print records from START on, wait for more, and end after N of them.",
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
     help="End after so many seconds; with --count and too few records the exit code is 75.",
 )
-@click.option("--follow/--no-follow", default=True, help="Go on with new records (default).")
+@click.option(
+    "-f",
+    "--follow/--no-follow",
+    default=None,
+    help="Whether to go on with new records: the default, except with -n.",
+)
+@click.option(
+    "--where",
+    metavar="EXPR",
+    help="Only records for which this condition holds: an expression as in a filter box.",
+)
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="COLUMNS",
+    help="Only these columns, as a,b; or NAME=EXPRESSION for a computed one. May be repeated.",
+)
 @with_session
 def command(
     session: Session,
     stream: str,
+    *,
+    last: int | None,
     start: str,
     count: int | None,
     timeout: float | None,
-    *,
-    follow: bool,
+    where: str | None,
+    select: tuple[str, ...],
+    follow: bool | None,
 ) -> None:
-    """Print the records of STREAM, decoded, until Ctrl-C.
+    """Print the records of STREAM, decoded: from its beginning, until Ctrl-C.
 
     STREAM is a stream of a deployed network, network.stream, or a topic. Only records of committed
     transactions are shown. With -o json each record is one line.
 
     \b
     Examples:
-      medusa tail toll-notifications
-      medusa tail sightings --from 5m -n 10
+      medusa tail sightings -n 3
+      medusa tail sightings --where "speed > 30 AND kind = 'car'" --select car,kmh=speed*3.6
+      medusa tail toll-notifications --from now --count 5 --timeout 120
       medusa tail tolls.tow_dispatch --no-follow -o json | jq .value
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    limits = Limits(count, timeout, follow)
+    if last is not None and count is not None:
+        raise UsageError(
+            "-n and --count cannot be given together",
+            hint="-n N shows the last N records; --count N waits for N records.",
+        )
+    over_at_s = session.clock.monotonic_s() + timeout if timeout else None
+    limits = Limits(start, last, over_at_s, last is None if follow is None else follow)
     with session.connect() as connections:
-        topic = topic_of(stream, connections)
-        starts = _starts(topic, start, connections, session.clock)
-        reader = connections.reader()
-        reader.assign({topic: starts})
-        ends = {} if follow else connections.topics.end_offsets([topic]).get(topic, {})
+        topic = topic_of(stream, connections, without_catalog=True)
+        asked = where is not None or select
+        wish = view(_schema(topic, connections), where, select) if asked else None
+        look = Look(connections.registry, wish)
         shown = 0
-        for record in _records(reader, ends, limits, session.clock):
-            one = decoded(record, connections.registry)
-            session.printer.record(one.data, _line(one))
-            shown += 1
-            if shown == count:
-                return
+        with _told_at_the_end(look, session):
+            for record in Tail(topic, limits, look, connections, session.clock).records():
+                one = look.shown(record)
+                session.printer.record(one.data, _line(one))
+                shown += 1
+                if shown == count:
+                    return
     if count is not None and timeout is not None and shown < count:
         raise RetryError(
             f"only {shown} of {counted(count, 'record')} came within {timeout:g} s", place=topic
         )
 
 
-def _starts(
-    topic: TopicName, start: str, connections: Connections, clock: Clock
-) -> Mapping[int, Offset]:
-    """Where to begin in each partition."""
-    if start == "beginning":
-        return connections.topics.start_offsets([topic])[topic]
-    if start == "now":
-        return connections.topics.end_offsets([topic])[topic]
-    return connections.topics.offsets_for_time(topic, parse_time(start, clock.now_ms()))
+def _schema(topic: TopicName, connections: Connections) -> AvroSchema:
+    return parse(newest_schema(topic, connections).text)
 
 
-def _records(
-    reader: TopicReader, ends: Mapping[int, Offset], limits: Limits, clock: Clock
-) -> Iterator[KafkaRecord]:
-    """Records as they come, until a limit; `ends` counts only if the tail does not follow."""
-    over_at_s = clock.monotonic_s() + limits.seconds if limits.seconds else None
-    while over_at_s is None or clock.monotonic_s() < over_at_s:
-        for record in reader.poll(_POLL_S):
-            if limits.follow or record.offset < ends.get(record.partition, 0):
-                yield record
-        if not limits.follow and _reached(reader, ends):
-            return
-
-
-def _reached(reader: TopicReader, ends: Mapping[int, Offset]) -> bool:
-    return all(
-        position >= ends.get(partition, 0)
-        for positions in reader.positions.values()
-        for partition, position in positions.items()
-    )
+@contextmanager
+def _told_at_the_end(look: Look, session: Session) -> Iterator[None]:
+    """However a tail ends, it says which records its condition could not decide about."""
+    try:
+        yield
+    finally:
+        if look.unclear:
+            session.printer.note(
+                f"{counted(look.unclear, 'record')} not shown, since the condition has no value; "
+                f"the first is {look.first}"
+            )
 
 
 def _line(one: Decoded) -> str:

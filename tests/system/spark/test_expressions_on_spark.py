@@ -5,6 +5,7 @@ the safe SQL that is generated from it, once as the text itself, guarded by the 
 where it fails. On the first row for which it is said to fail, the bare text must raise.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,13 +30,8 @@ from pipeline.network.types import (
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-TEXTS = tuple(
-    line
-    for line in (Path(__file__).parents[2] / "data" / "network" / "expressions.txt")
-    .read_text()
-    .splitlines()
-    if line.strip()
-)
+DATA = Path(__file__).parents[2] / "data" / "network"
+TEXTS = tuple(line for line in (DATA / "expressions.txt").read_text().splitlines() if line.strip())
 
 CHUNK = 30
 """How many expressions share a query: fewer queries, and none too large to be compiled."""
@@ -225,6 +221,39 @@ def evaluated(rows: DataFrame, text: str, row: int) -> tuple[object, bool]:
         .collect()
     )
     return found["v"], found["f"]
+
+
+def recorded(expression: Expression) -> str:
+    """The SQL of a value as `evaluated.json` has it: no digit lost, no date too far for Python."""
+    sql = expression.sql
+    if expression.type is Scalar.TIMESTAMP:
+        sql = f"unix_micros({sql})"
+    elif expression.type is Scalar.DATE:
+        sql = f"unix_date({sql})"
+    elif expression.type is Scalar.BYTES:
+        sql = f"hex({sql})"
+    return comparable(sql, expression.type)
+
+
+def test_recorded_results_are_those_of_spark(rows: DataFrame) -> None:
+    """What evaluating without Spark is compared with: the value on each row, false where it fails.
+
+    A text that is added to `evaluated.txt` gets its results from the message of this test.
+    """
+    written: dict[str, list[object]] = json.loads((DATA / "evaluated.json").read_text())
+    texts = (*TEXTS, *(DATA / "evaluated.txt").read_text().splitlines())
+    found: dict[str, list[object]] = {}
+    for start in range(0, len(texts), CHUNK):
+        ours = [good(text) for text in texts[start : start + CHUNK]]
+        made = rows.selectExpr(
+            *(f"{recorded(e)} AS v{n}" for n, e in enumerate(ours)),
+            *(f"{e.failed or 'false'} AS f{n}" for n, e in enumerate(ours)),
+        ).collect()
+        for n, expression in enumerate(ours):
+            found[expression.text] = [False if r[f"f{n}"] else r[f"v{n}"] for r in made]
+    different = {text: found[text] for text in found if found[text] != written.get(text)}
+    assert not different, json.dumps(different, ensure_ascii=False)
+    assert written.keys() == found.keys()
 
 
 @pytest.mark.parametrize(

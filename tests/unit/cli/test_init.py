@@ -1,6 +1,15 @@
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pipeline.ids import Millis, TopicName
+from schemas.avro import parse
+from schemas.codec import encode
+from schemas.wire import join
+from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.deploy.twins import NOW, World, write_project
 
 Caller = Callable[..., Any]
 
@@ -45,3 +54,121 @@ def test_a_folder_that_cannot_be_written_is_told(medusa: Caller) -> None:
     """A file in the way of the folder is a problem of this machine, not a trace."""
     Path("taken").write_text("", encoding="utf-8")
     assert medusa("init", "tolls", "--into", "taken/x").code == 69
+
+
+def test_a_blank_project_says_what_is_missing_and_is_good_once_it_is_filled_in(
+    medusa: Caller,
+) -> None:
+    """Three values, no more; the box and the output fit any schema."""
+    called = medusa("init", "blank")
+    assert (called.code, called.err) == (0, "")
+    assert "fill in the stream of network.yaml" in called.out
+    assert "producer.py" not in called.out
+    unfilled = medusa("show")
+    assert unfilled.code == 65
+    for key in ("topic", "subject", "event_time"):
+        assert f"{key} of stream events has no value" in unfilled.err
+    write_project(Path("other"))
+    text = Path("network.yaml").read_text(encoding="utf-8")
+    text = text.replace("topic:   ", "topic: cars").replace("event_time:  ", "event_time: seen_at ")
+    text = text.replace("subject:   ", "schema: other/sighting.avsc ")
+    Path("network.yaml").write_text(text, encoding="utf-8")
+    shown = medusa("show")
+    assert shown.code == 0, shown.err
+    assert "[events-per-minute]" in shown.out
+    assert medusa("plan", opener=opener(World.new())).code == 0
+
+
+TRADES = json.dumps(
+    {
+        "type": "record",
+        "name": "Trade",
+        "fields": [
+            {"name": "symbol", "type": "string"},
+            {"name": "price", "type": "double"},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        ],
+    }
+)
+
+
+def _world(count: int) -> tuple[World, TwinLog]:
+    """A topic with so many trades, one a second, and every tenth four seconds late."""
+    world, log = World.new(), TwinLog()
+    world.kafka.add("trades")
+    schema_id = world.registry.register("trades-value", TRADES)
+    schema = parse(TRADES)
+    for n in range(count):
+        at_ms = NOW + 1_000 * n - (4_000 if n % 10 == 9 else 0)
+        value = {"symbol": "ab"[n % 2], "price": 1.5, "at": at_ms}
+        body = join(schema_id, encode(schema, value))
+        log.send(TopicName("trades"), b"ab"[n % 2 : n % 2 + 1], body)
+    log.records = [
+        replace(record, timestamp_ms=Millis(NOW + 1_000 * n))
+        for n, record in enumerate(log.records)
+    ]
+    return world, log
+
+
+def test_a_project_for_a_topic_is_measured_and_can_be_planned(medusa: Caller) -> None:
+    """Schema from the registry, proposals from the records, and then `plan` as it is."""
+    connect = opener(*_world(50))
+    called = medusa("init", "--topic", "trades", "-o", "json", opener=connect)
+    assert called.code == 0, called.err
+    assert called.data["records"] == 50
+    assert called.data["event_time"] == "at"
+    assert (called.data["lateness"], called.data["idle_after"]) == ("5s", "10s")
+    assert called.data["key"] == "symbol"
+    text = Path("network.yaml").read_text(encoding="utf-8")
+    assert "# Of 50 records 99.9 % were at most 3s behind the newest one before them" in text
+    assert "bootstrap_servers: 127.0.0.1:9092" in Path("medusa.yaml").read_text(encoding="utf-8")
+    planned = medusa("plan", opener=connect)
+    assert planned.code == 0, planned.err
+    assert "trades_per_minute" in planned.out
+    assert medusa("init", "--topic", "trades", opener=connect).code == 65
+
+
+def test_a_project_for_an_empty_topic_has_defaults_and_says_so(medusa: Caller) -> None:
+    """The schema is all that there is."""
+    called = medusa("init", "--topic", "trades", "--into", "new", opener=opener(*_world(0)))
+    assert called.code == 0, called.err
+    assert "cd new && medusa deploy" in called.out
+    assert "medusa tail trades-per-minute" in called.out
+    assert "holds no records yet" in Path("new/network.yaml").read_text(encoding="utf-8")
+
+
+def test_a_topic_needs_a_schema_and_has_to_exist(medusa: Caller) -> None:
+    """Each is told, and nothing is written."""
+    world, log = _world(1)
+    world.kafka.add("bare")
+    connect = opener(world, log)
+    bare = medusa("init", "--topic", "bare", opener=connect)
+    assert bare.code == 65
+    assert "topic bare has no registered schema" in bare.err
+    missing = medusa("init", "--topic", "trade", opener=connect)
+    assert missing.code == 65
+    assert "there is no topic trade" in missing.err
+    wrong = medusa("init", "--topic", "trades", "--event-time", "price", opener=connect)
+    assert wrong.code == 65
+    assert "needs a TIMESTAMP" in wrong.err
+    assert medusa("init", "tolls", "--topic", "trades", opener=connect).code == 64
+    assert medusa("init", "--event-time", "at", opener=connect).code == 64
+    assert medusa("init", "blank", "--registry", "http://registry.test:1").code == 64
+    assert not Path("network.yaml").exists()
+
+
+def test_the_settings_in_force_go_into_the_project_without_secrets(medusa: Caller) -> None:
+    """Addresses that were given for this call, so that the next calls need them no more."""
+    called = medusa(
+        "init", "--topic", "trades", "--registry", "http://me:secret@registry.test:8081",
+        "--set", "kafka.bootstrap_servers=broker.test:9093", "--set", "kafka.user=o'neill",
+        opener=opener(*_world(1)),
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    shown = medusa("config", "show", "-o", "json").data
+    told = {one["name"]: one["value"] for one in shown["settings"]}
+    assert told["kafka.bootstrap_servers"] == "broker.test:9093"
+    assert told["kafka.user"] == "o'neill"
+    assert told["registry.url"] == "http://registry.test:8081"
+    assert told["registry.user"] == "me"
+    assert "secret" not in Path("medusa.yaml").read_text(encoding="utf-8")

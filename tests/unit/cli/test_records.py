@@ -3,14 +3,17 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from brokers.records import KafkaRecord
+from pipeline.catalog.catalog import Catalog
+from pipeline.cli.connections import Connections
 from pipeline.cli.decoding import decoded
+from pipeline.errors import UnavailableError
 from pipeline.ids import Offset, TopicName
-from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, opener
 from tests.unit.deploy.twins import NOW, World, write_project
 
 Caller = Callable[..., Any]
@@ -137,19 +140,181 @@ def test_tail_shows_what_is_no_avro_with_the_reason(medusa: Caller, world: World
 
 
 def test_tail_counts_starts_and_gives_up(medusa: Caller, world: World) -> None:
-    """-n ends it, --from skips, and a count that is not reached in time ends with 75."""
+    """--count ends it, --from skips, and a count that is not reached in time ends with 75."""
     log = TwinLog()
     connect = opener(world, log)
     medusa("produce", "sightings", "-f", _lines(CAR, CAR, CAR), opener=connect)
-    assert len(medusa("tail", "sightings", "-n", "2", opener=connect).out.splitlines()) == 2
+    assert len(medusa("tail", "sightings", "--count", "2", opener=connect).out.splitlines()) == 2
     now = medusa("tail", "sightings", "--from", "now", "--no-follow", opener=connect)
     assert (now.code, now.out) == (0, "")
     later = medusa("tail", "sightings", "--from", "2030-01-01", "--no-follow", opener=connect)
     assert later.out == ""
-    few = medusa("tail", "sightings", "-n", "9", "--timeout", "0.2", opener=connect)
+    few = medusa("tail", "sightings", "--count", "9", "--timeout", "0.2", opener=connect)
     assert few.code == 75
     assert "only 3 of 9" in few.err
     assert medusa("tail", "sightings", "--from", "soon", opener=connect).code == 64
+
+
+def test_n_shows_the_last_records_and_ends(medusa: Caller, world: World) -> None:
+    """As `tail` does: the newest, in their order; fewer are no mistake."""
+    log = TwinLog()
+    connect = opener(world, log)
+    cars = [{**CAR, "car": name} for name in "abcde"]
+    medusa("produce", "sightings", "-f", _lines(*cars), opener=connect)
+
+    def shown(*options: str) -> list[str]:
+        called = medusa("tail", "sightings", *options, "-o", "json", opener=connect)
+        assert called.code == 0, called.err
+        return [json.loads(line)["value"]["car"] for line in called.out.splitlines()]
+
+    assert shown("-n", "3") == ["c", "d", "e"]
+    assert shown("--last", "9") == list("abcde")
+    assert shown("-n", "2", "--from", "now") == []
+    assert shown("-n", "2", "-f", "--timeout", "0.2") == ["d", "e"]
+    both = medusa("tail", "sightings", "-n", "2", "--count", "2", opener=connect)
+    assert both.code == 64
+    assert "--count N waits" in both.err
+
+
+def _trades() -> tuple[World, TwinLog]:
+    """A topic and its schema, and nothing that Medusa made."""
+    world, log = World.new(), TwinLog()
+    world.kafka.add("trades")
+    world.registry.register("trades-value", TRADES)
+    return world, log
+
+
+TRADES = json.dumps(
+    {
+        "type": "record",
+        "name": "Trade",
+        "fields": [
+            {"name": "symbol", "type": "string"},
+            {"name": "price", "type": ["null", "double"], "default": None},
+            {"name": "amount", "type": "int"},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {
+                "name": "side",
+                "type": {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]},
+            },
+        ],
+    }
+)
+
+
+def _trade(symbol: str, price: float | None, amount: int = 1) -> dict[str, object]:
+    at = "2026-01-01T00:00:00Z"
+    return {"symbol": symbol, "price": price, "amount": amount, "at": at, "side": "BUY"}
+
+
+def test_tail_looks_into_a_topic_that_no_network_has(medusa: Caller) -> None:
+    """--where and --select take expressions over the columns of the topic's newest schema."""
+    world, log = _trades()
+    connect = opener(world, log)
+    lines = [_trade("a", 10.0, 2), _trade("b", None), _trade("a", 30.5, 3), _trade("a", 11.0)]
+    medusa("produce", "trades", "-f", _lines(*lines), opener=connect)
+
+    def shown(*options: str) -> list[object]:
+        called = medusa("tail", "trades", "--no-follow", *options, "-o", "json", opener=connect)
+        assert called.code == 0, called.err
+        return [json.loads(line)["value"] for line in called.out.splitlines()]
+
+    where = ("--where", "symbol = 'a' AND price < 20", "--select")
+    assert shown(*where, "price,amount") == [
+        {"price": 10.0, "amount": 2},
+        {"price": 11.0, "amount": 1},
+    ]
+    assert shown(*where, "total=greatest(price * amount, 0),at", "--select", "side") == [
+        {"total": 20.0, "at": "2026-01-01T00:00:00.000Z", "side": "BUY"},
+        {"total": 11.0, "at": "2026-01-01T00:00:00.000Z", "side": "BUY"},
+    ]
+    assert shown("-n", "1", "--where", "price > 10.5", "--select", "price") == [{"price": 11.0}]
+    assert shown("--count", "1", "--where", "price IS NULL") == [_shown_trade("b", None)]
+    later = "at > TIMESTAMP '2026-01-01 00:00:00'"
+    assert shown("--where", later) == []
+
+
+def _shown_trade(symbol: str, price: float | None) -> dict[str, object]:
+    return {**_trade(symbol, price), "at": "2026-01-01T00:00:00.000Z"}
+
+
+def test_what_a_condition_cannot_decide_is_counted(medusa: Caller) -> None:
+    """A row that fails, a value that is no Avro; a tombstone has no columns."""
+    world, log = _trades()
+    connect = opener(world, log)
+    medusa("produce", "trades", "-f", _lines(_trade("a", 1.0, 0), _trade("b", 9.0, 2)),
+           opener=connect)  # fmt: skip
+    log.send(TopicName("trades"), None, b"plain")
+    log.send(TopicName("trades"), None, None)
+    called = medusa("tail", "trades", "--no-follow", "--where", "10 / amount > 1", opener=connect)
+    assert called.code == 0
+    assert len(called.out.splitlines()) == 1
+    assert "2 records not shown, since the condition has no value" in called.err
+    assert "the first is 0@0: division by zero" in called.err
+    failing = ("--select", "q=10 DIV amount", "-o", "json", "-n", "4")
+    lines = medusa("tail", "trades", *failing, opener=connect).out.splitlines()
+    fails, good, plain, tombstone = (json.loads(line) for line in lines)
+    assert (fails["value"], fails["problem"]) == (None, "division by zero")
+    assert good["value"] == {"q": 5}
+    assert "zero byte" in plain["problem"]
+    assert tombstone["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--where", "prize > 1"), "there is: price"),
+        (("--where", "amount + 1"), "needs a condition"),
+        (("--where", ""), "the expression is empty"),
+        (("--where", "symbol RLIKE 'a'"), "RLIKE is not computed here"),
+        (("--select", "amount,prize"), "there is no column prize"),
+        (("--select", "amount + 1"), "NAME=EXPRESSION"),
+        (("--select", "price,price=amount"), "names price twice"),
+    ],
+)
+def test_a_wrong_expression_is_told_before_anything_is_read(
+    medusa: Caller, options: tuple[str, ...], why: str
+) -> None:
+    """With the choices that there are, and exit code 65."""
+    world, log = _trades()
+    called = medusa("tail", "trades", *options, opener=opener(world, log))
+    assert called.code == 65, called.out
+    assert why in called.err
+
+
+class WithoutCatalog(TwinConnections):
+    """ZooKeeper does not answer."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Not there."""
+        raise UnavailableError("nobody answers", place="ZooKeeper")
+
+    @catalog.setter
+    def catalog(self, _catalog: Catalog) -> None:
+        """What the twin has is not asked."""
+
+
+def test_a_topic_is_tailed_while_zookeeper_does_not_answer(medusa: Caller) -> None:
+    """A name of a stream means nothing then, and nothing is sent to a topic."""
+    world, log = _trades()
+    down = cast("Connections", WithoutCatalog(world, log, TwinRecomputer()))
+    medusa("produce", "trades", "-f", _lines(_trade("a", 1.0)), opener=opener(world, log))
+    shown = medusa("tail", "trades", "-n", "1", opener=lambda *_: down)
+    assert shown.code == 0, shown.err
+    assert '"symbol":"a"' in shown.out
+    assert medusa("tail", "sightings", "-n", "1", opener=lambda *_: down).code == 69
+    assert medusa("produce", "trades", "-f", "in.jsonl", opener=lambda *_: down).code == 69
+    assert len(log.records) == 1
+
+
+def test_looking_into_a_topic_needs_its_schema(medusa: Caller) -> None:
+    """As producing does."""
+    world, log = _trades()
+    world.kafka.add("bare")
+    called = medusa("tail", "bare", "--where", "TRUE", opener=opener(world, log))
+    assert called.code == 65
+    assert "no registered schema" in called.err
 
 
 def test_a_table_line_is_short(medusa: Caller, world: World) -> None:

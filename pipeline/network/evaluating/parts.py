@@ -1,0 +1,68 @@
+"""A part of an expression that can be computed, and how parts are put together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.network.evaluating.casting import cast
+from pipeline.network.evaluating.failing import RowFailedError
+from pipeline.network.function_rules import Kind
+from pipeline.network.term import Term
+from pipeline.network.types import DataType
+
+Row = Mapping[str, Any]
+"""The values of a row by the names of its columns."""
+
+Compute = Callable[[Row], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A checked sub-expression and how it is computed."""
+
+    term: Term
+    compute: Compute
+
+
+def converted(part: Part, to: DataType) -> Compute:
+    """A part as another type.
+
+    Raises:
+        FaultError: only Spark has this cast.
+    """
+    change, compute = cast(part.term.type, to), part.compute
+    if part.term.type == to:
+        return compute
+
+    def run(row: Row) -> Any:
+        value = compute(row)
+        return None if value is None else change(value)
+
+    return run
+
+
+def as_kinds(parts: Sequence[Part], kinds: Sequence[Kind]) -> list[Compute]:
+    """The arguments of a call in the types that its kinds ask for."""
+    return [converted(part, kind(part.term).type) for part, kind in zip(parts, kinds, strict=False)]
+
+
+def strict(arguments: Sequence[Compute], compute: Callable[..., Any]) -> Compute:
+    """Computes all arguments; null where one of them is."""
+
+    def run(row: Row) -> Any:
+        values = [argument(row) for argument in arguments]
+        return None if None in values else compute(*values)
+
+    return run
+
+
+def swallowing(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Null where the function itself fails."""
+
+    def run(*values: Any) -> Any:
+        try:
+            return compute(*values)
+        except RowFailedError:
+            return None
+
+    return run
