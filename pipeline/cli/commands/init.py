@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.modules import PROJECTS
 from pipeline.cli.options import with_session
 from pipeline.cli.output import names
 from pipeline.cli.project import PROJECT_FILE, TESTS_FOLDER
@@ -37,7 +38,7 @@ def command(session: Session, template: str, into: Path) -> None:
       medusa init tolls
       medusa init tolls --into my-project
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    source = resources.files("pipeline.projects") / template
+    source = resources.files(PROJECTS) / template
     files = template_files(source)
     taken = [name for name in sorted({*files, PROJECT_FILE}) if (into / name).exists()]
     if taken:
