@@ -186,6 +186,16 @@ def test_sdist_and_tree_make_the_same_wheel(built: Built, from_sdist: Path) -> N
     assert from_sdist.read_bytes() == built.wheel.read_bytes()
 
 
+def test_an_editable_install_runs_the_tree_as_it_is(tmp_path: Path) -> None:
+    """It is what `make setup` makes: a line that says where the tree is, and no module."""
+    program = "import sys, hatchling.build; hatchling.build.build_editable(sys.argv[1])"
+    called([sys.executable, "-c", program, str(tmp_path)], ROOT)
+    (made,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(made) as wheel:
+        (name,) = (name for name in wheel.namelist() if ".dist-info/" not in name)
+        assert Path(wheel.read(name).decode()) == ROOT
+
+
 def test_no_module_in_the_wheel_imports_by_an_old_name(modules: dict[str, ast.Module]) -> None:
     """Neither at the top nor in a function."""
     assert len(modules) > 500
