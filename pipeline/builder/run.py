@@ -28,7 +28,7 @@ VARIABLE: Final = "network"
 _MODULE = "medusa_network"
 """What a file is called while it runs; not `__main__`, so that it can also be a program."""
 _GRACE_S = 2
-_HOW = f'{VARIABLE} = NetworkBuilder("…") at the top of the file, from pipeline.builder'
+_HOW = f'{VARIABLE} = NetworkBuilder("…") at the top of the file, from medusa_streams.builder'
 
 
 class TooSlowError(BaseException):

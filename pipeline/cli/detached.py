@@ -19,6 +19,7 @@ from typing import Self
 from brokers.embedded.processes import read_tail
 from brokers.embedded.progress import Progress, Step
 from brokers.embedded.stack import STOPPING
+from pipeline.cli import modules
 from pipeline.cli.project import Project
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import (
@@ -149,13 +150,13 @@ def _spawn(
     return process, began_at
 
 
-ARCHIVE_PROGRAM = (sys.executable, "-P", "-m", "pipeline.spark.class_archive")
+ARCHIVE_PROGRAM = (sys.executable, "-P", "-m", modules.CLASS_ARCHIVE)
 """Makes the archive of classes; a process of its own, since it opens a Spark session."""
 
 
 def medusa_command(*arguments: str) -> tuple[str, ...]:
     """This program with other arguments; -P keeps the current folder out of the import path."""
-    return (sys.executable, "-P", "-m", "pipeline.cli.main", *arguments)
+    return (sys.executable, "-P", "-m", modules.MAIN, *arguments)
 
 
 def _await_ready(

@@ -20,6 +20,7 @@ from brokers.embedded.java import find_java
 from pipeline.cli.commands.init import template_files
 from pipeline.cli.detached import medusa_command
 from pipeline.cli.example_screen import LiveScreen, PlainScreen, screen_for
+from pipeline.cli.modules import PROJECTS
 from pipeline.cli.progress import StepPrinter
 from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
@@ -83,9 +84,7 @@ def _perform(
     """The whole play, from the empty folder to the verdict; all processes have ended after it."""
     example = wanted.example
     place = choose_place(folder, Path(session.settings.cache))
-    write_project(
-        place, example, template_files(resources.files("pipeline.projects") / example.name)
-    )
+    write_project(place, example, template_files(resources.files(PROJECTS) / example.name))
     # The project names its schemas by file, so nothing is asked of a registry.
     network = read_document(folder / DOCUMENT, lambda _: None).network
     plan = planner.plan(network, ParticipantId(session.settings.participant))

@@ -14,7 +14,7 @@ from pipeline.cli.lazy import Entry, LazyGroup
 from pipeline.cli.session import Opener
 from pipeline.errors import ExitCode, MedusaError
 
-_HERE = "pipeline.cli.commands"
+_HERE = f"{__package__}.commands"
 _BEGIN, _NETWORK, _SEE, _DATA, _REST = (
     "Begin",
     "Networks",

@@ -209,7 +209,7 @@ _WAITED = "Exception thrown in awaitResult"
 _CAUSE = "Caused by: "
 _TRACEBACK = "Traceback (most recent call last):"
 _NO_PYTHON = (
-    "No module named 'pipeline",
+    f"No module named '{__name__.partition('.')[0]}",
     "No module named pyspark",
     "PYTHON_VERSION_MISMATCH",
     "Cannot run program",

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("pipeline", "brokers", "schemas")
+PACKAGES = ("medusa_streams", "pipeline", "brokers", "schemas")
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.completing import streams
+from pipeline.cli.modules import PROJECTS
 from pipeline.cli.options import with_registry
 from pipeline.cli.output import names
 from pipeline.cli.project import DOCUMENT_FILE, PROJECT_FILE, TESTS_FOLDER
@@ -70,7 +71,7 @@ def command(
     if event_time is not None or session.elsewhere:
         raise UsageError(f"{'--registry' if session.elsewhere else '--event-time'} needs --topic")
     template = template or TOLLS.name
-    files = template_files(resources.files("pipeline.projects") / template)
+    files = template_files(resources.files(PROJECTS) / template)
     write_project(files, into)
     data = {"template": template, "folder": str(into.resolve()), "files": list(files)}
     _tell(session, data, tuple(files), _next(template, files, into))

@@ -1,11 +1,11 @@
-"""The guide, as a reader would follow it: every command of it is run, in an empty folder."""
+"""The guide and the README, as readers follow them: each command is run, in an empty folder."""
 
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "guide.md"
+README = ROOT / "README.md"
 BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND_WITHIN_S = 300.0
 
@@ -54,7 +55,7 @@ def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
     """An environment with `medusa` and `python` on its path, and ports that are free here."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, arguments in (("medusa", "-P -m pipeline.cli.main"), ("python", "")):
+    for name, arguments in (("medusa", "-P -m medusa_streams"), ("python", "")):
         script = programs / name
         script.write_text(
             f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n', encoding="ascii"
@@ -95,7 +96,27 @@ def test_every_command_of_the_guide_does_what_the_guide_says(
     """Exit codes and shown lines are as written, from `init` to `down`."""
     project = tmp_path / "project"
     project.mkdir()
-    for step in steps(GUIDE.read_text(encoding="utf-8")):
+    follow(steps(GUIDE.read_text(encoding="utf-8")), project, shell)
+
+
+@pytest.mark.second_tier("the guide: the same verbs; tests/unit/cli/test_readme.py: its network")
+def test_the_first_screen_of_the_readme_does_what_it_says(
+    tmp_path: Path, shell: dict[str, str]
+) -> None:
+    """From the ten lines to records in the topic that they name."""
+    project = tmp_path / "project"
+    project.mkdir()
+    text = README.read_text(encoding="utf-8")
+    (network,) = (b["body"] for b in BLOCK.finditer(text) if b["info"] == "yaml speeds.yaml")
+    (project / "speeds.yaml").write_text(network, encoding="utf-8")
+    (screen,) = steps(text)
+    *before, tail = (Step(line, 0, ()) for line in screen.commands.splitlines())
+    follow([*before, replace(tail, shows=('"window_end":',))], project, shell)
+
+
+def follow(steps_to_do: list[Step], project: Path, shell: dict[str, str]) -> None:
+    """Run commands as they come; exit codes and shown lines are as written."""
+    for step in steps_to_do:
         done = run(step.commands, project, shell)
         where = f"{step.commands}\n{done.stdout}"
         assert done.returncode == step.exit_code, where

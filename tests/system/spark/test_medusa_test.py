@@ -63,7 +63,7 @@ boxes:
     {aggregate: sightings, window: 1m, by: [segment], compute: {cars: count(DISTINCT car)}}
 """
 IN_PYTHON = """
-from pipeline.builder import NetworkBuilder, boxes
+from medusa_streams.builder import NetworkBuilder, boxes
 
 network = NetworkBuilder("small")
 sightings = network.stream(

@@ -10,7 +10,7 @@ from pipeline.builder import NetworkBuilder, boxes
 
 ROOT = Path(__file__).parents[3]
 BEGUN = """
-from pipeline.builder import NetworkBuilder, boxes
+from medusa_streams.builder import NetworkBuilder, boxes
 network = NetworkBuilder("cars")
 sightings = network.stream("sightings", topic="t", schema="s.avsc", event_time="seen_at")
 moving = boxes.filter("moving", sightings, where="speed > 0")

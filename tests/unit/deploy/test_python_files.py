@@ -12,7 +12,7 @@ from pipeline.network.written import Place, Written
 from pipeline.network.yaml_reader import YamlMap, YamlNode, YamlScalar
 from tests.unit.deploy.twins import SCHEMA, write_project
 
-BUILDER = "from pipeline.builder import NetworkBuilder, boxes\n"
+BUILDER = "from medusa_streams.builder import NetworkBuilder, boxes\n"
 CARS = BUILDER + textwrap.dedent(
     """
     network = NetworkBuilder("cars")
@@ -55,7 +55,7 @@ def test_modules_beside_it_can_be_imported_and_are_told_by_their_own_lines(folde
     """What is described elsewhere is told there, as seen from the current folder."""
     (folder / "parts").mkdir()
     (folder / "parts" / "fast.py").write_text(
-        "from pipeline.builder import boxes\n\n\ndef fast(s):\n"
+        "from medusa_streams.builder import boxes\n\n\ndef fast(s):\n"
         "    return boxes.filter('fast', s, where='spede > 1')\n"
     )
     Path("network.py").write_text(

@@ -102,7 +102,7 @@ def test_several_partitions_are_told_at_the_start(file: Path) -> None:
 def test_a_run_without_these_fixtures_loads_nothing_of_ours() -> None:
     """The plugin is read in every run of pytest, and costs nothing."""
     program = (
-        "import sys, pipeline.testing.plugin\n"
+        "import sys, medusa_streams.pytest_plugin\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('pyspark', 'pyarrow', 'schemas')"
         " or m.startswith('pipeline.') and not m.startswith('pipeline.testing')])"
     )

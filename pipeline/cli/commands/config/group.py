@@ -9,7 +9,7 @@ from pipeline.cli.lazy import Entry, LazyGroup
 @click.group(
     "config",
     cls=LazyGroup,
-    entries={"show": Entry("pipeline.cli.commands.config.show", "Show every setting.")},
+    entries={"show": Entry(f"{__package__}.show", "Show every setting.")},
 )
 @common_options
 def command(**_options: object) -> None:

@@ -5,7 +5,7 @@ import click
 from pipeline.cli.common import common_options
 from pipeline.cli.lazy import Entry, LazyGroup
 
-_HERE = "pipeline.cli.commands.example"
+_HERE = __package__
 
 
 @click.group(

@@ -1,0 +1,27 @@
+"""Networks described in Python: docs/reference/builder.md."""
+
+from pipeline.builder import (
+    Box,
+    Duration,
+    External,
+    Limit,
+    NetworkBuilder,
+    Session,
+    Stream,
+    Window,
+    Within,
+    boxes,
+)
+
+__all__ = [
+    "Box",
+    "Duration",
+    "External",
+    "Limit",
+    "NetworkBuilder",
+    "Session",
+    "Stream",
+    "Window",
+    "Within",
+    "boxes",
+]

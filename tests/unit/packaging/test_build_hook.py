@@ -1,0 +1,117 @@
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.tree import PACKAGES, python_files, text_of, tree_of
+from tools.build_hook import (
+    ABOVE,
+    AS_THEY_ARE,
+    MOVED,
+    NamesAModuleError,
+    installed,
+    named_otherwise,
+)
+
+SOURCE = '''"""Ä module, see pipeline/cli and `pipeline.cli`.
+
+>>> from pipeline.errors import Problem
+"""
+
+from json import dumps
+
+from brokers import ports
+from pipeline.cli import modules
+from pipelines import x
+from schemas.avro import (
+    parse,
+)
+
+
+def lazy() -> None:
+    """Imports late."""
+    from pipeline.spark import held; from schemas import wire
+'''
+INSTALLED = '''"""Ä module, see pipeline/cli and `pipeline.cli`.
+
+>>> from medusa_streams.pipeline.errors import Problem
+"""
+
+from json import dumps
+
+from medusa_streams.brokers import ports
+from medusa_streams.pipeline.cli import modules
+from pipelines import x
+from medusa_streams.schemas.avro import (
+    parse,
+)
+
+
+def lazy() -> None:
+    """Imports late."""
+    from medusa_streams.pipeline.spark import held; from medusa_streams.schemas import wire
+'''
+
+
+def refused(source: str) -> list[int]:
+    """The lines for which a build would fail."""
+    return [line for line, _ in named_otherwise(ast.parse(source))]
+
+
+def test_imports_are_changed_and_nothing_else() -> None:
+    """Wherever they stand in a line; what is not ours stays, and so do descriptions."""
+    assert installed(SOURCE.encode(), "pipeline/x.py").decode() == INSTALLED
+
+
+def test_an_import_that_binds_the_top_name_is_refused() -> None:
+    """`import pipeline.x` lets the code say `pipeline`, which is no name where it is installed."""
+    assert refused("import os\nimport pipeline.x\nimport brokers as b") == [2, 3]
+    with pytest.raises(NamesAModuleError, match=r"pipeline/x\.py:1: write `from … import …`"):
+        installed(b"import schemas", "pipeline/x.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"pipeline"',
+        '"pipeline.cli.main"',
+        'f"pipeline.cli.{verb}"',
+        '["-m", "schemas.server"]',
+        '''"No module named 'pipeline"''',
+    ],
+)
+def test_a_text_that_names_a_module_is_refused(text: str) -> None:
+    """It has to be made from the name of the module that has it."""
+    assert refused(f"x = {text}") == [1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"schemas"',
+        '"schemas/sighting.avsc"',
+        '"docs/reference/schemas.md"',
+        '"pipeline/projects"',
+        '"the schemas. A broker"',
+        'f"{__package__}.main"',
+    ],
+)
+def test_a_text_that_names_something_else_is_not(text: str) -> None:
+    """Folders, keys of documents, sentences."""
+    assert refused(f"x = {text}") == []
+
+
+def test_no_module_of_ours_would_make_a_build_fail() -> None:
+    """Told with its line, and sooner than by a build."""
+    ours = (p for p in python_files(*PACKAGES) if not p.as_posix().startswith(AS_THEY_ARE))
+    assert not [f"{path}:{line}" for path in ours for line, _ in named_otherwise(tree_of(path))]
+
+
+def test_all_packages_are_known_to_the_build() -> None:
+    """One more at the top would be a second name of an installation."""
+    assert {ABOVE, *MOVED} == set(PACKAGES)
+    build = tomllib.loads(text_of(Path("pyproject.toml")))["tool"]["hatch"]["build"]["targets"]
+    assert set(build["wheel"]["only-include"]) == set(PACKAGES)
+    assert set(build["sdist"]["only-include"]) > set(PACKAGES)
+    assert build["wheel"]["sources"] == {name: f"{ABOVE}/{name}" for name in MOVED}

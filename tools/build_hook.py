@@ -1,0 +1,104 @@
+"""Puts everything that a wheel holds below one name: run by hatchling, see pyproject.toml.
+
+In the repository there are four packages beside each other; a wheel holds `medusa_streams` alone,
+with the other three below it. hatchling moves the files; here, their absolute imports are changed.
+Nothing else may name a module of ours: a text that does makes the build fail. Why it is done so:
+docs/decisions/one-name-is-installed.md.
+
+The first half is pure. This file imports nothing of ours, since a build has only the source tree.
+"""
+
+import ast
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.config import BuilderConfig
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ABOVE = "medusa_streams"
+MOVED = ("pipeline", "brokers", "schemas")
+"""Packages of the repository that a wheel has below `ABOVE`."""
+AS_THEY_ARE = "pipeline/projects/"
+"""Users' programs, which `medusa init` copies."""
+
+_NAME = re.compile(r"\bpipeline\b(?!/)|(?<![\w./-])(?:brokers|schemas)\.[a-z_]")
+"""A module of ours in a text. `schemas` alone is a key of documents and a folder of users."""
+_EXAMPLE = re.compile(rb"^(\s*>>> from )(?=(?:pipeline|brokers|schemas)[. ])", re.MULTILINE)
+
+
+class NamesAModuleError(ValueError):
+    """A module that names another one in a way that is wrong where it is installed."""
+
+
+def installed(source: bytes, path: str) -> bytes:
+    """A module as a wheel holds it.
+
+    Args:
+        source: as it is in the repository.
+        path: where it is there.
+
+    Raises:
+        NamesAModuleError: it names a module of ours otherwise than in `from … import …`.
+    """
+    tree = ast.parse(source, filename=path)
+    if problems := [f"{path}:{line}: {what}" for line, what in named_otherwise(tree)]:
+        raise NamesAModuleError("\n".join(problems))
+    lines = source.splitlines(keepends=True)
+    places = (_moved_name(node) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    for line, column in sorted((place for place in places if place), reverse=True):
+        text = lines[line - 1]
+        lines[line - 1] = text[:column] + f"{ABOVE}.".encode() + text[column:]
+    return _EXAMPLE.sub(rb"\g<1>" + f"{ABOVE}.".encode(), b"".join(lines))
+
+
+def named_otherwise(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Lines that name a module of ours, but in `from … import …` and in descriptions."""
+    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] in MOVED:
+                    yield node.lineno, f"write `from … import …` in place of `import {alias.name}`"
+        if not isinstance(node, ast.Constant) or id(node) in described:
+            continue
+        if isinstance(node.value, str) and _NAME.search(node.value):
+            yield node.lineno, f"make the name from __name__ or __package__: {node.value!r}"
+
+
+def _moved_name(node: ast.ImportFrom) -> tuple[int, int] | None:
+    """Line and column, in bytes, of the name of a package that moves; None: it names another."""
+    if node.level or (node.module or "").partition(".")[0] not in MOVED:
+        return None
+    return node.lineno, node.col_offset + len("from ")
+
+
+class OneName(BuildHookInterface[BuilderConfig]):
+    """Gives hatchling the changed modules in place of those in the source tree."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the changed modules; an editable install runs the source tree as it is."""
+        self._folder: Path | None = None
+        if version == "editable":
+            return
+        self._folder = Path(tempfile.mkdtemp(prefix="medusa-build-"))
+        for file in self.build_config.builder.recurse_selected_project_files():
+            place = Path(file.relative_path).as_posix()
+            if not place.endswith(".py") or place.startswith(AS_THEY_ARE):
+                continue
+            source = Path(file.path).read_bytes()
+            changed = installed(source, place)
+            if changed != source:
+                written = self._folder / place
+                written.parent.mkdir(parents=True, exist_ok=True)
+                written.write_bytes(changed)
+                build_data["force_include"][str(written)] = file.distribution_path
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was written."""
+        del version, build_data, artifact_path
+        if self._folder is not None:
+            shutil.rmtree(self._folder)
