@@ -1,7 +1,7 @@
 """All checks over the history of one network. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ from tests.faults.lanes import (
 )
 from tests.faults.letters import Accepted, check_inputs, check_letters, letter_of
 from tests.faults.reads import Reads, check_reads, check_writers
+from tests.faults.segments import Log
 from tests.faults.values import check_order, check_values, counts
 
 Decode = Callable[[KafkaRecord], Mapping[str, Any]]
@@ -173,8 +174,13 @@ def _inputs(history: History) -> Iterator[Finding]:
 def _fragment(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
     logs = history.reads.logs
     yield from check_writers([log for log in logs if log.topic in fragment.guarded], guarded=True)
-    signals = (fragment.boundaries, fragment.advances)
-    yield from check_writers([log for log in logs if log.topic in signals], guarded=False)
+    advances = [log for log in logs if log.topic == fragment.advances]
+    every = {one.advances for one in history.fragments}
+    published = without_agents(
+        (log for log in logs if log.topic == fragment.boundaries),
+        (log for log in logs if log.topic in every),
+    )
+    yield from check_writers([*advances, *published], guarded=False)
     markers = _markers(history.records(fragment.markers))
     boundaries = _boundaries(history.records(fragment.boundaries))
     output = history.records(fragment.output)
@@ -184,6 +190,17 @@ def _fragment(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
     yield from check_totals(markers, output, history.records(fragment.dead_letters))
     yield from check_promises(output, boundaries)
     yield from check_epochs(boundaries)
+
+
+def without_agents(boundaries: Iterable[Log], advances: Iterable[Log]) -> Iterator[Log]:
+    """What lanes have written of boundaries: beside them agents say whether lanes are idle.
+
+    An agent has one producer, with which it sends advances as well.
+    """
+    agents = {batch.producer for log in advances for batch in log.batches}
+    for log in boundaries:
+        lanes = tuple(batch for batch in log.batches if batch.producer not in agents)
+        yield replace(log, batches=lanes)
 
 
 def _markers(records: Iterable[KafkaRecord]) -> list[Marker]:

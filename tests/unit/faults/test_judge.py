@@ -25,8 +25,8 @@ from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import BoundaryRecord
 from tests.faults.cases import CASES
 from tests.faults.history import Fate, Kind, Place, Sent
-from tests.faults.judge import FragmentTopics, History, judge
-from tests.faults.reads import Reads
+from tests.faults.judge import FragmentTopics, History, judge, without_agents
+from tests.faults.reads import Reads, check_writers
 from tests.faults.segments import Batch, Log, Outcome
 from tests.faults.values import counts
 from tests.unit.lanes.marked import marked
@@ -206,3 +206,17 @@ def test_a_refused_reading_counts_in_no_result() -> None:
     found = counts(judge(CASES["window"], "net", history(second), decode).findings)
     assert found[Kind.UNEXPECTED] == 1
     assert found[Kind.LATE] == 1
+
+
+def test_an_agent_writes_beside_the_lanes_whose_boundaries_are_judged() -> None:
+    """Its words about idle lanes lie between their boundaries; a lane that comes back is told."""
+
+    def by(*producers: int) -> Log:
+        batches = (Batch(n, n, one, 0, False, None) for n, one in enumerate(producers))
+        return Log(TOPICS.boundaries, 0, tuple(batches))
+
+    advances = log(TOPICS.advances, (0, 0, None), guarded=False)
+    (found,) = without_agents([by(7, 5, 7, 8, 5, 8)], [advances])
+    assert check_writers([found], guarded=False) == ()
+    (found,) = without_agents([by(7, 5, 8, 7)], [advances])
+    assert [one.kind for one in check_writers([found], guarded=False)] == [Kind.ZOMBIE]
