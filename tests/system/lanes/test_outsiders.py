@@ -85,10 +85,8 @@ def test_a_plain_consumer_and_a_lag_tool_see_what_is_documented(medusa: Installa
     closed = sent[-1]["at"] - 1_001
 
     def promised() -> bool:
-        told = [json.loads(r.value or b"") for r in medusa.records("outsiders-out.boundaries")]
-        return any(
-            one["writer"] == "local.outsiders.doubled" and one["boundary_ms"] >= closed
-            for one in told
-        )
+        records = medusa.records("outsiders-out.boundaries")
+        own = [r for r in records if r.key == b"local.outsiders.doubled"]
+        return any(json.loads(record.value or b"")["boundary_ms"] >= closed for record in own)
 
     medusa.wait_for(promised, "a boundary up to the last record", within_s=60)
