@@ -25,11 +25,12 @@ _HASH_BITS = (0, 224, 256, 384, 512)
 
 def _absolute(args: Sequence[Term]) -> Term:
     (value,) = checked(args, [number])
-    if not is_integral(value.type):
-        return safe.strict(f"abs({value.sql})", value.type, [value])
     negated = safe.negate(value).sql
     sql = f"(CASE WHEN {value.sql} < 0 THEN {negated} ELSE {value.sql} END)"
-    return safe.attempt(sql, value.type, [value])
+    if is_integral(value.type):
+        return safe.attempt(sql, value.type, [value])
+    exact = not safe.is_rounded(value.type)
+    return safe.strict(f"abs({value.sql})" if exact else sql, value.type, [value])
 
 
 def _whole(name: str) -> Rule:

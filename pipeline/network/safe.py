@@ -60,6 +60,8 @@ _NEVER_FAILING: Mapping[DataType, tuple[DataType, ...]] = {
 }
 """Casts between types without parameters for which no value fails."""
 
+_NEGATED_EXACTLY = 34
+"""Digits of a DECIMAL that Spark's minus keeps: it computes in IEEE 754's decimal128."""
 _SAFE_DAYS = 100_000_000
 """Days from 1970 within which a date is a timestamp for sure: some 270,000 years either way."""
 
@@ -267,4 +269,25 @@ def negate(term: Term) -> Term:
     if is_integral(term.type):
         zero = "0" if term.type is Scalar.INT else "0L"
         return attempt(f"try_subtract({zero}, {term.sql})", term.type, [term])
+    if is_rounded(term.type):
+        return strict(_negated_by_text(term), term.type, [term])
     return strict(f"(- {term.sql})", term.type, [term])
+
+
+def is_rounded(data_type: DataType) -> bool:
+    """Whether Spark's own minus, and its abs, round a value, or fail for want of a digit then."""
+    return isinstance(data_type, DecimalType) and data_type.precision > _NEGATED_EXACTLY
+
+
+def _negated_by_text(term: Term) -> str:
+    """The other sign by way of the digits.
+
+    To subtract it from zero would take a digit more than there is.
+    """
+    text = sql_text.cast(term.sql, Scalar.STRING)
+    below = sql_text.cast(f"concat('-', {text})", term.type)
+    above = sql_text.cast(f"substring({text}, 2)", term.type)
+    return (
+        f"(CASE WHEN {term.sql} > 0 THEN {below} WHEN {term.sql} < 0 THEN {above} "
+        f"ELSE {term.sql} END)"
+    )

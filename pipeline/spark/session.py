@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -69,11 +70,19 @@ STATE_SETTINGS: Final = {
 }
 """How the state of queries is kept."""
 _LEVEL = "WARN"
-_NOISY = (
-    "org.apache.spark.sql.avro.AvroSerializer",
-    "org.apache.spark.scheduler.DAGScheduler",
-    "org.apache.spark.scheduler.TaskSetManager",
+_NOISY: Mapping[str, str] = MappingProxyType(
+    {
+        "org.apache.spark.sql.avro.AvroSerializer": "ERROR",
+        "org.apache.spark.scheduler.DAGScheduler": "ERROR",
+        "org.apache.spark.scheduler.TaskSetManager": "ERROR",
+        # A method of generated code may be too large for Java: Spark then does without it, and
+        # whatever cannot be done at all is an exception in any case.
+        "org.apache.spark.sql.catalyst.expressions": "ERROR",
+        "org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator": "OFF",
+        "org.apache.spark.sql.execution.WholeStageCodegenExec": "ERROR",
+    }
 )
+"""Loggers that say a lot about what is meant to be so, with the least level that they may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +268,8 @@ def leave_session(spark: SparkSession) -> None:
 
 
 def _hush(spark: SparkSession) -> None:
-    """Silence loggers that warn at every task about what is meant to be so."""
-    for name in _NOISY:
-        _set_level(spark, name, "ERROR")
+    for name, level in _NOISY.items():
+        _set_level(spark, name, level)
 
 
 @contextmanager

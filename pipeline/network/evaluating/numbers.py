@@ -19,7 +19,6 @@ from pipeline.network.types import DataType, DecimalType, Scalar
 
 EXACT = Context(prec=400, Emax=10_000, Emin=-10_000, rounding=ROUND_HALF_UP)
 """Has more digits than any operation on two decimals of 38 digits needs."""
-_NEGATED_MAX = 34
 
 Operation = Callable[[Any, Any], Any]
 
@@ -54,9 +53,7 @@ def with_digits(value: Decimal, data_type: DecimalType) -> Decimal:
 
 
 def negated(value: Decimal) -> Decimal:
-    """`-x` of a DECIMAL; Spark rounds one that is longer than it expects."""
-    if len(value.as_tuple().digits) > _NEGATED_MAX:
-        raise LeftToSparkError(f"-x of more than {_NEGATED_MAX} digits")
+    """`-x` of a DECIMAL; there is no -0."""
     return value.copy_negate() if value else value
 
 
