@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.ids import WRITTEN_TO
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import named_sources
 from pipeline.planner.plan import Fragment
@@ -68,7 +69,8 @@ outputs: {counts: {topic: counts}, some: {topic: some}}
 """
 KNOWN, MISSING, UNKNOWN = SchemaId(1), SchemaId(9), SchemaId(11)
 TO_BE_SEEN = {
-    "computed": set(Reason) - {Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE},
+    "computed": set(Reason)
+    - {Reason.FOREIGN, Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE},
     "a_column": {Reason.EVENT_TIME_MISSING, Reason.EVENT_TIME_BEFORE_1970, Reason.EVENT_TIME_AHEAD},
 }
 
@@ -113,12 +115,21 @@ def test_a_stable_lane_takes_nothing_tentative(queries: MemoryQueries) -> None:
     assert judged.reasons == {}
 
 
+def test_what_no_lane_has_written_is_foreign(queries: MemoryQueries) -> None:
+    """Good as it is otherwise; nobody looks its schema up."""
+    judged = _judged(_fragment(DERIVED, "derived"), queries, written_to=b"another topic")
+    assert (judged.results, judged.facts.records, judged.facts.bad) == (0, 1, 1)
+    assert judged.facts.unknown == ()
+    assert set(judged.reasons.values()) == {Reason.FOREIGN}
+
+
 def _fragment(document: str, name: str) -> Fragment:
     planned = fragments_of(document, name, SCHEMA)
     return next(found for found in planned if found.name == "some")
 
 
-def _judged(fragment: Fragment, queries: MemoryQueries) -> Judged:
+def _judged(fragment: Fragment, queries: MemoryQueries, written_to: bytes | None = None) -> Judged:
+    """`written_to`: what records of a derived stream say instead of what its lane writes."""
     lowered = lower(
         fragment,
         Surroundings(
@@ -133,8 +144,10 @@ def _judged(fragment: Fragment, queries: MemoryQueries) -> Judged:
     (source,) = lowered.sources
     tentative = source.topic(TopicRole.TENTATIVE)
     values = _values() if tentative is None else [(SENT_MS, wire.join(KNOWN, _count()))]
+    mark = (source.written_to or "").encode() if written_to is None else written_to
+    headers = ((WRITTEN_TO, mark),) if mark else ()
     records = [
-        KafkaRecord(topic, 0, Offset(at), Millis(sent_ms), b"%d" % at, value, ())
+        KafkaRecord(topic, 0, Offset(at), Millis(sent_ms), b"%d" % at, value, headers)
         for at, (sent_ms, value) in enumerate(values)
         for topic in (source.data.topic, tentative)
         if topic is not None
