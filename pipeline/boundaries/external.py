@@ -32,7 +32,8 @@ class InputTime:
     Args:
         boundary: None while nothing can be said.
         idle: whether the input steps aside while another one of the lane is active.
-        lateness_ms: by how much its records may be behind in event time.
+        lateness_ms: by how much its records may be behind in event time; of a derived input, by how
+            much at least the records of its sources may be.
     """
 
     boundary: StreamBoundary | None

@@ -320,17 +320,17 @@ def _derived_time(
     Where the topic ends has to have been asked since: what the writer wrote last, it wrote before
     it said so.
     """
-    seen = time.writers[lane_input.stream]
+    seen, late_ms = time.writers[lane_input.stream], lane_input.lateness_ms
     boundary = None if seen.covered_ms is None else StreamBoundary(seen.covered_ms)
     topic_ends = None if ends is None else ends.by_topic.get(lane_input.topic)
     since_ms = seen.idle_since_ms
     if ends is None or topic_ends is None or since_ms is None or not seen.is_idle(now_ms):
-        return InputTime(boundary)
+        return InputTime(boundary, lateness_ms=late_ms)
     if ends.read_at_ms < since_ms:
-        return InputTime(boundary)
+        return InputTime(boundary, lateness_ms=late_ms)
     open_in = any(topic == lane_input.topic for topic, _ in ends.open)
     finished = covers(finished_in(time.positions, lane_input), topic_ends)
-    return InputTime(boundary, idle=finished and not open_in)
+    return InputTime(boundary, idle=finished and not open_in, lateness_ms=late_ms)
 
 
 def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None) -> InputTime:

@@ -46,6 +46,7 @@ class DerivedInput:
         writer: the writer of boundaries that count.
         topic_id: Kafka's id of the topic when the network was deployed. Boundaries of a topic with
             another id do not count; empty: none counts.
+        lateness_ms: by how much at least its boundary is behind what was seen of its sources.
     """
 
     stream: StreamName
@@ -53,6 +54,7 @@ class DerivedInput:
     partitions: int
     writer: str
     topic_id: TopicId
+    lateness_ms: int = 0
 
 
 _SIDES = ("left", "right")
@@ -156,7 +158,9 @@ def _input(
     # A fragment is named after its last box, and a box's stream carries the box's name.
     writer = FragmentNames(names.owner, names.network, FragmentName(stream.name)).writer
     topic_id = TopicId(topic_ids.get(stream.topic, ""))
-    return DerivedInput(stream.name, stream.topic, stream.partitions, writer, topic_id)
+    return DerivedInput(
+        stream.name, stream.topic, stream.partitions, writer, topic_id, stream.lateness_ms
+    )
 
 
 def _shape(fragment: Fragment) -> Shape:

@@ -40,7 +40,8 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
         Expression: frozenset({"text", "columns", "origin", "form"}),
         # A field that cannot be read is no column, so that no box reads it.
         ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
-        DerivedStream: frozenset({"partitions"}),
+        # What only decides when event time moves on.
+        DerivedStream: frozenset({"partitions", "lateness_ms"}),
     }
 )
 _SCHEMA_FIELDS = frozenset({"schema_json", "key_schema_json"})

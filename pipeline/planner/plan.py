@@ -33,6 +33,9 @@ class DerivedStream:
     corrections: bool = False
     """Whether its records carry ids, by which later ones can take their place."""
     key_format: KeyFormat = KeyFormat.AVRO
+    lateness_ms: int = 0
+    """The least lateness of the streams that it is made of: its boundary is at least so far behind
+    what was seen of them."""
 
 
 FragmentInput = ExternalStream | DerivedStream

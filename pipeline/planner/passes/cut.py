@@ -159,4 +159,22 @@ def _derived(network: Network, box: Box) -> DerivedStream:
         partitions=output.partitions if output else network.partitions,
         corrections=output.corrections if output else False,
         key_format=key_format,
+        lateness_ms=_lateness_ms(network, box),
     )
+
+
+def _lateness_ms(network: Network, box: Box) -> int:
+    """The least lateness of the streams from outside that a box is computed from."""
+    boxes = {stream_of_box(one.name): one for one in network.boxes}
+    lateness_ms = {stream.name: stream.lateness_ms for stream in network.streams}
+    found: list[int] = []
+    above, seen = list(box.inputs), set(box.inputs)
+    while above:
+        name = above.pop()
+        if name in lateness_ms:
+            found.append(lateness_ms[name])
+        elif name in boxes:
+            more = [one for one in boxes[name].inputs if one not in seen]
+            seen.update(more)
+            above.extend(more)
+    return min(found, default=0)

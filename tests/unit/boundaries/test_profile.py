@@ -107,7 +107,8 @@ def test_a_derived_input_expects_the_fragment_that_writes_it() -> None:
     The topic is the one that was there at deploy; of one without an id no boundary counts.
     """
     ids = {TopicName("topic-of-moving"): "id-1"}
-    found = profile(fragment(join(0, 60_000), derived("moving", 2), derived("speed", 3)), ids)
+    moving = replace(derived("moving", 2), lateness_ms=7_000)
+    found = profile(fragment(join(0, 60_000), moving, derived("speed", 3)), ids)
     assert found.inputs == (
         DerivedInput(
             StreamName("moving"),
@@ -115,6 +116,7 @@ def test_a_derived_input_expects_the_fragment_that_writes_it() -> None:
             2,
             "ann.tolls.moving",
             TopicId("id-1"),
+            7_000,
         ),
         DerivedInput(
             StreamName("speed"), TopicName("topic-of-speed"), 3, "ann.tolls.speed", TopicId("")

@@ -1,8 +1,10 @@
 import json
 from dataclasses import replace
 
-from pipeline.network.model import Box
+from pipeline.network.model import Box, ExternalStream
 from pipeline.network.types import EnumForm, Scalar
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import (
     OWNER,
@@ -61,3 +63,27 @@ def test_a_key_is_a_plain_text_where_its_column_is_an_enum() -> None:
     assert made.output.key_schema_json is not None
     (field,) = json.loads(made.output.key_schema_json)["fields"]
     assert field == {"name": "a", "type": "string"}
+
+
+def test_a_derived_stream_has_the_least_lateness_of_what_it_is_made_of() -> None:
+    """However far above that is; what nothing else changes by restarts nothing."""
+    slow = replace(external("slow", column("a"), column("xs")), lateness_ms=3_600_000)
+    quick = replace(ORDERS, lateness_ms=2_000)
+    route, branches = routed("r", slow, {"big": expression("`a` > 1")}, "rest")
+    sums = aggregated("sums", branches[0], {"x": "`a`"}, {"n": ("sum", "`a`")})
+    both = united("both", slow, quick)
+    last = filtered("last", both, "`a` > 1")
+    boxes: tuple[Box, ...] = (route, *branches, sums, both, last)
+
+    def planned(*streams: ExternalStream) -> list[Fragment]:
+        return list(plan(network(streams, boxes, ("sums", "both", "last")), OWNER).fragments)
+
+    found = planned(slow, quick)
+    lateness = {str(one.name): one.output.lateness_ms for one in found}
+    of_slow = {"sums": 3_600_000, "rest": 3_600_000}
+    assert lateness == {**of_slow, "both": 2_000, "last": 2_000}
+    other = planned(slow, replace(quick, lateness_ms=1_000))
+    digests = [
+        [fragment_digest(one) for one in some if one.name == "last"] for some in (found, other)
+    ]
+    assert digests[0] == digests[1]
