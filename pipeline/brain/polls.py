@@ -396,8 +396,8 @@ class BoundaryPoll:
             reader.close()
 
     def _is_present(self, record: KafkaRecord) -> bool:
-        end = self._present.get(record.topic, {}).get(record.partition)
-        return end is not None and record.offset >= end
+        """Whether it was written since reading began; where nobody could say, all of it counts."""
+        return record.offset >= self._present.get(record.topic, {}).get(record.partition, 0)
 
     def _take(self, record: KafkaRecord) -> None:
         """Tell a boundary; what is none, since somebody else wrote it, is passed over."""
