@@ -44,12 +44,6 @@ def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> Co
     Raises:
         NotNowError: a transaction is still open, or a partition has no leader.
     """
-    check_decided(admin, names)
-    return read_marker(brokers, names)
-
-
-def check_decided(admin: Decider, names: FragmentNames) -> None:
-    """Wait until nothing in a fragment's marker topic is undecided; raises as `settled_marker`."""
     if not admin.await_decided(names.markers):
         raise NotNowError(
             "a transaction that has written there is open, or it has no leader now, so a reader "
@@ -58,3 +52,4 @@ def check_decided(admin: Decider, names: FragmentNames) -> None:
             hint="a transaction ends by its timeout; if it does not, `kafka-transactions.sh "
             "find-hanging` finds it and `abort` ends it",
         )
+    return read_marker(brokers, names)

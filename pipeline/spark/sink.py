@@ -384,10 +384,10 @@ class Sink:
 
     def _send_marked(self, results: Results, partitions: int, late_ms: Millis | None) -> int:
         """Send results with their ids, if they have some; those up to `late_ms` are marked."""
-        output, sent = self._context.fragment.output, 0
+        output, own, sent = self._context.fragment.output, self._own, 0
         mark = ((LATE_RESULT, b"%d" % late_ms),) if late_ms is not None else ()
         for key, value, timestamp_ms, partition, result in results.identified(partitions):
-            ids = self._own if result is None else (*self._own, (RESULT_ID, result))
+            ids = own if result is None else (*own, (RESULT_ID, result))
             late = late_ms is not None and timestamp_ms <= late_ms
             self._context.writer.send(
                 output.topic,
