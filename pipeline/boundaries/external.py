@@ -13,6 +13,10 @@ from pipeline.boundaries.profile import ExternalInput
 from pipeline.ids import Millis, Offset, SteadyMillis, StreamName
 from pipeline.network.model import Silence
 
+NEVER_USED_MS = 10_000
+"""After how long a partition in which the lane has not yet seen a record steps aside at the latest:
+no producer has been cut off from it."""
+
 
 @dataclass(frozen=True, slots=True)
 class StreamBoundary:
@@ -69,13 +73,16 @@ def is_idle(
     the topic cannot be reached now. Silence is measured up to that observation, not up to the
     present: what came since is not known yet.
     """
+    patience_ms = stream.idle_after_ms
+    if partition.progress_ms is None:
+        patience_ms = min(patience_ms, NEVER_USED_MS)
     return (
         stream.silence is Silence.IDLE
         and observed_ms is not None
         and partition.end is not None
         and partition.position >= partition.end
         and not partition.open
-        and observed_ms - partition.quiet_since_ms >= stream.idle_after_ms
+        and observed_ms - partition.quiet_since_ms >= patience_ms
     )
 
 

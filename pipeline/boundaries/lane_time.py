@@ -31,6 +31,7 @@ from pipeline.boundaries.release import Release
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.network.model import Load
 
 ENDS_FRESH_MS = 5_000
 """How old the last answer about a topic's end may be before the topic counts as unreachable, and
@@ -117,6 +118,8 @@ class LaneTime:
         stood_at: what `reached` was when the input's last record was seen.
         writers: what is known of the writer of each derived input.
         release: what the lane was told.
+        unloaded: inputs that have to be read first, up to where they ended when the lane started;
+            None: that has not been told yet.
         held: by which input event time is held back; None: by none.
         idle: whether all inputs were idle when they were last looked at.
     """
@@ -130,6 +133,7 @@ class LaneTime:
     reached: Mapping[StreamName, Millis] = field(default_factory=dict)
     stood_at: Mapping[StreamName, Millis] = field(default_factory=dict)
     writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
+    unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
     held: HeldBack | None = None
     idle: bool = False
 
@@ -159,6 +163,7 @@ def begin(
             for i in profile.inputs
             if isinstance(i, DerivedInput)
         },
+        unloaded={i.stream: None for i in _external(profile) if i.load is Load.FIRST},
     )
     return _settle(time)
 
@@ -252,7 +257,7 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
             unread = end > time.positions.get(key, 0) or (external.topic, partition) in ends.open
             if unread or then is None or then.get(partition, end) != end:
                 heard_from.add(key)
-    return _heard_from(time, heard_from, ends.read_at_ms)
+    return _settle(_heard_from(_loading(time, ends), heard_from, ends.read_at_ms))
 
 
 def advance(
@@ -350,6 +355,8 @@ def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None)
         )
     )
     observed = None if ends is None or topic_ends is None else ends.read_at_ms
+    if lane_input.stream in time.unloaded:
+        return InputTime(None, lateness_ms=lane_input.lateness_ms)
     return external_time(lane_input, seen, observed, time.stood_at.get(lane_input.stream))
 
 
@@ -418,13 +425,32 @@ def _heard_from(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMi
     )
 
 
+def _loading(time: LaneTime, ends: Ends) -> LaneTime:
+    """Take in up to where inputs that are read first have to be read."""
+    unloaded = {
+        i.stream: ends.by_topic.get(i.topic) if known is None else known
+        for i in _external(time.profile)
+        if i.stream in time.unloaded
+        for known in (time.unloaded[i.stream],)
+    }
+    return replace(time, unloaded=unloaded)
+
+
 def _settle(time: LaneTime) -> LaneTime:
-    """Let the boundaries count that the finished positions cover now."""
-    if not time.writers:
-        return time
+    """Let count what the finished positions cover now: boundaries, and inputs that are loaded."""
+    unloaded = {
+        i.stream: time.unloaded[i.stream]
+        for i in _external(time.profile)
+        if i.stream in time.unloaded and not _is_covered(time, i)
+    }
     writers = {
         i.stream: settled(time.writers[i.stream], finished_in(time.positions, i))
         for i in time.profile.inputs
         if isinstance(i, DerivedInput)
     }
-    return replace(time, writers=writers)
+    return replace(time, writers=writers, unloaded=unloaded)
+
+
+def _is_covered(time: LaneTime, external: ExternalInput) -> bool:
+    until = time.unloaded[external.stream]
+    return until is not None and covers(finished_in(time.positions, external), until)

@@ -16,7 +16,7 @@ from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How
 from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.windows import Window
-from pipeline.network.model import ExternalStream, Silence
+from pipeline.network.model import ExternalStream, Load, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
 
 
@@ -33,6 +33,7 @@ class ExternalInput:
     lateness_ms: int
     idle_after_ms: int
     silence: Silence
+    load: Load = Load.ALONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ def _input(
             lateness_ms=stream.lateness_ms,
             idle_after_ms=stream.idle_after_ms,
             silence=stream.silence,
+            load=stream.load,
         )
     # A fragment is named after its last box, and a box's stream carries the box's name.
     writer = FragmentNames(names.owner, names.network, FragmentName(stream.name)).writer

@@ -64,6 +64,7 @@ class NetworkBuilder:
         lateness: Duration | None = None,
         idle_after: Duration | None = None,
         silence: Literal["idle", "missing"] | None = None,
+        load: Literal["along", "first"] | None = None,
         start: str | datetime | None = None,
         ahead: Duration | None = None,
         partitions: int | None = None,
@@ -79,8 +80,11 @@ class NetworkBuilder:
             schema: a file with the Avro schema, relative to the file that is deployed.
             subject: or the subject in the schema registry that has it.
             lateness: how far behind the newest record of its partition a record may be; 5 s.
-            idle_after: after how long a partition at its end steps aside; 10 s.
+            idle_after: after how long a partition at its end steps aside; 3 min, or 1 s
+                with `load="first"`.
             silence: when all is silent: `idle`, event time goes on; `missing`, it waits.
+            load: at each start of a fragment: `along` (the default), event time follows the records
+                that are there; `first`, it waits until all of them are read, as for a table.
             start: where the first start reads from: `earliest` (the default), `latest`, or a time
                 with its offset, such as `2024-01-31T12:00:00Z` or a datetime that has a time zone.
             ahead: how far event time may lie beyond the record's Kafka timestamp; 1 h.
@@ -103,6 +107,7 @@ class NetworkBuilder:
                 "lateness": lateness,
                 "idle_after": idle_after,
                 "silence": silence,
+                "load": load,
                 "start": start,
                 "ahead": ahead,
                 "partitions": partitions,

@@ -26,6 +26,15 @@ class Silence(Enum):
     """Something is cut off: event time stands still until records come again."""
 
 
+class Load(Enum):
+    """What happens while an external stream still holds records from before a lane's start."""
+
+    ALONG = "along"
+    """Event time follows its records while they are read."""
+    FIRST = "first"
+    """Event time waits until they are all read, so they may come in any order."""
+
+
 @dataclass(frozen=True, slots=True)
 class StartAt:
     """Where a first start begins to read: exactly one of the three.
@@ -130,6 +139,7 @@ class ExternalStream:
     """Fields of the schema that are no columns, each with the reason: general unions and such."""
     retention_ms: int | None = None
     """How long the topic keeps records if it is created; None: as the network says."""
+    load: Load = Load.ALONG
 
     @property
     def event_time_column(self) -> str | None:

@@ -14,7 +14,7 @@ from pipeline.network import avro_types
 from pipeline.network.boxes.common import StreamFacts
 from pipeline.network.expressions import check, syntax
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Expression, ExternalStream, Origin, Silence, StartAt
+from pipeline.network.model import Expression, ExternalStream, Load, Origin, Silence, StartAt
 from pipeline.network.scope import Scope, Source
 from pipeline.network.term import Fault
 from pipeline.network.topics import read_retention
@@ -22,7 +22,11 @@ from pipeline.network.types import Scalar
 
 LATENESS_MS = durations.parse("5s")
 """Default: producers on a network are a few seconds apart."""
-IDLE_AFTER_MS = durations.parse("10s")
+IDLE_AFTER_MS = durations.parse("3m")
+"""Default: a Kafka producer gives a record up after two minutes (`delivery.timeout.ms`) by default,
+so what it still delivers after an outage is not older than that."""
+TABLE_IDLE_AFTER_MS = durations.parse("1s")
+"""Default where `load: first` says that the stream is a table, which is silent by nature."""
 AHEAD_MS = durations.parse("1h")
 PARTITIONS = 4
 PARTITIONS_MAX = 10_000
@@ -63,6 +67,7 @@ class StreamDraft:
     lateness_ms: int
     idle_after_ms: int
     silence: Silence
+    load: Load
     start: StartAt
     ahead_ms: int
     partitions: int
@@ -73,6 +78,8 @@ def read_stream(name: StreamName, fields: Fields, partitions: int) -> StreamDraf
     """Take a stream out of its YAML."""
     topic = fields.text("topic", required=True)
     reference = read_reference(name, fields)
+    load = Load(fields.choice("load", tuple(one.value for one in Load), Load.ALONG.value))
+    idle_after_ms = TABLE_IDLE_AFTER_MS if load is Load.FIRST else IDLE_AFTER_MS
     draft = StreamDraft(
         name=name,
         line=fields.line,
@@ -80,10 +87,11 @@ def read_stream(name: StreamName, fields: Fields, partitions: int) -> StreamDraf
         reference=reference,
         event_time=fields.text("event_time", required=True),
         lateness_ms=fields.duration("lateness", LATENESS_MS),
-        idle_after_ms=fields.duration("idle_after", IDLE_AFTER_MS, low=1),
+        idle_after_ms=fields.duration("idle_after", idle_after_ms, low=1),
         silence=Silence(
             fields.choice("silence", tuple(s.value for s in Silence), Silence.IDLE.value)
         ),
+        load=load,
         start=_read_start(fields),
         ahead_ms=fields.duration("ahead", AHEAD_MS),
         partitions=fields.integer("partitions", partitions, low=1, high=PARTITIONS_MAX),
@@ -185,6 +193,7 @@ def build_stream(
         partitions=draft.partitions,
         unreadable=schema.unreadable,
         retention_ms=draft.retention_ms,
+        load=draft.load,
     )
     return BuiltStream(stream, facts)
 

@@ -90,6 +90,7 @@ def _input_facts(stream: FragmentInput) -> Iterator[tuple[str, str]]:
         yield f"lateness of {name}", durations.format(stream.lateness_ms)
         yield f"idle_after of {name}", durations.format(stream.idle_after_ms)
         yield f"silence of {name}", stream.silence.value
+        yield f"load of {name}", stream.load.value
         yield f"ahead of {name}", durations.format(stream.ahead_ms)
         yield f"start of {name}", start_text(stream.start)
     else:

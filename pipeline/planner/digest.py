@@ -22,7 +22,7 @@ from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.python import Python
-from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
+from pipeline.network.model import Box, Expression, ExternalStream, Load, Silence, StartAt
 from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
@@ -123,7 +123,14 @@ def _without_timing(stream: FragmentInput) -> FragmentInput:
     """An input as if its patience were the same everywhere."""
     if not isinstance(stream, ExternalStream):
         return stream
-    return replace(stream, lateness_ms=0, idle_after_ms=0, silence=Silence.IDLE, ahead_ms=0)
+    return replace(
+        stream,
+        lateness_ms=0,
+        idle_after_ms=0,
+        silence=Silence.IDLE,
+        load=Load.ALONG,
+        ahead_ms=0,
+    )
 
 
 def _unnamed(stream: FragmentInput) -> FragmentInput:

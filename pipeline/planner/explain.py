@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pipeline import durations
 from pipeline.counting import counted
-from pipeline.network.model import Box, ExternalStream, KeyFormat, Silence
+from pipeline.network.model import Box, ExternalStream, KeyFormat, Load, Silence
 from pipeline.planner.boxes.catalogue import facts, hands_on, keeps, order, waits
 from pipeline.planner.describe import start_text
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
@@ -82,6 +82,8 @@ def _input(stream: FragmentInput, *, alone: bool) -> Iterator[str]:
     late, ahead = durations.format(stream.lateness_ms), durations.format(stream.ahead_ms)
     event_time = " ".join(stream.event_time.text.split())
     yield f"      event time: {event_time}, at most {late} late and {ahead} ahead of Kafka's"
+    if stream.load is Load.FIRST:
+        yield "      at each start: read to its end before event time moves"
     silent = durations.format(stream.idle_after_ms)
     yield f"      silent for {silent}: {_silence(stream, alone=alone)}"
 

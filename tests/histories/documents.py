@@ -69,7 +69,7 @@ class Net:
         lines += [f"partitions: {self.partitions}", "streams:"]
         lines += [
             f"  {s.name}: {{topic: {self.placed(s.topic)}, schema: {s.name}.avsc, event_time: at, "
-            f"lateness: {s.lateness_ms}ms, ahead: {s.ahead_ms}ms}}"
+            f"lateness: {s.lateness_ms}ms, idle_after: 10s, ahead: {s.ahead_ms}ms}}"
             for s in self.streams
         ]
         lines.append("boxes:")

@@ -16,7 +16,13 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtu
 DOCUMENT = """
 network: foreign
 streams:
-  readings: {topic: foreign-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 1}
+  readings:
+    topic: foreign-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    idle_after: 10s
+    partitions: 1
 boxes:
   good: {filter: readings, where: value > 0}
   passed: {map: good, select: {sensor: sensor, value: value, at: at}}

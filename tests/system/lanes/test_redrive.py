@@ -59,7 +59,13 @@ outputs:
 COUNTED = """
 network: purged
 streams:
-  readings: {{topic: purged-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 1}}
+  readings:
+    topic: purged-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    idle_after: 10s
+    partitions: 1
 boxes:
   halved: {{map: readings, select: {{sensor: sensor, half: "{half}", at: at}}}}
   counts: {{aggregate: halved, window: {window}, by: [sensor], compute: {{n: count(*)}}}}

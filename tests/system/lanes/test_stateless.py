@@ -25,7 +25,13 @@ pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.t
 DOCUMENT = """
 network: {name}
 streams:
-  readings: {{topic: {name}-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 2}}
+  readings:
+    topic: {name}-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    idle_after: 10s
+    partitions: 2
 boxes:
   halved:
     map: readings
@@ -35,7 +41,13 @@ outputs: {{halved: {{topic: {name}-out, partitions: 2}}}}
 FUNCTIONS = """
 network: functions
 streams:
-  readings: {topic: functions-in, schema: reading.avsc, event_time: at, lateness: 1s, partitions: 2}
+  readings:
+    topic: functions-in
+    schema: reading.avsc
+    event_time: at
+    lateness: 1s
+    idle_after: 10s
+    partitions: 2
 boxes:
   rated:
     python: readings

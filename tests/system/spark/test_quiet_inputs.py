@@ -20,7 +20,7 @@ STREAMS = """
 network: shop
 streams:
   orders: {topic: orders, schema: row.avsc, event_time: at, lateness: 1s}
-  prices: {topic: prices, schema: row.avsc, event_time: at, lateness: 1s}
+  prices: {topic: prices, schema: row.avsc, event_time: at, lateness: 1s, idle_after: 10s}
 """
 AS_OF = """
 boxes:
@@ -123,6 +123,69 @@ outputs:
 """
 
 
+PER_MINUTE = """
+network: shop
+streams:
+  orders: {topic: orders, schema: row.avsc, event_time: at}
+boxes:
+  minutes: {aggregate: orders, window: 1m, by: [item], compute: {n: count(*)}}
+outputs:
+  minutes: {topic: minutes}
+"""
+AFTER_AN_OUTAGE = """
+network: ../network.yaml
+steps:
+  - send: orders
+    records: [{item: a, amount: 1, at: "2026-01-01T00:00:10Z"}]
+  - wait: 2m
+  - send: orders
+    records:
+      - {item: a, amount: 1, at: "2026-01-01T00:00:20Z"}
+      - {item: a, amount: 1, at: "2026-01-01T00:01:10Z"}
+      - {item: a, amount: 1, at: "2026-01-01T00:02:15Z"}
+  - dead_letters: []
+  - expect: minutes
+    records: [{n: 2}, {n: 1}]
+  - wait: 4m
+  - expect: minutes
+    records: [{n: 1}]
+"""
+TABLE_AND_ORDERS = """
+network: shop
+streams:
+  orders: {topic: orders, schema: row.avsc, event_time: at}
+  prices: {topic: prices, schema: row.avsc, event_time: at, load: first}
+"""
+A_TABLE = """
+network: ../network.yaml
+steps:
+  - send: prices
+    records:
+      - {item: a, amount: 5, at: "2026-01-01T00:00:00Z"}
+      - {item: b, amount: 7, at: "2025-12-31T23:00:00Z"}
+  - wait: 2s
+  - send: orders
+    records:
+      - {item: a, amount: 2, at: "2026-01-01T00:10:00Z"}
+      - {item: b, amount: 2, at: "2026-01-01T00:10:01Z"}
+      - {item: b, amount: 2, at: "2026-01-01T00:10:07Z"}
+  - expect: priced
+    records: [{item: a, amount: 10}, {item: b, amount: 14}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("document", "steps"),
+    [(PER_MINUTE, AFTER_AN_OUTAGE), (TABLE_AND_ORDERS + AS_OF, A_TABLE)],
+    ids=["an outage of two minutes", "a table"],
+)
+def test_defaults_lose_nothing_and_hold_nothing_up_for_long(
+    document: str, steps: str, queries: MemoryQueries, tmp_path: Path
+) -> None:
+    """A producer that delivers after two minutes is in time; a table steps aside in a second."""
+    assert _failures(document, steps, queries, tmp_path) == []
+
+
 @pytest.mark.parametrize(
     ("boxes", "steps"),
     [
@@ -137,8 +200,12 @@ def test_a_quiet_input_holds_back_no_other_one(
     boxes: str, steps: str, queries: MemoryQueries, tmp_path: Path
 ) -> None:
     """Unless what it keeps is still to come; what comes late is a dead letter."""
-    (tmp_path / "row.avsc").write_text(SCHEMA, "utf-8")
-    (tmp_path / "network.yaml").write_text(STREAMS + boxes, "utf-8")
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "quiet.yaml").write_text(steps, "utf-8")
-    assert failures(tmp_path, queries) == []
+    assert _failures(STREAMS + boxes, steps, queries, tmp_path) == []
+
+
+def _failures(document: str, steps: str, queries: MemoryQueries, folder: Path) -> list[str]:
+    (folder / "row.avsc").write_text(SCHEMA, "utf-8")
+    (folder / "network.yaml").write_text(document, "utf-8")
+    (folder / "tests").mkdir()
+    (folder / "tests" / "quiet.yaml").write_text(steps, "utf-8")
+    return failures(folder, queries)

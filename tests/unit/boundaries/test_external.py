@@ -69,6 +69,17 @@ def test_a_partition_without_records_holds_the_stream_back_until_it_is_idle() ->
     )
 
 
+def test_a_partition_that_was_never_used_is_waited_for_less_long() -> None:
+    """No producer can have been cut off from it."""
+    patient = replace(CARS, idle_after_ms=180_000)
+    busy = seen(90_000, quiet=START_MS + 9_000)
+    assert boundary(busy, seen(None), at=START_MS + 9_999, stream=patient) is None
+    never = boundary(busy, seen(None), at=START_MS + 10_000, stream=patient)
+    assert never == StreamBoundary(Millis(84_999))
+    used = boundary(busy, seen(1_000), at=START_MS + 179_999, stream=patient)
+    assert used == StreamBoundary(Millis(-4_001))
+
+
 def test_an_idle_partition_steps_aside() -> None:
     """The slow partition no longer counts once it was silent for idle_after."""
     slow, busy = seen(1_000), seen(90_000, quiet=START_MS + 9_000)

@@ -112,6 +112,7 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
         lateness=draw(st.none() | some_lengths),
         idle_after=draw(st.none() | some_lengths),
         silence=draw(st.sampled_from((None, "idle", "missing"))),
+        load=draw(st.sampled_from((None, "along", "first"))),
         start=draw(st.sampled_from((None, "latest", datetime(2024, 1, 31, 12, tzinfo=UTC)))),
         ahead=draw(st.none() | some_lengths),
         partitions=draw(st.none() | st.just(3)),

@@ -117,7 +117,7 @@ def test_a_project_for_a_topic_is_measured_and_can_be_planned(medusa: Caller) ->
     assert called.code == 0, called.err
     assert called.data["records"] == 50
     assert called.data["event_time"] == "at"
-    assert (called.data["lateness"], called.data["idle_after"]) == ("5s", "10s")
+    assert (called.data["lateness"], called.data["idle_after"]) == ("5s", "3m")
     assert called.data["key"] == "symbol"
     text = Path("network.yaml").read_text(encoding="utf-8")
     assert "# Of 50 records 99.9 % were at most 3s behind the newest one before them" in text

@@ -101,7 +101,7 @@ def test_defaults(load_text: LoadText) -> None:
     """What holds when the document says nothing."""
     network = load_text(HEAD + "boxes: {b: {filter: s, where: speed > 0}}\n")
     (stream,) = network.streams
-    assert (stream.lateness_ms, stream.idle_after_ms, stream.ahead_ms) == (5_000, 10_000, 3_600_000)
+    assert (stream.lateness_ms, stream.idle_after_ms, stream.ahead_ms) == (5_000, 180_000, 3600_000)
     assert (stream.silence, stream.start) == (Silence.IDLE, StartAt("earliest"))
     assert (stream.partitions, stream.subject) == (4, "cars-value")
     assert (network.partitions, network.replication) == (4, 1)

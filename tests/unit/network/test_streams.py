@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.network.model import Network
+from pipeline.network.model import Load, Network
 from tests.unit.network.described import ProblemsOf
 
 
@@ -29,3 +29,13 @@ def test_a_stream_says_how_long_its_topic_keeps_records(
     boxes = "{b: {filter: s, where: speed > 0}}"
     found = load_text(f"network: n\nstreams: {streams}\nboxes: {boxes}\n").streams
     assert {one.name: one.retention_ms for one in found} == {"s": 30 * 86_400_000, "t": None}
+
+
+def test_a_table_is_silent_by_nature(load_text: Callable[[str], Network]) -> None:
+    """So what is loaded first steps aside at once, unless it is said otherwise."""
+    head = "network: n\nstreams: {s: {topic: cars, schema: a, event_time: seen_at, load: first"
+    boxes = "}}\nboxes: {b: {filter: s, where: speed > 0}}\n"
+    (table,) = load_text(head + boxes).streams
+    assert (table.load, table.idle_after_ms) == (Load.FIRST, 1_000)
+    (patient,) = load_text(head + ", idle_after: 1m" + boxes).streams
+    assert (patient.load, patient.idle_after_ms) == (Load.FIRST, 60_000)
