@@ -6,11 +6,11 @@ or an open transaction, or is silent in a stream where silence means missing, do
 stream back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.boundaries.profile import ExternalInput
-from pipeline.ids import Millis, Offset, SteadyMillis, StreamName
+from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.network.model import Silence
 
 NEVER_USED_MS = 10_000
@@ -153,23 +153,6 @@ def _in_time(
             own_ms = behind_ms if one.boundary is None else one.boundary.at_ms
             at_ms = min(at_ms, max(behind_ms, own_ms))
     return replace(boundary, at_ms=Millis(at_ms))
-
-
-def most_behind(inputs: Mapping[StreamName, InputTime]) -> tuple[StreamName, int | None] | None:
-    """Which active input holds event time back, and by how much in ms against the furthest one.
-
-    None as the amount: it has no boundary, and another input has one. None at all: no input does.
-    """
-    active = {name: one.boundary for name, one in inputs.items() if not one.idle}
-    known = {name: boundary.at_ms for name, boundary in active.items() if boundary is not None}
-    others = any(one.boundary is not None for one in inputs.values())
-    for name, boundary in active.items():
-        if boundary is None and others:
-            return name, None
-    if len(known) < len(active) or len(known) <= 1:
-        return None
-    least = min(known, key=lambda name: known[name])
-    return least, max(known.values()) - known[least]
 
 
 def _at_ms(time: tuple[StreamBoundary, int]) -> Millis:

@@ -24,8 +24,8 @@ from pipeline.boundaries.external import (
     StreamBoundary,
     external_time,
     least_active,
-    most_behind,
 )
+from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, held_back
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
@@ -36,10 +36,6 @@ from pipeline.network.model import Load
 ENDS_FRESH_MS = 5_000
 """How old the last answer about a topic's end may be before the topic counts as unreachable, and
 how large a hole between two answers breaks the observation of a silence: ten usual periods."""
-
-HELD_LEAST_MS = 10_000
-"""By how much an input has to hold event time back to be named: twice what a stream may be late by
-default. Inputs that are read in turn are always a little apart."""
 
 OPEN_LONG_MS = 10_000
 """How long a transaction may be open before `status` names it: a producer that writes batch after
@@ -85,21 +81,6 @@ class HeldOpen:
     topic: TopicName
     partition: int
     offset: Offset
-    since_ms: SteadyMillis
-
-
-@dataclass(frozen=True, slots=True)
-class HeldBack:
-    """The input that holds a lane's event time back.
-
-    Args:
-        stream: which one.
-        by_ms: how far it is behind the furthest active input; None: it has no boundary at all.
-        since_ms: since when it is the one (steady time).
-    """
-
-    stream: StreamName
-    by_ms: int | None
     since_ms: SteadyMillis
 
 
@@ -272,7 +253,9 @@ def advance(
             known = reached.get(lane_input.stream, boundary.at_ms)
             reached[lane_input.stream] = max(boundary.at_ms, known)
     idle = all(one.idle for one in found.values())
-    time = replace(time, reached=reached, held=_held_back(time, found, now_ms), idle=idle)
+    silent = _silent(time, found, ends, now_ms)
+    held = held_back(time.held, found, silent, time.writers.keys(), now_ms)
+    time = replace(time, reached=reached, held=held, idle=idle)
     target = least_active(tuple(found.values()))
     if target is None:
         return time, None
@@ -299,22 +282,26 @@ def promised(time: LaneTime) -> Mapping[StreamName, Millis]:
     return {stream: covered for stream, covered in known if covered is not None}
 
 
-def _held_back(
-    time: LaneTime, found: Mapping[StreamName, InputTime], now_ms: SteadyMillis
-) -> HeldBack | None:
-    """A derived input with a boundary is not named: its writer's own status says why it is there.
-
-    So a window's results, which are behind by nature, are no news.
-    """
-    most = most_behind(found)
-    if most is None:
-        return None
-    stream, by_ms = most
-    if by_ms is not None and (by_ms < HELD_LEAST_MS or stream in time.writers):
-        return None
-    before = time.held
-    same = before is not None and before.stream == stream
-    return HeldBack(stream, by_ms, before.since_ms if before is not None and same else now_ms)
+def _silent(
+    time: LaneTime, found: Mapping[StreamName, InputTime], ends: Ends | None, now_ms: SteadyMillis
+) -> dict[StreamName, SteadyMillis]:
+    """External inputs that had records, of which all are finished, and since when none came."""
+    if ends is None or not ends.fresh(now_ms):
+        return {}
+    silent: dict[StreamName, SteadyMillis] = {}
+    for one in _external(time.profile):
+        topic_ends = ends.by_topic.get(one.topic)
+        if topic_ends is None or found[one.stream].boundary is None:
+            continue
+        quiet = [
+            time.quiet.get(InputPartition(one.stream, one.topic, partition), time.started_ms)
+            for partition in topic_ends
+        ]
+        since_ms = max(quiet, default=now_ms)
+        finished = covers(finished_in(time.positions, one), topic_ends)
+        if finished and now_ms - since_ms >= HELD_LEAST_MS:
+            silent[one.stream] = since_ms
+    return silent
 
 
 def _derived_time(

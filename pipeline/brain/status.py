@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from pipeline.boundaries.derived import covers
+from pipeline.boundaries.held import HeldBack
 from pipeline.boundaries.lane_time import (
     ENDS_FRESH_MS,
     Ends,
@@ -12,6 +13,7 @@ from pipeline.boundaries.lane_time import (
     held_open,
 )
 from pipeline.boundaries.profile import LaneInput
+from pipeline.boundaries.promise import is_spent
 from pipeline.brain.now import Now
 from pipeline.brain.state import EndsSeen, Lane, NodeState
 from pipeline.catalog.records import FragmentStatus, LaneState
@@ -61,7 +63,8 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
     by_topic = _lags(lane, now.steady_ms) if shown is LaneState.RUNNING else {}
     totals = Totals() if lane.marker is None else lane.marker.totals
-    held_back = lane.time.held if shown is LaneState.RUNNING and lane.time else None
+    held_back = _held_back(lane) if shown is LaneState.RUNNING else None
+    silent_ms = held_back.silent_since_ms if held_back else None
     rebuild = lane.rebuilding if shown is LaneState.REBUILDING else None
     return FragmentStatus(
         network=fragment.network,
@@ -88,7 +91,17 @@ def status(state: NodeState, fragment: FragmentId, now: Now) -> FragmentStatus:
         held_by=held_back.stream if held_back else "",
         held_ms=held_back.by_ms if held_back else None,
         held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
+        held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
     )
+
+
+def _held_back(lane: Lane) -> HeldBack | None:
+    """Inputs that are merely silent hold nothing back of a lane that keeps nothing to come out."""
+    held = None if lane.time is None else lane.time.held
+    if held is None or lane.time is None or held.by_ms != 0:
+        return held
+    spent = lane.marker is None or is_spent(lane.time.profile.shape, lane.marker)
+    return None if spent else held
 
 
 def _open_transactions(held: tuple[HeldOpen, ...], now: Now) -> str:

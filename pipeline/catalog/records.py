@@ -304,6 +304,7 @@ class FragmentStatus:
         held_by: the input that holds event time back; empty: none does.
         held_ms: by how much, against the furthest of the others; None: nothing is known of it.
         held_since_ms: since when.
+        held_silent_since_ms: since when nothing has come in that input; None: it is not silent.
     """
 
     network: NetworkName
@@ -332,6 +333,7 @@ class FragmentStatus:
     held_by: str = ""
     held_ms: int | None = None
     held_since_ms: Millis | None = None
+    held_silent_since_ms: Millis | None = None
 
     def is_of(self, life: NodeRecord) -> bool:
         """Whether this life of a node reported it."""

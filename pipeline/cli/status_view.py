@@ -176,11 +176,12 @@ def _held_data(one: Seen) -> dict[str, Any] | None:
     status = one.status
     if status is None or not status.held_by or one.lag.age_ms is None:
         return None
-    since_ms = status.held_since_ms
+    since_ms, silent_since_ms = status.held_since_ms, status.held_silent_since_ms
     return {
         "by": status.held_by,
         "ms": status.held_ms,
         "since": rfc3339(since_ms) if since_ms is not None else None,
+        "silent_since": rfc3339(silent_since_ms) if silent_since_ms is not None else None,
     }
 
 
@@ -218,7 +219,12 @@ def _held_back(status: FragmentStatus) -> str:
         return ""
     if status.held_ms is None:
         return f"event time waits for {status.held_by}: it has given none"
-    return f"event time is held back by {status.held_by}, {span(status.held_ms)} behind"
+    silent = ""
+    if status.held_silent_since_ms is not None:
+        silent = f", silent for {span(status.reported_at_ms - status.held_silent_since_ms)}"
+    if status.held_ms == 0:
+        return f"event time waits for {status.held_by}{silent}"
+    return f"event time is held back by {status.held_by}, {span(status.held_ms)} behind{silent}"
 
 
 def _row(one: Seen) -> tuple[str, ...]:

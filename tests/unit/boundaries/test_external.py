@@ -10,10 +10,9 @@ from pipeline.boundaries.external import (
     StreamBoundary,
     external_time,
     least_active,
-    most_behind,
 )
 from pipeline.boundaries.profile import ExternalInput
-from pipeline.ids import Millis, Offset, SteadyMillis, StreamName
+from pipeline.ids import Millis, Offset, SteadyMillis
 from tests.unit.boundaries.support import CARS, START_MS, STRICT_CARS
 
 IDLE_AT = SteadyMillis(START_MS + CARS.idle_after_ms)
@@ -185,15 +184,3 @@ def test_the_lateness_of_an_idle_input_counts(*, all_idle: bool) -> None:
     assert with_idle(500, 50) == with_idle(500, 10) == with_idle(None, 50) == 1_000
     assert with_idle(500, 350) == with_idle(None, 350) == 700
     assert with_idle(900, 350) == 900
-
-
-def test_the_input_that_is_most_behind_holds_event_time_back() -> None:
-    """Against the furthest active one; idle ones hold nothing back."""
-    a, b, c = (StreamName(name) for name in "abc")
-    assert most_behind({a: _at(9), b: _at(5), c: _at(7)}) == (b, 4)
-    assert most_behind({a: _at(9), b: _at(5, idle=True)}) is None
-    assert most_behind({a: _at(9)}) is None
-    assert most_behind({a: _at(9), b: _at(None)}) == (b, None)
-    assert most_behind({a: _at(9, idle=True), b: _at(None)}) == (b, None)
-    assert most_behind({a: _at(None), b: _at(None)}) is None
-    assert most_behind({a: _at(9), b: _at(None, idle=True)}) is None

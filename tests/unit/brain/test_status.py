@@ -1,13 +1,18 @@
 """What is reported of a fragment."""
 
+from dataclasses import replace
+
 import pytest
 
+from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, OPEN_LONG_MS
+from pipeline.boundaries.profile import LaneProfile, Windowed
 from pipeline.brain.status import ENDS_LOG_MAX, status
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Epoch
 from pipeline.lanes.events import LaneRebuilding
+from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.planner.instants import instant
 from tests.unit.brain.support import CARS, LEFT, SPEED, START_MS, Agent, at, wish
 
@@ -217,4 +222,27 @@ def test_the_input_that_holds_event_time_back_is_reported() -> None:
     assert (report.held_by, report.held_ms) == (LEFT.stream, None)
     assert report.held_since_ms == agent.now.wall_ms
     agent.stopped("boom")
+    assert agent.report().held_by == ""
+
+
+def test_a_window_that_waits_for_a_silent_input_is_reported() -> None:
+    """Until it has come: a lane that keeps nothing waits for nothing."""
+    agent = Agent()
+    agent.want(wish())
+    patient = replace(CARS, idle_after_ms=60_000)
+    windows = LaneProfile((patient,), Windowed(TumblingWindow(60_000, 0)))
+    agent.started(CARS, profile=windows)
+    agent.finished({ONE: 3, TWO: 3}, {ONE: 90_000, TWO: 90_000})
+    agent.ends({ONE: 3, TWO: 3})
+    began = agent.now.wall_ms
+    while agent.now.wall_ms < began + HELD_LEAST_MS:
+        assert agent.report().held_by == ""
+        agent.tick(1_000)
+        agent.ends({ONE: 3, TWO: 3})
+    agent.tick()
+    report = agent.report()
+    assert (report.held_by, report.held_ms) == (CARS.stream, 0)
+    assert report.held_silent_since_ms == report.held_since_ms == began
+    agent.finished({}, boundary_ms=200_000)
+    agent.tick()
     assert agent.report().held_by == ""

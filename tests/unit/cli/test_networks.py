@@ -369,10 +369,20 @@ def test_status_says_which_input_holds_event_time_back(medusa: Caller) -> None:
     assert row.split()[6] == "5m13s"
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert found["lag_ms"] == 0
-    assert found["held"] == {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW)}
+    told = {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW), "silent_since": None}
+    assert found["held"] == told
     world.catalog.report(replace(held, held_ms=None))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time waits for sightings: it has given none" in row
+    silent_since_ms = Millis(status.reported_at_ms - 75_000)
+    world.catalog.report(replace(held, held_silent_since_ms=silent_since_ms))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time is held back by sightings, 5m13s behind, silent" in row
+    world.catalog.report(replace(held, held_ms=0, held_silent_since_ms=silent_since_ms))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time waits for sightings, silent for 1m15s" in row
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["held"]["silent_since"] == rfc3339(silent_since_ms)
     world.catalog.report(status)
     assert medusa("status", "-o", "json", opener=connect).data["fragments"][0]["held"] is None
 
