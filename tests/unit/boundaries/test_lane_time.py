@@ -5,11 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
+from pipeline.boundaries.held import HeldBack
 from pipeline.boundaries.lane_time import (
     ENDS_FRESH_MS,
     OPEN_LONG_MS,
     Ends,
-    HeldBack,
     LaneTime,
     Writers,
     activity_read,
