@@ -34,7 +34,8 @@ DOCUMENT = """
 network: cars
 window: 1m
 streams:
-  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: at, lateness: 5s}
+  sightings:
+    {topic: car-sightings, schema: sighting.avsc, event_time: at, lateness: 5s, idle_after: 10s}
 boxes:
   moving: {filter: sightings, where: speed > 0}
   counts: {aggregate: sightings, by: [car], compute: {n: count(*)}}
