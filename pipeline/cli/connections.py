@@ -126,9 +126,8 @@ class Connections:
         from pipeline.spark import replay  # noqa: PLC0415
 
         servers = replay.Servers(self._brokers, self.topics, self.registry)
-        found, stop = replay.open_recomputer(self._settings, servers, fragment, topic_ids)
-        self._undo.callback(stop)
-        return found
+        opened = replay.open_recomputer(self._settings, servers, fragment, topic_ids)
+        return self._undo.enter_context(opened)
 
     def close(self) -> None:
         """End every connection."""

@@ -74,8 +74,9 @@ Completion by Tab, of names too: one line in ~/.bashrc, or in ~/.zshrc with zsh_
 and in ~/.config/fish/completions/medusa.fish:
   _MEDUSA_COMPLETE=fish_source medusa | source
 \b
-Exit codes: 0 done, 1 failed, 2 changes pending (plan --detailed-exitcode), 64 usage,
-65 bad input, 69 a server or something on this machine is missing, 75 try again, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 changes pending (plan --detailed-exitcode), 3 a fragment has failed
+(status, deploy), 64 usage, 65 bad input, 69 a server or something on this machine is missing,
+75 try again, 130 interrupted.
 """
 
 

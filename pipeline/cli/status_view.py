@@ -27,6 +27,7 @@ _ERROR_WIDTH = 60
 _PLACE_WIDTH = 40
 """A longer place would leave no room for what happened there."""
 _UNKNOWN = "-"
+_TOLD_WHY = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,9 @@ class Seen:
 
     @property
     def news(self) -> str:
-        """The word for its state; what it waits for, if it waits."""
+        """The word for its state; why, if it waits or is started again."""
         error = _error(self.state, self.status) if self.status else ""
-        return (
-            f"{self.state}: {error}"
-            if error and self.state == LaneState.WAITING.value
-            else self.state
-        )
+        return f"{self.state}: {error}" if error and self.state in _TOLD_WHY else self.state
 
     @property
     def state(self) -> str:

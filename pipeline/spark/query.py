@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
@@ -25,6 +25,7 @@ from pipeline.errors import (
 from pipeline.ids import Incarnation
 from pipeline.spark.facts import Engine
 from pipeline.spark.function_task import SIGN
+from pipeline.spark.java_log import no_word_of_the_end
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.outside import outside_cause
 
@@ -90,6 +91,7 @@ class QueryRunner:
         self._stop = stop
         self._in_batch = threading.Lock()
         self._ending = threading.Event()
+        self._stopped = threading.Event()
         self._raised: MedusaError | None = None
 
     def run(self, query: Query) -> None:
@@ -101,6 +103,7 @@ class QueryRunner:
         """
         self._raised = None
         self._ending.clear()
+        self._stopped.clear()
         holder: list[Engine] = []
         ready = threading.Event()
 
@@ -127,10 +130,12 @@ class QueryRunner:
     def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
         # Whoever ends the query holds the lock and waits for this call, so never wait for long.
         while not self._in_batch.acquire(timeout=LOCK_S):
-            self._no_more()
+            if self._ends:
+                self._give_up()
         try:
-            self._no_more()
-            query.write(rows, batch, engine)
+            if not self._ends:
+                query.write(rows, batch, engine)
+                return
         except MedusaError as error:
             self._raised = error
             raise
@@ -139,10 +144,17 @@ class QueryRunner:
             raise
         finally:
             self._in_batch.release()
+        self._give_up()
 
-    def _no_more(self) -> None:
-        if self._stop.is_set() or self._ending.is_set():
-            raise StoppingError
+    @property
+    def _ends(self) -> bool:
+        """Whether no batch is written any more: who watches the query stops it soon."""
+        return self._stop.is_set() or self._ending.is_set()
+
+    def _give_up(self) -> NoReturn:
+        """Leave a batch that must not count; not before the query is stopped, which is no error."""
+        self._stopped.wait(STOP_DEADLINE_S)
+        raise StoppingError
 
     def _watch(self, running: StreamingQuery, query: Query, engine: Engine) -> None:
         while not self._stop.is_set():
@@ -153,18 +165,20 @@ class QueryRunner:
             try:
                 query.watch(engine)
             except Exception:
-                self._end(running)
+                self._end(running, query)
                 raise
-        self._end(running)
+        self._end(running, query)
         raise StoppingError
 
-    def _end(self, running: StreamingQuery) -> None:
+    def _end(self, running: StreamingQuery, query: Query) -> None:
         """Stop between two batches: inside one, Spark's own error handling would fail."""
         self._ending.set()
         if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
             raise RetryError("the last batch did not finish in time")
         try:
-            running.stop()
+            with no_word_of_the_end(running, query.rows.sparkSession):
+                self._stopped.set()
+                running.stop()
         except PySparkException as error:
             _log.debug("the query ended while it was stopped: %s", first_line(error))
         finally:

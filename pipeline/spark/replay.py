@@ -6,10 +6,12 @@ read: each record counts where it first stood, judged by the schemas that the re
 """
 
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -29,6 +31,7 @@ from pipeline.replay.ranges import Range
 from pipeline.replay.write import Result
 from pipeline.settings import Settings
 from pipeline.spark import hidden
+from pipeline.spark.command_session import command_session
 from pipeline.spark.emit import emit, emit_path, unknown_schemas
 from pipeline.spark.hidden import UNKNOWN_SCHEMA, Reason, reason_of
 from pipeline.spark.inspect import most_frequent
@@ -43,6 +46,8 @@ from pipeline.spark.surroundings import Surveyor
 from schemas.client import RegistryClient
 
 SCHEMA_ROUNDS = 8
+LOG_NAME = "replay.out"
+"""In the folder for logs: what Java writes of the last replay."""
 OFFSETS_PER_TASK = 200_000
 """Sorted results are taken over part by part; so many offsets of the input make one part."""
 
@@ -182,20 +187,25 @@ class Recomputer:
         return RangeReader(self.spark, options, found)
 
 
+@contextmanager
 def open_recomputer(
     settings: Settings, servers: Servers, fragment: Fragment, topic_ids: Mapping[TopicName, str]
-) -> tuple[Recomputer, Callable[[], None]]:
-    """A recomputer with a Spark session of its own, and what ends that session.
+) -> Iterator[Recomputer]:
+    """A recomputer with a Spark session of its own, for as long as the block runs.
 
     Raises:
         EnvironmentProblem: Java or a jar is missing.
+        KeyboardInterrupt: Ctrl-C was pressed; its Java process has ended.
     """
-    scratch = Path(settings.data) / "replay"
-    spark = open_session(
-        session_settings(settings, "medusa-replay", scratch, find_java(os.environ))
-    )
-    spark.sparkContext.setLogLevel("ERROR")  # on stderr stands what we tell of it
-    return Recomputer(spark, servers, fragment, topic_ids), spark.stop
+    java, data = find_java(os.environ), Path(settings.data)
+    log = data / "logs" / LOG_NAME
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        prefix="replay-", dir=data, ignore_cleanup_errors=True
+    ) as scratch:
+        wanted = session_settings(settings, "medusa-replay", Path(scratch), java)
+        with command_session(partial(open_session, wanted), log) as spark:
+            yield Recomputer(spark, servers, fragment, topic_ids)
 
 
 def _within(lowered: Lowered, period: Period) -> Lowered:

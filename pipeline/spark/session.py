@@ -11,12 +11,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -40,6 +39,7 @@ from pipeline.spark.cluster import (
     own_address,
     reason,
 )
+from pipeline.spark.java_log import LEVEL, hush
 from pipeline.spark.linking import BATCHES_RETAINED
 
 Session: TypeAlias = SparkSession
@@ -69,20 +69,6 @@ STATE_SETTINGS: Final = {
     "spark.sql.streaming.minBatchesToRetain": str(BATCHES_RETAINED),
 }
 """How the state of queries is kept."""
-_LEVEL = "WARN"
-_NOISY: Mapping[str, str] = MappingProxyType(
-    {
-        "org.apache.spark.sql.avro.AvroSerializer": "ERROR",
-        "org.apache.spark.scheduler.DAGScheduler": "ERROR",
-        "org.apache.spark.scheduler.TaskSetManager": "ERROR",
-        # A method of generated code may be too large for Java: Spark then does without it, and
-        # whatever cannot be done at all is an exception in any case.
-        "org.apache.spark.sql.catalyst.expressions": "ERROR",
-        "org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator": "OFF",
-        "org.apache.spark.sql.execution.WholeStageCodegenExec": "ERROR",
-    }
-)
-"""Loggers that say a lot about what is meant to be so, with the least level that they may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +139,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
         builder = builder.config(key, value)
     try:
         spark = builder.getOrCreate()
-        _hush(spark)
+        hush(spark)
     except (Py4JError, PySparkException, OSError) as error:
         logs = ", and in the logs of the cluster's workers" if is_cluster(settings.master) else ""
         raise EnvironmentProblem(
@@ -202,7 +188,7 @@ def _config(settings: SessionSettings) -> Mapping[str, str]:
         "spark.redaction.regex": r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": _LEVEL,
+        "spark.log.level": LEVEL,
         "spark.local.dir": str(settings.scratch / "local"),
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.kafka.consumer.cache.capacity": str(settings.cached_readers),
@@ -265,24 +251,3 @@ def leave_session(spark: SparkSession) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark warns that its Java process is gone: we know
         close_session(spark)
-
-
-def _hush(spark: SparkSession) -> None:
-    for name, level in _NOISY.items():
-        _set_level(spark, name, level)
-
-
-@contextmanager
-def silenced(spark: SparkSession, logger: str) -> Iterator[None]:
-    """Let a logger of Java's say nothing in a block, not even of errors."""
-    _set_level(spark, logger, "OFF")
-    try:
-        yield
-    finally:
-        with suppress(Py4JError, OSError, AttributeError):  # the session may be closed by now
-            _set_level(spark, logger, _LEVEL)
-
-
-def _set_level(spark: SparkSession, logger: str, level: str) -> None:
-    log4j = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
-    log4j.core.config.Configurator.setLevel(logger, log4j.Level.toLevel(level))

@@ -9,13 +9,10 @@ from pyspark.sql import DataFrame
 
 from pipeline.clock import Clock
 from pipeline.spark.facts import Engine
+from pipeline.spark.java_log import ENGINE, silenced
 from pipeline.spark.lowered import Lowered
 from pipeline.spark.query import Query, QueryRunner, StoppingError
 from pipeline.spark.results import Results
-from pipeline.spark.session import silenced
-
-_ENGINE = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
-"""It would write of each query that it was stopped, with Java's stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,7 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
             enough.set()
 
     query = Query(trial.name, trial.rows, trial.lowered, trial.folder, write, watch=watch)
-    with silenced(trial.rows.sparkSession, _ENGINE), suppress(StoppingError):
+    # Of one that fails, whoever asked for it tells why, without Java's stack.
+    with silenced(trial.rows.sparkSession, ENGINE), suppress(StoppingError):
         QueryRunner(enough).run(query)
     return counts

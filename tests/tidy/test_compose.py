@@ -13,6 +13,7 @@ from tests.tidy.tree import ROOT
 OURS = "medusa-streams"
 """The image that is made here."""
 FILES = (Path("docker-compose.yml"), Path("docker/existing-servers.yml"))
+START = ["medusa", "node"]
 BY_VARIABLE = {setting.environment: setting for setting in SETTINGS}
 
 
@@ -133,6 +134,14 @@ def test_every_service_comes_back_and_says_whether_it_is_well(file: Path) -> Non
         assert service["healthcheck"]["test"][0] == "CMD"
         assert service["restart"] == "unless-stopped"
         assert set(service.get("depends_on", {})) <= everything.keys()
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_a_node_waits_for_its_servers(file: Path) -> None:
+    """After a restart of the machine all containers start at once, whatever depends on what."""
+    nodes = [one["command"] for one in ours(file).values() if one["command"][:2] == START]
+    assert nodes
+    assert all("--servers-within=120" in command for command in nodes)
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)

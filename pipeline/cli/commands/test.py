@@ -1,6 +1,5 @@
 """`medusa test`: a network tested in memory."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +41,6 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
     )
     from pipeline.testing.session import open_tests  # noqa: PLC0415
 
-    # Of each call that Ctrl-C cuts off, py4j logs a trace, also when we have ended almost: without
-    # a handler, the logging library would print it.
-    logging.getLogger().addHandler(logging.NullHandler())
     with (
         session.printer.waiting(f"running {counted(len(loaded), 'test')}"),
         open_tests(session.settings, StepPrinter(session.printer)) as queries,

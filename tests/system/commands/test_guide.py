@@ -19,6 +19,10 @@ GUIDE = ROOT / "docs" / "guide.md"
 README = ROOT / "README.md"
 BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND_WITHIN_S = 300.0
+OF_OTHERS = re.compile(
+    r"^\s+at [\w.$/]+\(|^Traceback |^\d\d/\d\d/\d\d [\d:]+ (WARN|ERROR) ", re.MULTILINE
+)
+"""What Java, Python and Spark write by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +119,12 @@ def test_the_first_screen_of_the_readme_does_what_it_says(
 
 
 def follow(steps_to_do: list[Step], project: Path, shell: dict[str, str]) -> None:
-    """Run commands as they come; exit codes and shown lines are as written."""
+    """Run commands as they come; exit codes and shown lines are as written, without traces."""
     for step in steps_to_do:
         done = run(step.commands, project, shell)
         where = f"{step.commands}\n{done.stdout}"
         assert done.returncode == step.exit_code, where
+        assert not OF_OTHERS.search(done.stdout), where
         for line in step.shows:
             assert plain(line) in plain(done.stdout), f"{line!r} is not shown by\n{where}"
 

@@ -64,7 +64,8 @@ def test_names_of_the_registry_are_offered(connect: Opener) -> None:
 def test_files_are_left_to_the_shell(connect: Opener) -> None:
     """Which knows them better."""
     shell = ShellComplete(cli, {"obj": connect}, "medusa", "_MEDUSA_COMPLETE")
-    for words in (["plan"], ["plan", "-f"], ["schema", "register", "s"], ["test", "-f"]):
+    asked = (["plan"], ["plan", "-f"], ["schema", "register", "s"], ["schema", "export"], ["test"])
+    for words in asked:
         assert [one.type for one in shell.get_completions(words, "")][:1] == ["file"], words
 
 

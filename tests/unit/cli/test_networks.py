@@ -240,14 +240,15 @@ def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
     assert called.data["fragments"][0]["last_error"] == "no such column"
 
 
-def test_deploy_tells_what_a_fragment_waits_for(medusa: Caller) -> None:
+@pytest.mark.parametrize("state", [LaneState.WAITING, LaneState.RESTARTING])
+def test_deploy_tells_why_a_fragment_does_not_run_yet(medusa: Caller, state: LaneState) -> None:
     """It may come: the deploy goes on waiting, and whoever sees it can do something."""
     world = World.new()
     connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.WAITING, "Kafka does not allow this to us")
+    _report(world, "moving", state, "Kafka does not allow this to us")
     called = medusa("deploy", "--timeout", "0.3", opener=connect)
     assert called.code == 75
-    assert "cars.moving: waiting: Kafka does not allow this to us" in called.err
+    assert f"cars.moving: {state.value}: Kafka does not allow this to us" in called.err
 
 
 def test_replacing_a_fragment_asks_first(medusa: Caller) -> None:

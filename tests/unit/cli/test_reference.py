@@ -6,6 +6,7 @@ import click
 import pytest
 
 from pipeline.cli.main import cli
+from pipeline.errors import ExitCode
 from pipeline.settings import SETTINGS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "command-line.md"
@@ -52,6 +53,14 @@ def test_every_verb_has_an_example(name: str, command: click.Command) -> None:
     """Help without an example is half a help."""
     assert command.help
     assert f"  {name}" in command.help or name == "medusa demo"
+
+
+def test_every_exit_code_is_in_the_reference_and_in_the_help() -> None:
+    """A script goes by them."""
+    text, told = PAGE.read_text(encoding="utf-8"), cli.epilog or ""
+    for code in ExitCode:
+        assert f"\n| {code.value} | " in text
+        assert re.search(rf"(?<!\d){code.value} [a-z]", told), code
 
 
 def test_every_setting_is_in_the_reference() -> None:

@@ -18,7 +18,7 @@ _ARGUMENTS_MAX = 2
 
 
 @click.command("export")
-@click.argument("arguments", nargs=-1, metavar="[PREFIX] FILE")
+@click.argument("arguments", nargs=-1, metavar="[PREFIX] FILE", type=click.Path())
 @with_registry
 def command(session: Session, arguments: tuple[str, ...]) -> None:
     """Write the subjects that begin with PREFIX, or all, into FILE (- for stdout) as JSON lines.

@@ -1,4 +1,4 @@
-"""Ctrl-C while tests run in Spark: ends its Java process first, and then everything else.
+"""Ctrl-C while a command computes in Spark: ends its Java process first, then everything else.
 
 Java is told by PySpark to ignore Ctrl-C. One that still starts when we end would find out on its
 own, later, and print a trace; one that computes would let every call that tidies up wait for it.
@@ -62,7 +62,7 @@ class Interrupts:
         self.happened = True
         ours = frozenset(self._children()) - self._others if self._ours is None else self._ours
         for child in ours:
-            # By force: nothing of a test is kept, and Java would first wait for what it computes.
+            # By force: nothing of it is kept, and Java would first wait for what it computes.
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         raise KeyboardInterrupt

@@ -1,18 +1,14 @@
-"""Ctrl-C while tests run, with other children than Java."""
+"""Ctrl-C while a command computes, with other children than Java."""
 
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from pipeline.settings import Settings, combine
-from pipeline.testing import session
-from pipeline.testing.interrupts import Interrupts
+from pipeline.spark.interrupts import Interrupts
 
 Child = subprocess.Popen[bytes]
 _ENDS_WITHIN_S = 60
@@ -89,56 +85,3 @@ def _cut_off() -> None:
         signal.raise_signal(signal.SIGINT)
     except KeyboardInterrupt as error:
         raise Py4JNetworkError from error
-
-
-class _Queries:
-    """Stands for a session: its process goes on until it is ended."""
-
-    def __init__(self, process: Child) -> None:
-        self.process = process
-
-
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Sessions that are opened for tests, each with a child; and how they were closed."""
-    found: list[Any] = []
-    children: list[Child] = []
-
-    def start(_settings: Settings, _folder: Path, _java: object) -> _Queries:
-        children.append(subprocess.Popen(["sleep", "600"]))
-        found.append("opened")
-        return _Queries(children[-1])
-
-    monkeypatch.setattr(session, "find_java", lambda _environment: None)
-    monkeypatch.setattr(session, "ensure_jars", lambda *_: None)
-    monkeypatch.setattr(session, "open_memory_session", start)
-    monkeypatch.setattr(session, "MemoryQueries", lambda spark, _folder: spark)
-    monkeypatch.setattr(session, "close_session", lambda _spark: found.append("closed"))
-    monkeypatch.setattr(session, "leave_session", lambda _spark: found.append("left"))
-    yield found
-    for one in children:
-        one.kill()
-        one.wait()
-
-
-def test_a_session_for_tests_ends_with_its_process(opened: list[Any]) -> None:
-    """Java is gone by the time that anything is tidied up."""
-    with pytest.raises(KeyboardInterrupt):
-        _interrupted_while_it_runs()
-    assert opened == ["opened", "left"]
-
-
-def _interrupted_while_it_runs() -> None:
-    with session.open_tests(combine(())) as queries:
-        try:
-            signal.raise_signal(signal.SIGINT)
-        finally:
-            assert _is_killed(queries.process)  # type: ignore[attr-defined] # made for the test
-
-
-def test_a_session_for_tests_is_closed_as_ever(opened: list[Any]) -> None:
-    """Without a Ctrl-C nothing is killed here."""
-    with session.open_tests(combine(())) as queries:
-        process = queries.process  # type: ignore[attr-defined] # a session made for the test
-    assert opened == ["opened", "closed"]
-    assert process.poll() is None

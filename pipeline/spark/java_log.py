@@ -1,0 +1,78 @@
+"""What the Java process of a session logs, and what it does not: nothing that is meant to be so."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import MappingProxyType
+from typing import Any, Final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+LEVEL: Final = "WARN"
+ENGINE: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
+"""The logger of all queries."""
+_NOISY: Mapping[str, str] = MappingProxyType(
+    {
+        "org.apache.spark.sql.avro.AvroSerializer": "ERROR",
+        # Of a query that was stopped while it planned a batch it says that it failed.
+        "org.apache.spark.broadcast.TorrentBroadcast": "OFF",
+        "org.apache.spark.scheduler.DAGScheduler": "ERROR",
+        "org.apache.spark.scheduler.FairSchedulableBuilder": "ERROR",
+        "org.apache.spark.scheduler.TaskSetManager": "ERROR",
+        # A method of generated code may be too large for Java: Spark then does without it, and
+        # whatever cannot be done at all is an exception in any case.
+        "org.apache.spark.sql.catalyst.expressions": "ERROR",
+        "org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator": "OFF",
+        "org.apache.spark.sql.execution.WholeStageCodegenExec": "ERROR",
+    }
+)
+"""Loggers that say a lot about what is meant to be so, with the least level that they may say."""
+
+
+def hush(spark: SparkSession) -> None:
+    """Let the noisy ones say less."""
+    for name, level in _NOISY.items():
+        _set_level(spark, name, level)
+
+
+@contextmanager
+def silenced(spark: SparkSession, logger: str) -> Iterator[None]:
+    """Let a logger say nothing in a block, not even of errors."""
+    _set_level(spark, logger, "OFF")
+    try:
+        yield
+    finally:
+        with suppress(Py4JError, OSError, AttributeError):  # the session may be closed by now
+            _set_level(spark, logger, _NOISY.get(logger, LEVEL))
+
+
+@contextmanager
+def no_word_of_the_end(query: StreamingQuery, spark: SparkSession) -> Iterator[None]:
+    """Let Spark not log in a block that a query ended with an error: it is stopped there.
+
+    Spark knows a stop by what its thread fails with when it is interrupted, and of some of it does
+    not: then it logs an error, with the stack.
+    """
+    log4j = _log4j(spark)
+    denied, neutral = log4j.core.Filter.Result.DENY, log4j.core.Filter.Result.NEUTRAL
+    text = f"runId = {query.runId}] terminated with error"
+    made = log4j.core.filter.StringMatchFilter.newBuilder().setText(text)
+    filtered = made.setOnMatch(denied).setOnMismatch(neutral).build()
+    context = log4j.LogManager.getContext(False)
+    loggers = context.getConfiguration().getLoggerConfig(ENGINE)
+    loggers.addFilter(filtered)
+    try:
+        yield
+    finally:
+        with suppress(Py4JError, OSError, AttributeError):  # the session may be closed by now
+            loggers.removeFilter(filtered)
+
+
+def _set_level(spark: SparkSession, logger: str, level: str) -> None:
+    log4j = _log4j(spark)
+    log4j.core.config.Configurator.setLevel(logger, log4j.Level.toLevel(level))
+
+
+def _log4j(spark: SparkSession) -> Any:
+    return spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way

@@ -1,0 +1,87 @@
+"""What Java logs of a query that is stopped when its next batch has begun, and of a failed one."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.errors import RefusedError
+from pipeline.spark.facts import Engine
+from pipeline.spark.from_memory import MemoryQueries
+from pipeline.spark.java_log import ENGINE, _set_level
+from pipeline.spark.lowered import Lowered
+from pipeline.spark.query import Query, QueryRunner, StoppingError
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+_NOT_ASKED = cast("Lowered", None)
+_WITHIN_S = 60
+_FAILED = "terminated with error"
+
+
+@pytest.fixture
+def logged(spark: SparkSession, queries: MemoryQueries) -> Iterator[Callable[[], str]]:
+    """What Java has logged since, of errors too: a session for tests keeps those to itself."""
+    file = queries._folder / "java.log"
+    before = file.stat().st_size
+    _set_level(spark, ENGINE, "ERROR")
+
+    def since() -> str:
+        return file.read_bytes()[before:].decode()
+
+    yield since
+    _set_level(spark, ENGINE, "OFF")
+
+
+def _until_begun(folder: Path, batch: int) -> None:
+    """Wait until a batch is planned, and a second more."""
+    waits = threading.Event()
+    for _ in range(10 * _WITHIN_S):
+        if (folder / "offsets" / str(batch)).exists():
+            waits.wait(1)
+            return
+        waits.wait(0.1)
+
+
+def _rows(spark: SparkSession) -> DataFrame:
+    return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+
+
+def test_a_batch_that_is_given_up_is_not_told_as_an_error(
+    spark: SparkSession, logged: Callable[[], str], tmp_path: Path
+) -> None:
+    """The batch is planned, and not done."""
+    stop, written = threading.Event(), list[int]()
+
+    def write(_rows: DataFrame, batch: int, _engine: Engine) -> None:
+        written.append(batch)
+        stop.set()
+
+    def watch(_: Engine) -> None:
+        """Hold up whoever would stop the query until the second batch is there."""
+        _until_begun(tmp_path, 1)
+
+    query = Query("n.f.1", _rows(spark), _NOT_ASKED, tmp_path, write, watch=watch)
+    with pytest.raises(StoppingError):
+        QueryRunner(stop).run(query)
+    assert written == [0]
+    assert (tmp_path / "offsets" / "1").exists()
+    assert not (tmp_path / "commits" / "1").exists()
+    assert _FAILED not in logged()
+
+
+def test_a_query_that_fails_is_told_with_its_stack(
+    spark: SparkSession, logged: Callable[[], str], tmp_path: Path
+) -> None:
+    """Also after another one was stopped."""
+
+    def write(_rows: DataFrame, _batch: int, _engine: Engine) -> None:
+        raise RefusedError("it does not fit")
+
+    query = Query("n.g.1", _rows(spark), _NOT_ASKED, tmp_path, write)
+    with pytest.raises(RefusedError):
+        QueryRunner(threading.Event()).run(query)
+    assert "Query n.g.1 [" in logged()
+    assert _FAILED in logged()
