@@ -44,7 +44,7 @@ def boundaries_topic(topic: TopicName) -> TopicName:
 
 
 def tentative_topic(topic: TopicName) -> TopicName:
-    """Tentative output beside a derived topic; same number of partitions."""
+    """A name that is kept for tentative output beside a derived topic; nothing makes the topic."""
     return TopicName(f"{topic}.tentative")
 
 

@@ -14,10 +14,9 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.names import tentative_topic
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import Begins
-from pipeline.planner.plan import DerivedStream, Fragment, Plan
+from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import OnChange
 
 
@@ -103,8 +102,6 @@ def positioned_topics(fragment: Fragment) -> Iterator[TopicName]:
     """
     for stream in fragment.inputs:
         yield stream.topic
-        if isinstance(stream, DerivedStream):
-            yield tentative_topic(stream.topic)
     yield fragment.output.topic
     yield fragment.names.redrive
     yield fragment.names.advances

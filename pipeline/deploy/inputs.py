@@ -44,11 +44,15 @@ class Inputs:
         return carry(marker, planned, self.decided(fragment, record))
 
     def is_changed(self, fragment: Fragment, record: FragmentRecord | None) -> bool:
-        """Whether another plan, or other topics, are deployed than what is wanted now."""
+        """Whether another plan, or other topics, are deployed than what is wanted now.
+
+        A topic that nothing needs any more changes nothing.
+        """
         if record is None or record.digest != fragment_digest(fragment):
             return True
         ids = self._ids(fragment)
-        return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
+        known = ((ids.get(topic), topic_id) for topic, topic_id in record.topic_ids)
+        return any(now is not None and now != then for now, then in known)
 
     def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
         """Where streams begin, as a deploy has decided of the topics that they are over."""

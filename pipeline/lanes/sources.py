@@ -20,8 +20,6 @@ from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
-from pipeline.names import tentative_topic
-from pipeline.network.model import ExternalStream
 from pipeline.planner.digest import source_digest, timing_digest
 from pipeline.planner.plan import Fragment, FragmentInput
 
@@ -127,9 +125,7 @@ def planned_sources(
 def _planned(
     stream: FragmentInput, fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> PlannedSource:
-    topics = [stream.topic, fragment.names.redrive, fragment.names.advances]
-    if not isinstance(stream, ExternalStream):
-        topics.append(tentative_topic(stream.topic))
+    topics = (stream.topic, fragment.names.redrive, fragment.names.advances)
     ids = tuple((topic, TopicId(topic_ids[topic])) for topic in topics)
     return PlannedSource(stream.name, source_digest(stream), timing_digest(stream), ids)
 
@@ -137,8 +133,7 @@ def _planned(
 def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
     """The sources of a fragment whose topics are in memory, where their names are their ids."""
     topics = [fragment.names.redrive, fragment.names.advances]
-    for stream in fragment.inputs:
-        topics += [stream.topic, tentative_topic(stream.topic)]
+    topics += [stream.topic for stream in fragment.inputs]
     return first_sources(planned_sources(fragment, {topic: str(topic) for topic in topics}))
 
 

@@ -39,8 +39,6 @@ class TopicRole(Enum):
     """Why a topic is among a lane's assigned inputs."""
 
     DATA = "data"
-    TENTATIVE = "tentative"
-    """Read from the first day, ignored by a stable lane."""
     REDRIVE = "redrive"
     ADVANCES = "advances"
 

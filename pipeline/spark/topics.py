@@ -13,8 +13,7 @@ from brokers.kafka.errors import NoSuchTopicError
 from brokers.records import TopicDescription
 from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName
-from pipeline.names import boundaries_topic, tentative_topic
-from pipeline.network.model import ExternalStream
+from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 
 
@@ -28,13 +27,8 @@ class Describer(Protocol):
 def topics_of(fragment: Fragment) -> tuple[TopicName, ...]:
     """All topics that a lane of the fragment reads, and those it writes in its transactions."""
     names = fragment.names
-    topics = [names.redrive, names.advances, names.markers, names.dead_letters]
-    topics.append(fragment.output.topic)
-    for stream in fragment.inputs:
-        topics.append(stream.topic)
-        if not isinstance(stream, ExternalStream):
-            topics.append(tentative_topic(stream.topic))
-    return tuple(topics)
+    own = (names.redrive, names.advances, names.markers, names.dead_letters)
+    return (*own, fragment.output.topic, *(stream.topic for stream in fragment.inputs))
 
 
 def check_same(

@@ -4,9 +4,8 @@ How the settings were chosen:
 
 - Everything that a lane reads is kept equally long, where nothing else is said of a topic. A lane
   that was stopped over a weekend goes on from its positions in all of its inputs; one input that
-  had forgotten them would stop it for good. So tentative records are kept as long as the stream
-  that they belong to, and records sent again, which keep their timestamps, as long as that input
-  which is kept longest.
+  had forgotten them would stop it for good. So records sent again, which keep their timestamps, are
+  kept as long as that input which is kept longest.
 - An advance is worth nothing once its lane has stopped, and must never be what such a lane lacks,
   however long it rests. So advances go by the size of what came after them, and never by age.
 - Kafka counts retention of a derived topic from its records' timestamps, which are event times. So
@@ -31,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pipeline.ids import TopicName
-from pipeline.names import boundaries_topic, tentative_topic
+from pipeline.names import boundaries_topic
 from pipeline.network.model import ExternalStream, Network
 from pipeline.planner.draft import Draft, outputs_of
 from pipeline.planner.plan import Fragment, FragmentInput, NewTopic
@@ -107,8 +106,6 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     kept_ms, written = _kept_ms(network, output), (*_LARGE, *_OWN_TIME)
     yield _kept(network, output.topic, output.partitions, kept_ms, written)
     yield _compacted(network, boundaries_topic(output.topic))
-    tentative = _kept(network, tentative_topic(output.topic), output.partitions, kept_ms, written)
-    yield replace(tentative, follows=(output.topic,))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
     letters = (("cleanup.policy", "delete"), *_UNLIMITED, *_LARGE, *_STAMPED)

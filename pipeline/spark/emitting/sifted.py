@@ -59,7 +59,6 @@ def _origin(lowered: Lowered, path: Path) -> Column:
     places = lowered.places(source)
     if not path.first:
         return F.when(sent_to(source, path), places[TopicRole.REDRIVE])
-    places.pop(TopicRole.TENTATIVE, None)  # nothing of it comes along
     *others, last = places.values()
     origin = F.lit(last)
     for place in reversed(others):

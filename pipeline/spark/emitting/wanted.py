@@ -11,12 +11,10 @@ from pipeline.spark.lowered import Path, Source, TopicRole
 
 
 def wanted(source: Source, paths: tuple[str, ...]) -> Column:
-    """The stream's records, redriven ones for these paths, and all advances; nothing tentative."""
+    """The stream's records, redriven ones for these paths, and all advances."""
     topic = F.col(hidden.TOPIC)
     redriven = (header(f"{PREFIX}source") == _literal(source.id)) & is_for(("", *paths))
-    stable = (topic != source.topic(TopicRole.REDRIVE)) | redriven
-    tentative = source.topic(TopicRole.TENTATIVE)
-    return stable if tentative is None else (topic != tentative) & stable
+    return (topic != source.topic(TopicRole.REDRIVE)) | redriven
 
 
 def is_heeded(source: Source, incarnation: Incarnation) -> Column:

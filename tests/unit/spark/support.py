@@ -5,8 +5,6 @@ from dataclasses import replace
 
 from pipeline.ids import SchemaId, StreamName, TopicName
 from pipeline.lanes.sources import named_sources
-from pipeline.names import tentative_topic
-from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.lower import Surroundings
@@ -28,10 +26,7 @@ def surroundings(planned: Fragment, *, missing: tuple[int, ...] = ()) -> Surroun
     """One writer schema for each input, two partitions everywhere."""
     names = planned.names
     topics: list[TopicName] = [names.redrive, names.advances, planned.output.topic]
-    for stream in planned.inputs:
-        topics.append(stream.topic)
-        if not isinstance(stream, ExternalStream):
-            topics.append(tentative_topic(stream.topic))
+    topics += [stream.topic for stream in planned.inputs]
     return Surroundings(
         sources=named_sources(planned),
         writers={StreamName(i.name): (WriterSchema(SchemaId(1), SCHEMA),) for i in planned.inputs},

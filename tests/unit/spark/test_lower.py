@@ -95,16 +95,14 @@ def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> 
     assert all(isinstance(path.steps[0], Keep) for path in lowered.paths)
 
 
-def test_every_source_is_assigned_redrive_and_advances_and_derived_ones_the_tentative_topic() -> (
-    None
-):
-    """What later steps read is among the assigned topics from the first day."""
+def test_every_source_is_assigned_redrive_and_advances() -> None:
+    """Beside the topic that carries the stream; nothing else is read."""
     planned = fragment("toll_notifications")
     lowered = lower(planned, surroundings(planned))
     roles = {source.input: [topic.role for topic in source.topics] for source in lowered.sources}
     assert roles == {
         "sightings": [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES],
-        "tolls": [TopicRole.DATA, TopicRole.TENTATIVE, TopicRole.REDRIVE, TopicRole.ADVANCES],
+        "tolls": [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES],
     }
 
 
