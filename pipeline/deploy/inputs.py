@@ -91,7 +91,7 @@ class Inputs:
         """The ids of a fragment's topics; one that is still to be created has none yet."""
         return {
             topic: TopicId(self.described[topic].topic_id if topic in self.described else "")
-            for topic in positioned_topics(fragment)
+            for topic in positioned_topics(fragment, self.described)
         }
 
 

@@ -115,7 +115,8 @@ def planned_sources(
 
     Args:
         fragment: as planned.
-        topic_ids: of all topics that it reads, as they were deployed.
+        topic_ids: of all topics that it reads, as the catalog has them; without one for records
+            that are sent again as long as there is none.
     """
     inputs = {stream.name: stream for stream in fragment.inputs}
     used = dict.fromkeys(way.source for way in fragment.ways)
@@ -125,15 +126,19 @@ def planned_sources(
 def _planned(
     stream: FragmentInput, fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> PlannedSource:
-    topics = (stream.topic, fragment.names.redrive, fragment.names.advances)
+    names = fragment.names
+    again = [names.redrive] if names.redrive in topic_ids else []
+    topics = (stream.topic, *again, names.advances)
     ids = tuple((topic, TopicId(topic_ids[topic])) for topic in topics)
     return PlannedSource(stream.name, source_digest(stream), timing_digest(stream), ids)
 
 
 def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
-    """The sources of a fragment whose topics are in memory, where their names are their ids."""
-    topics = [fragment.names.redrive, fragment.names.advances]
-    topics += [stream.topic for stream in fragment.inputs]
+    """The sources of a fragment whose topics are in memory, where their names are their ids.
+
+    Nothing is sent again there.
+    """
+    topics = [fragment.names.advances, *(stream.topic for stream in fragment.inputs)]
     return first_sources(planned_sources(fragment, {topic: str(topic) for topic in topics}))
 
 

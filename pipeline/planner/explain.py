@@ -21,8 +21,8 @@ def explain(plan: Plan) -> str:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    count = len(plan.fragments)
-    fragments, topics = counted(count, "fragment"), counted(len(plan.topics), "topic")
+    count, made = len(plan.fragments), sum(not topic.when_needed for topic in plan.topics)
+    fragments, topics = counted(count, "fragment"), counted(made, "topic")
     yield f"network {plan.network} of {plan.owner}: {fragments}, {topics}"
     for note in plan.notes:
         yield f"  {note}"
@@ -136,13 +136,15 @@ def _partitions(count: int) -> str:
 
 
 def _topics(plan: Plan) -> Iterator[str]:
-    made = "created where missing" if plan.auto_create else "not created: auto_create is false"
-    yield f"topics ({made})"
-    if not plan.topics:
-        return
-    width = max(len(topic.name) for topic in plan.topics)
-    for topic in plan.topics:
-        yield f"  {topic.name:<{width}}  {_topic(topic)}"
+    width = max((len(topic.name) for topic in plan.topics), default=0)
+    for later, what, made in (
+        (False, "topics", "created where missing"),
+        (True, "topics for dead letters that are sent again", "created when the first are"),
+    ):
+        yield f"{what} ({made if plan.auto_create else 'not created: auto_create is false'})"
+        for topic in plan.topics:
+            if topic.when_needed is later:
+                yield f"  {topic.name:<{width}}  {_topic(topic)}"
 
 
 def _topic(topic: NewTopic) -> str:

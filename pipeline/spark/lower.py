@@ -134,11 +134,9 @@ def _source(
         return AssignedTopic(topic, around.partitions[topic], role)
 
     external = isinstance(stream, ExternalStream)
-    topics = (
-        assigned(stream.topic, TopicRole.DATA),
-        assigned(fragment.names.redrive, TopicRole.REDRIVE),
-        assigned(fragment.names.advances, TopicRole.ADVANCES),
-    )
+    again = () if marked.redrive is None else (assigned(marked.redrive[0], TopicRole.REDRIVE),)
+    data = assigned(stream.topic, TopicRole.DATA)
+    topics = (data, *again, assigned(fragment.names.advances, TopicRole.ADVANCES))
     if isinstance(stream, ExternalStream):
         event_time = _event_time(stream)
     else:

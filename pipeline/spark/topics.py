@@ -5,7 +5,7 @@ records, so what a lane knows of positions, and what it has read, means nothing 
 topic of boundaries: what was published there is published again.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Protocol
 
 from brokers.kafka.admin import Describing
@@ -24,10 +24,15 @@ class Describer(Protocol):
         """Ask what is known of topics; does not wait."""
 
 
-def topics_of(fragment: Fragment) -> tuple[TopicName, ...]:
-    """All topics that a lane of the fragment reads, and those it writes in its transactions."""
+def topics_of(fragment: Fragment, known: Container[TopicName] = ()) -> tuple[TopicName, ...]:
+    """All topics that a lane of the fragment reads, and those it writes in its transactions.
+
+    `known`: topics of which ids are known; that of records that are sent again is read if it is
+    among them.
+    """
     names = fragment.names
-    own = (names.redrive, names.advances, names.markers, names.dead_letters)
+    again = (names.redrive,) if names.redrive in known else ()
+    own = (*again, names.advances, names.markers, names.dead_letters)
     return (*own, fragment.output.topic, *(stream.topic for stream in fragment.inputs))
 
 
@@ -143,4 +148,4 @@ def watch_topics(
 ) -> TopicWatch:
     """A watch of a lane's topics, with the ids that they had when it was deployed."""
     replaceable = (boundaries_topic(fragment.output.topic),)
-    return TopicWatch(admin, topics_of(fragment), topic_ids, replaceable)
+    return TopicWatch(admin, topics_of(fragment, topic_ids), topic_ids, replaceable)

@@ -1,4 +1,4 @@
-"""Pass: list every topic that has to exist before the network runs.
+"""Pass: list every topic that the network needs, before it runs or later.
 
 How the settings were chosen:
 
@@ -18,7 +18,8 @@ How the settings were chosen:
   topic has no limit of either; the lane removes those that are old and not needed.
 - The broker stamps what a lane keeps for itself, too (markers, boundaries, advances): else a node
   whose clock is wrong could not write there, or its records would be removed too early.
-- What is sent again keeps its timestamp (CreateTime), and its input topic may allow any.
+- What is sent again keeps its timestamp (CreateTime), and its input topic may allow any. Most
+  fragments never get any, so its topic is created when there is something to send.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
 - What a lane passes on or keeps as a dead letter may come from a topic that takes more than Kafka's
@@ -113,7 +114,8 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
         _topic(network, names.dead_letters, widest, letters), follows=inputs, trimmed=True
     )
     longest_ms = max(network.retention_ms, *(_kept_ms(network, s) for s in fragment.inputs))
-    yield replace(_kept(network, names.redrive, widest, longest_ms, written), follows=inputs)
+    redrive = _kept(network, names.redrive, widest, longest_ms, written)
+    yield replace(redrive, follows=inputs, when_needed=True)
     advances = _topic(network, names.advances, 1, _ADVANCES)
     yield replace(advances, single_partition=True)
     yield _compacted(network, names.markers, _LARGE)  # positions of thousands of partitions

@@ -8,7 +8,7 @@ import click
 from pipeline import durations
 from pipeline.cli.completing import parts
 from pipeline.cli.connections import Connections
-from pipeline.cli.letters import fragments_of, letters_of, sent_again
+from pipeline.cli.letters import fragments_of, letters_of, redrive_topic, sent_again
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.streams import deployed_plans
@@ -54,7 +54,8 @@ def command(session: Session, name: str) -> None:
 
 def _row(fragment: Fragment, kept_ms: int, connections: Connections) -> dict[str, Any]:
     topic = fragment.names.dead_letters
-    counted = summary(letters_of(fragment, connections), sent_again(fragment, connections))
+    sent = sent_again(redrive_topic(fragment, connections), connections)
+    counted = summary(letters_of(fragment, connections), sent)
     return {
         "network": fragment.names.network,
         "fragment": fragment.names.fragment,

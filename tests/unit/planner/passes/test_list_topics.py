@@ -11,7 +11,10 @@ def _topics(**changes: int) -> dict[str, NewTopic]:
 
 
 def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
-    """Output, boundaries, dead letters, redrive, advances and markers, three times."""
+    """Output, boundaries, dead letters, redrive, advances and markers, three times.
+
+    Redrive topics are there for when they are needed, so that a deploy creates five a fragment.
+    """
     names = list(_topics())
     assert names[0] == "sightings-topic"
     assert len(names) == 1 + 3 * 6
@@ -23,6 +26,13 @@ def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
         "net.tolls.advances",
         "net.tolls.markers",
     ]
+
+
+def test_a_topic_for_what_is_sent_again_is_created_when_something_is() -> None:
+    """And nothing else: three fragments, two of them results, have sixteen topics until then."""
+    later = [name for name, topic in _topics().items() if topic.when_needed]
+    assert later == [f"net.{f}.redrive" for f in ("tolls", "toll_notifications", "tow_dispatch")]
+    assert len(_topics()) - len(later) == 1 + 3 * 5 == 16
 
 
 def test_only_input_topics_are_external() -> None:
