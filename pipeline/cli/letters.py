@@ -13,7 +13,7 @@ from pipeline.dead_letters.redrive import sent_letters
 from pipeline.deploy.redriving import RedriveTopic
 from pipeline.errors import RefusedError
 from pipeline.ids import Offset, TopicName
-from pipeline.planner.plan import Fragment
+from pipeline.planner.plan import Fragment, Plan
 from pipeline.spark.hidden import Reason
 
 REASONS = tuple(reason.value for reason in Reason)
@@ -86,8 +86,8 @@ def letters_of(fragment: Fragment, connections: Connections) -> Iterator[Letter]
     return map(read, records_to(topic, ends_of(topic, connections), connections))
 
 
-def redrive_topic(fragment: Fragment, connections: Connections) -> RedriveTopic:
-    """The topic that dead letters of a fragment are sent into again.
+def plan_of(fragment: Fragment, connections: Connections) -> Plan:
+    """The plan of the network that a deployed fragment belongs to.
 
     Raises:
         RefusedError: the network is not deployed any more.
@@ -96,6 +96,11 @@ def redrive_topic(fragment: Fragment, connections: Connections) -> RedriveTopic:
     plan = next((one for one in deployed_plans(connections) if one.network == network), None)
     if plan is None:
         raise RefusedError("it is not deployed any more", place=f"network {network}")
+    return plan
+
+
+def redrive_topic(plan: Plan, fragment: Fragment, connections: Connections) -> RedriveTopic:
+    """The topic that dead letters of a fragment are sent into again."""
     servers = connections.servers
     return RedriveTopic(plan, fragment, connections.catalog, connections.topics, servers.log)
 

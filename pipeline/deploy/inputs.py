@@ -50,9 +50,9 @@ class Inputs:
         """
         if record is None or record.digest != fragment_digest(fragment):
             return True
-        ids = self._ids(fragment)
-        known = ((ids.get(topic), topic_id) for topic, topic_id in record.topic_ids)
-        return any(now is not None and now != then for now, then in known)
+        ids, known = self._ids(fragment), dict(record.topic_ids)
+        needed = set(positioned_topics(fragment, known))
+        return any(ids.get(topic) != known[topic] for topic in needed & known.keys())
 
     def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
         """Where streams begin, as a deploy has decided of the topics that they are over."""

@@ -14,6 +14,7 @@ from pipeline.cli.letters import (
     fragment_of,
     label,
     letters_of,
+    plan_of,
     reason_option,
     redrive_topic,
     sent_again,
@@ -124,7 +125,7 @@ class _Run:
         self._clock = clock
         self._schemas: dict[SchemaHandle, bool] = {}
         self._forgotten: set[SchemaHandle] = set()
-        self._topic = redrive_topic(fragment, connections)
+        self._topic = redrive_topic(plan_of(fragment, connections), fragment, connections)
         self.closed = Closed(BoxName(fragment.name))
 
     def rules(self) -> Rules:
