@@ -19,6 +19,7 @@ from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import TopicName
 from pipeline.planner.diff import fitting, needs
 from pipeline.planner.plan import Fragment, NewTopic, Plan
+from pipeline.planner.topic_rules import misfits
 from pipeline.planner.upgrade import START_OVER
 
 
@@ -66,8 +67,8 @@ class RedriveTopic:
         """Let the topic exist, and let the fragment know it; nothing happens if it does.
 
         Raises:
-            RefusedError: the network is not to create topics, or is not deployed any more; or as
-                `is_there` says.
+            RefusedError: the network is not to create topics, or is not deployed any more; the
+                topic is there and has settings that do not fit; or as `is_there` says.
             RetryError: others change the catalog, or remove topics, at the same time.
         """
         names, network, created = self.fragment.names, self.plan.network, False
@@ -80,10 +81,17 @@ class RedriveTopic:
         described = self._described()
         if described is None:
             raise RetryError("the topic is gone again", place=f"topic {topic}", hint="run it again")
+        self._check_settings()
         made = created or (begun and bool(begun_before((topic,), self.topics)))
         self.catalog.later_topics.add(LaterTopic(names, topic, described.topic_id, made))
         if begun:
             self.catalog.end_deploy(network, (topic,))
+
+    def _check_settings(self) -> None:
+        topic = self.planned
+        config = self.topics.topic_configs((topic.name,)).get(topic.name, {})
+        for wrong in misfits(topic, config):
+            raise RefusedError(wrong.message, place=f"topic {topic.name}", hint=wrong.hint)
 
     def _described(self) -> TopicDescription | None:
         topic = self.fragment.names.redrive

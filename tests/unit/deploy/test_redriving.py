@@ -189,6 +189,17 @@ def test_a_network_that_may_create_none_says_what_it_needs(tmp_path: Path) -> No
     assert not scene.made
 
 
+def test_one_that_somebody_has_created_otherwise_is_not_used(scene: Scene) -> None:
+    """With the broker's timestamps, what is sent again would have other event times."""
+    scene.world.kafka.add(REDRIVE)
+    there = scene.world.kafka.topics[REDRIVE]
+    stamped = replace(there, config=(("message.timestamp.type", "LogAppendTime"),))
+    scene.world.kafka.topics[REDRIVE] = stamped
+    with pytest.raises(RefusedError, match="type=LogAppendTime, the network needs CreateTime"):
+        scene.redrive.create()
+    assert REDRIVE not in scene.known
+
+
 @pytest.mark.parametrize("by", ["catalog", "marker"])
 @pytest.mark.parametrize("remade", [False, True])
 def test_one_that_was_known_has_to_be_there(scene: Scene, by: str, *, remade: bool) -> None:
