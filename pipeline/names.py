@@ -26,7 +26,8 @@ PRODUCT = "medusa"
 NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
 """Participants, networks, streams and boxes: lower case, so that names survive every system."""
 
-INTERNAL_SUFFIXES = (".advances", ".boundaries", ".dlq", ".markers", ".redrive", ".tentative")
+_REDRIVE = ".redrive"
+INTERNAL_SUFFIXES = (".advances", ".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative")
 """How the names of Medusa's own topics end; no output may be called so."""
 
 READER_GROUP = GroupName(f"{PRODUCT}.reader")
@@ -44,8 +45,13 @@ def boundaries_topic(topic: TopicName) -> TopicName:
 
 
 def tentative_topic(topic: TopicName) -> TopicName:
-    """Tentative output beside a derived topic; same number of partitions."""
+    """A name that is kept for tentative output beside a derived topic; nothing makes the topic."""
     return TopicName(f"{topic}.tentative")
+
+
+def is_redrive(topic: TopicName) -> bool:
+    """Whether one of a fragment's own topics is its redrive topic."""
+    return topic.endswith(_REDRIVE)
 
 
 def replay_topic(topic: TopicName, number: int) -> TopicName:
@@ -79,7 +85,7 @@ class FragmentNames:
     @property
     def redrive(self) -> TopicName:
         """Dead letters that are sent again, for this fragment alone."""
-        return TopicName(f"{self.network}.{self.fragment}.redrive")
+        return TopicName(f"{self.network}.{self.fragment}{_REDRIVE}")
 
     @property
     def advances(self) -> TopicName:

@@ -377,8 +377,8 @@ def has_grown(time: LaneTime | None, ends: Ends | None) -> bool:
 def finished_in(positions: Positions, lane_input: LaneInput) -> dict[int, Offset]:
     """The positions in an input's own topic, by partition.
 
-    A lane also reads advances, tentative and redriven records under the same input; those are not
-    the stream itself.
+    A lane also reads advances and redriven records under the same input; those are not the stream
+    itself.
     """
     return {
         key.partition: offset

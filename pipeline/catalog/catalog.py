@@ -8,22 +8,20 @@ a change it is open whether it was done: read to find out.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final
 
 from brokers.versioned_store import (
     Create,
     Delete,
-    NoSuchPathError,
-    NotEmptyError,
     Operation,
     PathExistsError,
     Set,
-    VersionConflictError,
     Versioned,
     VersionedStore,
 )
 from pipeline.catalog.codec import R, decode, encode
 from pipeline.catalog.formats import registration, written_format
+from pipeline.catalog.later_topics import LaterTopics
 from pipeline.catalog.missing import MissingSchemas
 from pipeline.catalog.records import (
     DeployRecord,
@@ -39,6 +37,7 @@ from pipeline.catalog.records import (
     ParticipantRecord,
     RevisionRecord,
 )
+from pipeline.catalog.retrying import LOST, retrying
 from pipeline.catalog.starts import Starts
 from pipeline.catalog.steps import (
     Claim,
@@ -75,14 +74,8 @@ from pipeline.ids import (
 )
 from pipeline.names import Znodes
 
-T = TypeVar("T")
-
-ATTEMPTS_MAX: Final = 10
-"""Tries of a step that loses races; each loss means that somebody else's step was done."""
 VERSIONS_PER_STEP_MAX: Final = 200
 """Versions that one step removes; the rest of a long history goes in steps before it."""
-
-_LOST: Final = (PathExistsError, NoSuchPathError, VersionConflictError, NotEmptyError)
 
 
 class Catalog:
@@ -97,6 +90,7 @@ class Catalog:
         self.newest = newest
         self.missing = MissingSchemas(store, znodes)
         self.starts = Starts(store, znodes)
+        self.later_topics = LaterTopics(store, znodes)
 
     @property
     def suspended(self) -> bool:
@@ -188,7 +182,7 @@ class Catalog:
                 steps.append(Delete(path, found.version))
             self._store.apply((*steps, Create(path, value, ephemeral=True)))
 
-        self._retrying(step, f"node {record.node}")
+        retrying(step, f"node {record.node}")
 
     def node(self, node: NodeId) -> NodeRecord | None:
         """One node; None if it is not up."""
@@ -266,7 +260,7 @@ class Catalog:
             check_unmoved(stored.fragments, known, f"network {name}")
             self._store.apply(deploy_step(self._znodes, stored, network, version, fragments))
 
-        self._retrying(step, f"network {name}")
+        retrying(step, f"network {name}")
 
     def begin_deploy(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
         """Keep which topics a deploy is about to create, beside those of deploys cut off before."""
@@ -291,7 +285,7 @@ class Catalog:
             topics = change(set(known.topics if known else ()))
             self._store.apply(begun_deploys(path, found, topics))
 
-        self._retrying(step, f"network {network}")
+        retrying(step, f"network {network}")
 
     def set_desired(
         self,
@@ -324,7 +318,7 @@ class Catalog:
             if operations:
                 self._store.apply((*operations, bump(self._znodes, stored.revision)))
 
-        self._retrying(step, f"network {network}")
+        retrying(step, f"network {network}")
 
     def remove_network(self, network: NetworkName, expected: NetworkRecord | None = None) -> bool:
         """End a network's life: remove it with its versions, fragments, owners and statuses.
@@ -347,7 +341,7 @@ class Catalog:
             self._store.apply(remove_step(self._znodes, stored, network, versions))
             return True
 
-        return self._retrying(step, f"network {network}")
+        return retrying(step, f"network {network}")
 
     # --- ownership and status -------------------------------------------------------------------
 
@@ -393,7 +387,7 @@ class Catalog:
         claim = Claim(network, fragment, claimed)
         try:
             self._store.apply(claim_step(znodes, claim, there, owner, counter))
-        except _LOST as error:
+        except LOST as error:
             raise RetryError(
                 f"somebody else was first to claim epoch {claimed.epoch}, or changed the fragment",
                 place=place,
@@ -425,7 +419,7 @@ class Catalog:
                 return
             self._store.apply((put(path, encode(status), found),))
 
-        self._retrying(step, f"fragment {status.network}.{status.fragment}")
+        retrying(step, f"fragment {status.network}.{status.fragment}")
 
     def status(self, network: NetworkName, fragment: FragmentName) -> FragmentStatus | None:
         """What was last reported of a fragment; None before the first report."""
@@ -477,21 +471,6 @@ class Catalog:
 
     def _decoded(self, kind: type[R], found: Versioned | None, path: str) -> R | None:
         return None if found is None else decode(kind, found.value, path, self.newest)
-
-    def _retrying(self, step: Callable[[], T], place: str) -> T:
-        for _ in range(ATTEMPTS_MAX - 1):
-            try:
-                return step()
-            except _LOST:
-                continue  # somebody else's step was done: read again and decide again
-        try:
-            return step()
-        except _LOST as error:
-            raise RetryError(
-                f"others changed the catalog {ATTEMPTS_MAX} times while we tried",
-                place=place,
-                hint="run it again.",
-            ) from error
 
     def _not_deployed(self, network: NetworkName) -> RefusedError:
         return not_deployed(network, (record.network for record in self.networks()))

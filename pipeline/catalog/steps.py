@@ -236,14 +236,13 @@ def check_unmoved(
     """Make sure that of each fragment the same is wanted as when a deploy was planned.
 
     Raises:
-        RetryError: somebody paused, resumed or stopped it meanwhile.
+        RetryError: somebody paused, resumed or stopped it meanwhile, or it got another topic.
     """
     for record in known:
         found = stored.get(record.fragment)
         if found is not None and found.record.value != encode(record):
             raise RetryError(
-                f"fragment {record.fragment} was {record.desired.value} when the plan was made, "
-                "and is not any more",
+                f"fragment {record.fragment} is not what it was when the plan was made",
                 place=place,
                 hint="somebody else changed it meanwhile: look at it and deploy again.",
             )

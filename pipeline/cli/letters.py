@@ -10,9 +10,10 @@ from pipeline.cli.options import F
 from pipeline.cli.streams import deployed_plans
 from pipeline.dead_letters.letter import Identity, Letter, read
 from pipeline.dead_letters.redrive import sent_letters
+from pipeline.deploy.redriving import RedriveTopic
 from pipeline.errors import RefusedError
 from pipeline.ids import Offset, TopicName
-from pipeline.planner.plan import Fragment
+from pipeline.planner.plan import Fragment, Plan
 from pipeline.spark.hidden import Reason
 
 REASONS = tuple(reason.value for reason in Reason)
@@ -85,9 +86,34 @@ def letters_of(fragment: Fragment, connections: Connections) -> Iterator[Letter]
     return map(read, records_to(topic, ends_of(topic, connections), connections))
 
 
-def sent_again(fragment: Fragment, connections: Connections) -> frozenset[Identity]:
-    """Which of them were sent again."""
-    topic = fragment.names.redrive
+def plan_of(fragment: Fragment, connections: Connections) -> Plan:
+    """The plan of the network that a deployed fragment belongs to.
+
+    Raises:
+        RefusedError: the network is not deployed any more.
+    """
+    network = fragment.names.network
+    plan = next((one for one in deployed_plans(connections) if one.network == network), None)
+    if plan is None:
+        raise RefusedError("it is not deployed any more", place=f"network {network}")
+    return plan
+
+
+def redrive_topic(plan: Plan, fragment: Fragment, connections: Connections) -> RedriveTopic:
+    """The topic that dead letters of a fragment are sent into again."""
+    servers = connections.servers
+    return RedriveTopic(plan, fragment, connections.catalog, connections.topics, servers.log)
+
+
+def sent_again(redrive: RedriveTopic, connections: Connections) -> frozenset[Identity]:
+    """Which dead letters of a fragment were sent again.
+
+    Raises:
+        RefusedError: that is not known any more, since the topic is gone that they were sent into.
+    """
+    if not redrive.is_there():
+        return frozenset()
+    topic = redrive.planned.name
     return sent_letters(records_to(topic, ends_of(topic, connections), connections))
 
 

@@ -166,7 +166,7 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
         tell(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
     begun = servers.catalog.begun_deploy(network)
-    created = _begun_before(begun, servers)
+    created = begun_before(begun, servers.topics)
     own = tuple(topic.name for topic in found.create_topics)
     if found.create_topics:
         tell(f"creating {counted(len(found.create_topics), 'topic')}")
@@ -174,7 +174,7 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
             if new.external:
                 tell(f"input topic {new.name} does not exist: creating it too")
         servers.catalog.begin_deploy(network, own)
-        created += servers.topics.create_topics(tuple(_spec(t) for t in found.create_topics))
+        created += servers.topics.create_topics(tuple(map(spec_of, found.create_topics)))
     for topic in _adopted(comparison, created):
         tell(f"topic {topic} was there before: output goes into it, and it is never removed")
     done = _commit(comparison, servers, tuple(sorted(created)))
@@ -182,13 +182,13 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
     return done
 
 
-def _begun_before(begun: tuple[TopicName, ...], servers: Servers) -> tuple[TopicName, ...]:
+def begun_before(begun: tuple[TopicName, ...], topics: Topics) -> tuple[TopicName, ...]:
     """What a deploy that was cut off has created, of the topics that it was about to create.
 
     One that holds records by now is somebody else's, since nothing of ours has run yet.
     """
-    there = servers.topics.describe(begun)
-    filled = filled_topics(there, servers.topics)
+    there = topics.describe(begun)
+    filled = filled_topics(there, topics)
     return tuple(topic for topic in there if topic not in filled)
 
 
@@ -262,9 +262,10 @@ def _made(
 def _topic_ids(
     plan: Plan, topics: Topics, compared: Mapping[TopicName, str]
 ) -> dict[TopicName, str]:
-    """The ids of the plan's topics, all of which exist by now."""
+    """The ids of the plan's topics: all exist by now, but those that are created when needed."""
     described = topics.describe([topic.name for topic in plan.topics])
-    missing = [topic.name for topic in plan.topics if topic.name not in described]
+    needed = (topic.name for topic in plan.topics if not topic.when_needed)
+    missing = [name for name in needed if name not in described]
     if missing:
         raise RetryError(
             f"topic {missing[0]} is gone again", hint="is somebody else removing topics? try again."
@@ -342,7 +343,8 @@ def _old_plan(version: NetworkVersionRecord | None, owner: ParticipantId) -> Pla
         return None
 
 
-def _spec(topic: NewTopic) -> NewTopicSpec:
+def spec_of(topic: NewTopic) -> NewTopicSpec:
+    """A topic of a plan as it is created."""
     return NewTopicSpec(topic.name, topic.partitions, topic.replication, topic.config)
 
 

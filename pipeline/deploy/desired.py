@@ -1,6 +1,6 @@
 """What the catalog shall hold after a deploy. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.catalog.records import Begun, DesiredState, FragmentRecord
@@ -14,10 +14,9 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.names import tentative_topic
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import Begins
-from pipeline.planner.plan import DerivedStream, Fragment, Plan
+from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import OnChange
 
 
@@ -26,7 +25,7 @@ class Facts:
     """What the records hold beside the plan.
 
     Args:
-        topic_ids: Kafka's ids of the plan's topics, all of which exist by now.
+        topic_ids: Kafka's ids of the plan's topics that exist by now.
         version: the number that a changed fragment gets.
         chosen: what was chosen for states, and for which lives of their lanes.
         begins: where fragments begin to read what they have never read, as far as chosen now.
@@ -53,7 +52,7 @@ def desired_fragments(
 
 def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> FragmentRecord:
     digest, name = fragment_digest(fragment), fragment.name
-    topics = sorted(set(positioned_topics(fragment)))
+    topics = sorted(set(positioned_topics(fragment, facts.topic_ids)))
     ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
     same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
     paused = old is not None and old.desired is DesiredState.PAUSED
@@ -94,18 +93,21 @@ def _begins(
     return tuple(found[stream] for stream in sorted(found))
 
 
-def positioned_topics(fragment: Fragment) -> Iterator[TopicName]:
+def positioned_topics(fragment: Fragment, there: Container[TopicName]) -> Iterator[TopicName]:
     """The topics in which a fragment has positions, or others have positions in its output.
 
     If one of these is deleted and made again, the positions mean other records. Boundaries are not
     among them: they can be made anew without harm. Nor are dead letters: a lane goes on without
     them, and only a rebuild needs those that were written.
+
+    Args:
+        fragment: as planned.
+        there: the topics that exist; its redrive topic does once there was something to send again.
     """
     for stream in fragment.inputs:
         yield stream.topic
-        if isinstance(stream, DerivedStream):
-            yield tentative_topic(stream.topic)
     yield fragment.output.topic
-    yield fragment.names.redrive
+    if fragment.names.redrive in there:
+        yield fragment.names.redrive
     yield fragment.names.advances
     yield fragment.names.markers

@@ -44,11 +44,15 @@ class Inputs:
         return carry(marker, planned, self.decided(fragment, record))
 
     def is_changed(self, fragment: Fragment, record: FragmentRecord | None) -> bool:
-        """Whether another plan, or other topics, are deployed than what is wanted now."""
+        """Whether another plan, or other topics, are deployed than what is wanted now.
+
+        A topic that nothing needs any more changes nothing.
+        """
         if record is None or record.digest != fragment_digest(fragment):
             return True
-        ids = self._ids(fragment)
-        return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
+        ids, known = self._ids(fragment), dict(record.topic_ids)
+        needed = set(positioned_topics(fragment, known))
+        return any(ids.get(topic) != known[topic] for topic in needed & known.keys())
 
     def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
         """Where streams begin, as a deploy has decided of the topics that they are over."""
@@ -87,7 +91,7 @@ class Inputs:
         """The ids of a fragment's topics; one that is still to be created has none yet."""
         return {
             topic: TopicId(self.described[topic].topic_id if topic in self.described else "")
-            for topic in positioned_topics(fragment)
+            for topic in positioned_topics(fragment, self.described)
         }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import Problem
 from pipeline.ids import NetworkName, ParticipantId, TopicName
-from pipeline.names import boundaries_topic, tentative_topic
+from pipeline.names import boundaries_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, Plan
 
@@ -62,7 +62,6 @@ def _written(fragment: Fragment) -> Iterator[tuple[TopicName, str, bool]]:
     output, names = fragment.output.topic, fragment.names
     yield output, "the output", True
     yield boundaries_topic(output), "the topic of boundaries", False
-    yield tentative_topic(output), "the tentative output", False
     yield names.dead_letters, "the topic of dead letters", True
     yield names.redrive, "the redrive topic", False
     yield names.advances, "the topic of advances", False

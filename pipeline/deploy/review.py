@@ -14,6 +14,7 @@ from pipeline.names import value_subject
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
 from pipeline.planner.plan import FragmentInput, Plan
+from pipeline.planner.upgrade import START_OVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ def review(
         problems=(
             *found.problems,
             *_foreign_records(plan, around, registered),
+            *_redrive_lost(plan, around),
             *conflicts(plan, inputs_of(plan), around.taken),
         ),
         warnings=(*found.warnings, *_forgetting(plan, found)),
@@ -130,6 +132,28 @@ def _delay_ms(stream: FragmentInput, delays: Mapping[StreamName, int]) -> int:
         delays: of the streams that fragments before it write.
     """
     return stream.lateness_ms if isinstance(stream, ExternalStream) else delays[stream.name]
+
+
+def _redrive_lost(plan: Plan, around: Surroundings) -> Iterator[Problem]:
+    """The redrive topics that fragments have read, and that are not there any more.
+
+    Where the catalog knows them, the planner finds it out. It may have been restored from an older
+    state, or the fragment may come back.
+    """
+    there = {topic.name: topic.topic_id for topic in around.current.topics}
+    for fragment in plan.fragments:
+        marker = around.markers.get(fragment.name)
+        read = None if marker is None else marker.redrive
+        if read is None or read[0] in around.known or fragment.name in around.current.anew:
+            continue
+        if there.get(read[0]) != read[1]:
+            yield Problem(
+                f"topic {read[0]}, which fragment {fragment.name} has read, is gone, or was "
+                "deleted and made again; the fragment's positions mean records that no longer "
+                "exist",
+                box=fragment.name,
+                hint=START_OVER,
+            )
 
 
 def _foreign_records(

@@ -68,13 +68,19 @@ def _network(network: NetworkSeen) -> Iterator[Finding]:
     if network.trouble is not None:
         yield _wrong(name, network.trouble)
         return
-    found = [finding for topic in network.topics for finding in _topic(topic, network, name)]
+    topics = [one for one in network.topics if one.there or _is_needed(one, network)]
+    found = [finding for topic in topics for finding in _topic(topic, network, name)]
     yield from found
     if not found:
         state = "are there" if network.deployed else "are there, or can be made"
-        yield Finding(name, Verdict.GOOD, f"all {len(network.topics)} topics {state}")
+        yield Finding(name, Verdict.GOOD, f"all {len(topics)} topics {state}")
     for status in network.writers.values():
         yield from _held_back(status, name)
+
+
+def _is_needed(topic: TopicSeen, network: NetworkSeen) -> bool:
+    """Whether a topic has to exist: one that is created when needed does once it was."""
+    return not topic.wanted.when_needed or topic.wanted.name in network.known
 
 
 def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:

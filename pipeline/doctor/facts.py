@@ -71,6 +71,7 @@ class NetworkSeen:
         auto_create: whether a deploy makes its topics.
         trouble: why it could not be understood.
         writers: what was last reported of the fragments, by the topic that each writes.
+        known: the topics that the catalog says exist.
     """
 
     name: NetworkName
@@ -79,6 +80,7 @@ class NetworkSeen:
     topics: tuple[TopicSeen, ...] = ()
     trouble: Trouble | None = None
     writers: Mapping[TopicName, FragmentStatus] = field(default_factory=dict)
+    known: frozenset[TopicName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,10 @@ class Look:
                 seen = NetworkSeen(record.network, True, True, (), Trouble.of(error))
                 plan = None
             if plan is not None:
-                seen = replace(seen, writers=_writers(plan, catalog.statuses(record.network)))
+                fragments = catalog.fragments(record.network)
+                known = frozenset(topic for one in fragments for topic, _ in one.topic_ids)
+                writers = _writers(plan, catalog.statuses(record.network))
+                seen = replace(seen, writers=writers, known=known)
             yield record.network, (seen, plan)
 
 

@@ -35,7 +35,8 @@ class TopicsLook:
         seen = {name: words for name, words in allowed.items() if isinstance(words, frozenset)}
         there = self.admin.describe(seen)
         configs = self.admin.topic_configs(n for n, words in seen.items() if _tells(words))
-        absent = [topic for topic in plan.topics if topic.name not in allowed]
+        needed = (topic for topic in plan.topics if not topic.when_needed)
+        absent = [topic for topic in needed if topic.name not in allowed]
         asked = absent if plan.auto_create and not network.deployed else []
         against = self.rights.why_not_created(_spec(topic) for topic in asked)
         answers: Mapping[TopicName, Answer | None] = {**against, **allowed}

@@ -7,7 +7,7 @@ so that it is visible exactly when the output that it describes is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicId
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicId, TopicName
 from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
@@ -141,6 +141,12 @@ class CommitMarker:
         """Whether no batch has run in any incarnation: nothing was read, nothing is promised."""
         ran = self.batch != NO_BATCH or bool(self.totals.records_in)
         return not ran and self.boundary_ms is None
+
+    @property
+    def redrive(self) -> tuple[TopicName, TopicId] | None:
+        """The fragment's redrive topic, by name and id; None: it had none."""
+        known = (*self.sources, *(one.source for one in self.left))
+        return next((one.redrive for one in known if one.redrive is not None), None)
 
     def left_in(self, output: str) -> LeftOutput | None:
         """What the fragment has done for an output topic; None: nothing is known of it."""

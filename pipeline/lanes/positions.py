@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pipeline.ids import Millis, Offset, SourceId, StreamName, TopicId, TopicName
+from pipeline.names import is_redrive
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,8 +29,9 @@ class MarkedSource:
         name: of its stream; a label.
         definition: digest of what decides which rows its records give; no name is part of it.
         timing: digest of what decides their event times.
-        topics: (name, id) of the topics that it reads: the one that carries the stream, the one of
-            records that are sent again, and those that tell of event time alone.
+        topics: (name, id) of the topics that it reads: first the one that carries the stream, then
+            the fragment's own: that of records that are sent again, where there is one, and that
+            of advances.
         skipped_ms: records at or below this event time were settled before the source was first
             read, and are skipped; None: there are none such.
         settled_ms: derived records at or below this event time may come late, since the fragment
@@ -52,9 +54,15 @@ class MarkedSource:
         return self.topics[0][1]
 
     @property
+    def redrive(self) -> tuple[TopicName, TopicId] | None:
+        """The topic of records that are sent again, by name and id; None: it reads none."""
+        return next((topic for topic in self.topics[1:] if is_redrive(topic[0])), None)
+
+    @property
     def records(self) -> frozenset[TopicName]:
         """The topics that carry its records."""
-        return frozenset(topic for topic, _ in self.topics[:2])
+        carrying = (self.topics[0], self.redrive)
+        return frozenset(topic[0] for topic in carrying if topic is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,6 @@ from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
-from pipeline.names import tentative_topic
-from pipeline.network.model import ExternalStream
 from pipeline.planner.digest import source_digest, timing_digest
 from pipeline.planner.plan import Fragment, FragmentInput
 
@@ -117,7 +115,8 @@ def planned_sources(
 
     Args:
         fragment: as planned.
-        topic_ids: of all topics that it reads, as they were deployed.
+        topic_ids: of all topics that it reads, as the catalog has them; without one for records
+            that are sent again as long as there is none.
     """
     inputs = {stream.name: stream for stream in fragment.inputs}
     used = dict.fromkeys(way.source for way in fragment.ways)
@@ -127,18 +126,19 @@ def planned_sources(
 def _planned(
     stream: FragmentInput, fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> PlannedSource:
-    topics = [stream.topic, fragment.names.redrive, fragment.names.advances]
-    if not isinstance(stream, ExternalStream):
-        topics.append(tentative_topic(stream.topic))
+    names = fragment.names
+    again = [names.redrive] if names.redrive in topic_ids else []
+    topics = (stream.topic, *again, names.advances)
     ids = tuple((topic, TopicId(topic_ids[topic])) for topic in topics)
     return PlannedSource(stream.name, source_digest(stream), timing_digest(stream), ids)
 
 
 def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
-    """The sources of a fragment whose topics are in memory, where their names are their ids."""
-    topics = [fragment.names.redrive, fragment.names.advances]
-    for stream in fragment.inputs:
-        topics += [stream.topic, tentative_topic(stream.topic)]
+    """The sources of a fragment whose topics are in memory, where their names are their ids.
+
+    Nothing is sent again there.
+    """
+    topics = [fragment.names.advances, *(stream.topic for stream in fragment.inputs)]
     return first_sources(planned_sources(fragment, {topic: str(topic) for topic in topics}))
 
 

@@ -5,10 +5,11 @@ run is in `upgrade.py`.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pipeline.errors import Problem
+from pipeline.ids import TopicName
 from pipeline.names import INTERNAL_SUFFIXES, key_subject, value_subject
 from pipeline.nearest import near
 from pipeline.planner import inputs
@@ -63,7 +64,9 @@ def changes(
     fragments = tuple(upgrade.items())
     topics = tuple(_topics(new, old, current))
     exist = {topic.name for topic in current.topics}
-    absent = tuple(t for t in _fitting_topics(new, current) if t.name not in exist)
+    absent = tuple(
+        t for t in _fitting_topics(new, current) if t.name not in exist and not t.when_needed
+    )
     schemas = tuple(_schemas(new, current))
     latest = {schema.subject: schema for schema in current.schemas}
     register = tuple(
@@ -139,6 +142,8 @@ def _topics(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
         if existing is not None:
             yield _existing_topic(topic, before.get(topic.name), existing)
             continue
+        if topic.when_needed:
+            continue
         reasons = (_size(topic), *(["an input that does not exist yet"] if topic.external else []))
         item = Item(ItemKind.TOPIC, topic.name, Action.CREATE, ("; ".join(reasons),))
         if new.auto_create:
@@ -207,14 +212,20 @@ def _existing_topic(topic: NewTopic, before: NewTopic | None, existing: Existing
 
 
 def _fitting_topics(new: Plan, current: Current) -> tuple[NewTopic, ...]:
-    """The plan's topics, with the partition counts they need beside those that exist."""
-    counts = {topic.name: topic.partitions for topic in new.topics}
-    counts.update((topic.name, topic.partitions) for topic in current.topics)
+    return fitting(new, {topic.name: topic.partitions for topic in current.topics})
+
+
+def fitting(plan: Plan, there: Mapping[TopicName, int]) -> tuple[NewTopic, ...]:
+    """The plan's topics, with the partition counts they need beside those that exist.
+
+    `there`: topics that exist, with their partition counts.
+    """
+    counts = {topic.name: topic.partitions for topic in plan.topics} | dict(there)
     return tuple(
         replace(topic, partitions=max(counts[name] for name in topic.follows))
         if topic.follows
         else topic
-        for topic in new.topics
+        for topic in plan.topics
     )
 
 

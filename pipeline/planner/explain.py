@@ -20,36 +20,20 @@ def explain(plan: Plan) -> str:
     return "\n".join(line.rstrip() for line in _lines(plan)) + "\n"
 
 
-def may_be_tentative(plan: Plan) -> frozenset[str]:
-    """The fragments whose output may come as tentative first, if an availability bound is set.
-
-    A box that has to know that nothing more will come would have to wait for a missing input; all
-    others only ever add correct rows. What reads tentative records writes tentative ones.
-    """
-    found: set[str] = set()
-    for fragment in plan.fragments:
-        if any(waits(box) for box in fragment.boxes) or any(
-            stream.name in found for stream in fragment.inputs
-        ):
-            found.add(fragment.output.name)
-    return frozenset(found)
-
-
 def _lines(plan: Plan) -> Iterator[str]:
-    count = len(plan.fragments)
-    fragments, topics = counted(count, "fragment"), counted(len(plan.topics), "topic")
+    count, made = len(plan.fragments), sum(not topic.when_needed for topic in plan.topics)
+    fragments, topics = counted(count, "fragment"), counted(made, "topic")
     yield f"network {plan.network} of {plan.owner}: {fragments}, {topics}"
     for note in plan.notes:
         yield f"  {note}"
-    tentative = may_be_tentative(plan)
     for fragment in plan.fragments:
         yield ""
-        yield from _fragment(fragment, tentative)
+        yield from _fragment(fragment)
     yield ""
     yield from _topics(plan)
 
 
-def _fragment(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
+def _fragment(fragment: Fragment) -> Iterator[str]:
     yield f"fragment {fragment.name}"
     yield "  reads"
     for stream in fragment.inputs:
@@ -66,7 +50,7 @@ def _fragment(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
     yield from _output(fragment)
     kept = [keeps(box) for box in fragment.boxes if box.stateful]
     yield from _fact("keeps", "; ".join(kept) or "nothing between batches")
-    yield from _guarantees(fragment, tentative)
+    yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")
     yield from _fact("transactions", names.transactional_id)
@@ -121,26 +105,24 @@ def _event_time(fragment: Fragment) -> str:
     return "the later of the two rows'" if len(box.inputs) > 1 else "the end of the window"
 
 
-def _guarantees(fragment: Fragment, tentative: frozenset[str]) -> Iterator[str]:
+def _guarantees(fragment: Fragment) -> Iterator[str]:
     yield from _fact(
         "guarantees", "stable records are exact: none lost, none twice, final once written"
     )
     last = fragment.stateful_box or fragment.boxes[-1]
     yield from _fact("", f"order: {order(last) or 'not promised'}")
-    yield from _fact("", _when_missing(fragment, tentative))
+    yield from _fact("", _when_missing(fragment))
     bad = "records that cannot be decoded or evaluated"
     external = any(isinstance(stream, ExternalStream) for stream in fragment.inputs)
     late = ", or that came too late," if fragment.stateful_box and external else ""
     yield from _fact("", f"{bad}{late} go to {fragment.names.dead_letters}")
 
 
-def _when_missing(fragment: Fragment, tentative: frozenset[str]) -> str:
-    if fragment.output.name not in tentative:
-        return "a missing input only holds results back: never tentative"
+def _when_missing(fragment: Fragment) -> str:
     waiting = next((box for box in fragment.boxes if waits(box)), None)
     if waiting is None:
-        return "a missing input only holds results back: tentative only where its inputs are"
-    return f"a missing input holds {_name(waiting)} up: it would wait, or be tentative"
+        return "a missing input only holds results back"
+    return f"a missing input holds {_name(waiting)} up: it waits"
 
 
 def _name(box: Box) -> str:
@@ -156,13 +138,15 @@ def _partitions(count: int) -> str:
 
 
 def _topics(plan: Plan) -> Iterator[str]:
-    made = "created where missing" if plan.auto_create else "not created: auto_create is false"
-    yield f"topics ({made})"
-    if not plan.topics:
-        return
-    width = max(len(topic.name) for topic in plan.topics)
-    for topic in plan.topics:
-        yield f"  {topic.name:<{width}}  {_topic(topic)}"
+    width = max((len(topic.name) for topic in plan.topics), default=0)
+    for later, what, made in (
+        (False, "topics", "created where missing"),
+        (True, "topics for dead letters that are sent again", "created when the first are"),
+    ):
+        yield f"{what} ({made if plan.auto_create else 'not created: auto_create is false'})"
+        for topic in plan.topics:
+            if topic.when_needed is later:
+                yield f"  {topic.name:<{width}}  {_topic(topic)}"
 
 
 def _topic(topic: NewTopic) -> str:

@@ -122,7 +122,10 @@ def _ways(port: str, branches: tuple[tuple[StreamName, tuple[Box, ...]], ...]) -
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic that has to exist before the network can run; `config` are Kafka topic settings."""
+    """A topic that a network needs; `config` are Kafka topic settings.
+
+    It has to exist before the network can run, but for one that is created `when_needed`.
+    """
 
     name: TopicName
     partitions: int
@@ -137,6 +140,8 @@ class NewTopic:
     """Whether its records are only right in one order, so that it may not have more than one."""
     trimmed: bool = False
     """Whether lanes remove its old records; Kafka expires none."""
+    when_needed: bool = False
+    """Whether it is created when dead letters are first sent again, and not by a deploy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ that mends it. What each kind of topic accepts:
 
 | topic | `cleanup.policy` | `message.timestamp.type` | `retention.ms`, `retention.bytes` |
 |---|---|---|---|
-| output, tentative, redrive | `delete` | `CreateTime` | any |
+| output, redrive | `delete` | `CreateTime` | any |
 | dead letters | `delete` | `LogAppendTime` | `-1` |
 | advances | `delete` | `LogAppendTime` | `-1`, any |
 | markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` goes by them |

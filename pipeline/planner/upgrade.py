@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.errors import Problem
-from pipeline.ids import FragmentName, Incarnation
+from pipeline.ids import FragmentName, Incarnation, TopicName
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import differences, key_text, state_differences
 from pipeline.planner.digest import fragment_digest, same_format
@@ -171,7 +171,16 @@ class Upgrade:
     def _topics_changed(self, record: DeployedFragment) -> bool:
         """Whether a topic of it is another one than when it was deployed: also its state's."""
         exist = {topic.name: topic.topic_id for topic in self.current.topics}
-        return any(exist.get(name) != topic_id for name, topic_id in record.topic_ids)
+        return any(
+            exist.get(name) != topic_id
+            for name, topic_id in record.topic_ids
+            if name in self._wanted
+        )
+
+    @property
+    def _wanted(self) -> frozenset[TopicName]:
+        """The topics that the plan needs; others may be gone, whoever has needed them before."""
+        return frozenset(topic.name for topic in self.new.topics)
 
     def _with_inputs(self, item: Item) -> Item:
         """The item with what becomes of inputs that it begins to read or leaves."""
@@ -233,8 +242,6 @@ class Upgrade:
 
         An input that is another topic by now is one that was never read: see `inputs.py`.
         """
-        wanted = {topic.name for topic in self.new.topics}
-        changed = item.action is Action.CHANGE
         inputs = {
             stream.topic
             for fragment in self.new.fragments
@@ -244,7 +251,7 @@ class Upgrade:
         exist = {topic.name: topic for topic in self.current.topics}
         for name, topic_id in record.topic_ids:
             topic = exist.get(name)
-            if (changed and name not in wanted) or name in inputs:
+            if name not in self._wanted or name in inputs:
                 continue
             if topic is None:
                 what = "is gone"

@@ -106,7 +106,8 @@ def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:
         missing = {wire.prefix(handle) for handle in source.missing}
         places = lowered.places(source)
         found = _prefixes(rows, places[TopicRole.DATA]) - missing
-        found |= _prefixes(rows, places[TopicRole.REDRIVE])
+        if TopicRole.REDRIVE in places:
+            found |= _prefixes(rows, places[TopicRole.REDRIVE])
         if found := found - planned:
             yield max(found)
 

@@ -24,7 +24,7 @@ from pipeline.spark.emitting.joined import joined
 from pipeline.spark.emitting.judged import judged
 from pipeline.spark.emitting.sifted import CARRIED, sifted
 from pipeline.spark.emitting.skipped import is_skipped
-from pipeline.spark.emitting.wanted import is_for, is_heeded, wanted
+from pipeline.spark.emitting.wanted import is_for, is_heeded, is_sent_again, wanted
 from pipeline.spark.explode import exploded
 from pipeline.spark.functions import called, checksums
 from pipeline.spark.hidden import Failed, Reason
@@ -43,7 +43,6 @@ from pipeline.spark.lowered import (
     SessionCore,
     Source,
     Step,
-    TopicRole,
     WindowCore,
 )
 from pipeline.spark.optimised import optimised
@@ -173,8 +172,7 @@ def _judged_once(
     rows = _unskipped(_observed(rows, source, lowered), source, lowered)
     if not others:
         return rows
-    again = F.col(hidden.TOPIC) == source.topic(TopicRole.REDRIVE)
-    return rows.where(~again | is_for(("", path.name)))
+    return rows.where(~is_sent_again(source) | is_for(("", path.name)))
 
 
 def _unskipped(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
@@ -196,7 +194,7 @@ def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
     """
     topic, partition = F.col(hidden.TOPIC), F.col(hidden.PARTITION)
     reason, time_ms = F.col(hidden.REASON), F.col(hidden.EVENT_MS)
-    own, again = topic == source.data.topic, topic == source.topic(TopicRole.REDRIVE)
+    own, again = topic == source.data.topic, is_sent_again(source)
     skipped = is_skipped(source, lowered.core)
     settled = [] if skipped is None else [F.count(F.when(skipped, 1)).alias("skipped")]
     rows = rows.withColumns(

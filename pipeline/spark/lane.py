@@ -150,7 +150,6 @@ class StableLane:
             host.checkpoints, fragment.names, settings.life, host.spark.version
         )
         self._label = f"{self._id.network}.{self._id.fragment}"
-        self._topics = watch_topics(host.surveyor.admin, fragment, settings.topic_ids)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
         ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
@@ -201,6 +200,8 @@ class StableLane:
         last = settled_marker(self._host.brokers, admin, names)
         if last is not None:
             check_owner(last, self._settings.epoch, self._settings.place)
+            self._settings = self._settings.after(last)
+        self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
         lowered = self._look_back(last)
         marker, wanted = self._from.marker, self._wanted(lowered)
         start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
@@ -413,7 +414,7 @@ class StableLane:
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
         lowered = self._lowered()
-        positions = self._host.surveyor.positions_for(lowered, sink.marker.end)
+        positions = self._host.surveyor.positions_for(lowered, sink.marker)
         if problem := no_beginning(marker.end, positions):  # it grew again, and forgot already
             raise RetryError(problem)
         sink.start(gone_on(reassigned(sink.marker, positions), wanted))

@@ -1,7 +1,7 @@
 """Which lane is run: a fragment as one version of its network has it, under one ownership."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipeline.ids import Epoch, NetworkLife, NetworkVersion, StreamName, TopicName
 from pipeline.lanes.deploys import DeployId
@@ -20,7 +20,7 @@ class LaneSettings:
 
     Args:
         life: of its network.
-        topic_ids: the ids that its topics had when it was deployed.
+        topic_ids: the ids that its topics had when it was deployed, and that of its redrive topic.
         letters_kept_ms: returns for how long dead letters are kept that no rebuild needs.
         ran_before: whether the catalog says that a first marker was committed.
         record_start: records that in the catalog.
@@ -68,6 +68,16 @@ class LaneSettings:
         own = marker.plan == fragment_digest(self.fragment)
         begun = own and marker.chosen and marker.judged is None
         return chosen if begun and chosen is OnChange.EMPTY else None
+
+    def after(self, last: CommitMarker) -> "LaneSettings":
+        """The same of a lane that goes on from a marker: what that has read, it reads.
+
+        The catalog may not know of a redrive topic, since it was restored from an older state.
+        """
+        if last.redrive is None or last.redrive[0] in self.topic_ids:
+            return self
+        name, topic_id = last.redrive
+        return replace(self, topic_ids={**self.topic_ids, name: topic_id})
 
     @property
     def output_id(self) -> str:

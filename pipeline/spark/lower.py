@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.ids import SchemaHandle, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import MarkedSource
-from pipeline.names import tentative_topic
 from pipeline.network.model import Box, ExternalStream, Origin
 from pipeline.network.sql_text import string
 from pipeline.network.types import EnumForm
@@ -135,18 +134,16 @@ def _source(
         return AssignedTopic(topic, around.partitions[topic], role)
 
     external = isinstance(stream, ExternalStream)
-    topics = [assigned(stream.topic, TopicRole.DATA)]
-    if not external:
-        topics.append(assigned(tentative_topic(stream.topic), TopicRole.TENTATIVE))
-    topics.append(assigned(fragment.names.redrive, TopicRole.REDRIVE))
-    topics.append(assigned(fragment.names.advances, TopicRole.ADVANCES))
+    again = () if marked.redrive is None else (assigned(marked.redrive[0], TopicRole.REDRIVE),)
+    data = assigned(stream.topic, TopicRole.DATA)
+    topics = (data, *again, assigned(fragment.names.advances, TopicRole.ADVANCES))
     if isinstance(stream, ExternalStream):
         event_time = _event_time(stream)
     else:
         event_time = EventTime(None, None, None)
     return Source(
         input=stream.name,
-        topics=tuple(topics),
+        topics=topics,
         columns=stream.columns,
         reader_json=with_decoded_mark(stream.schema_json),
         writers=tuple(_fitting(one, stream.schema_json) for one in around.writers[stream.name]),

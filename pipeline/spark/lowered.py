@@ -39,9 +39,8 @@ class TopicRole(Enum):
     """Why a topic is among a lane's assigned inputs."""
 
     DATA = "data"
-    TENTATIVE = "tentative"
-    """Read from the first day, ignored by a stable lane."""
     REDRIVE = "redrive"
+    """Only where something was ever sent again."""
     ADVANCES = "advances"
 
 
@@ -402,7 +401,10 @@ def as_accepted(lowered: Lowered) -> Lowered:
 
 
 def restricted(lowered: Lowered, known: Positions) -> Lowered:
-    """The fragment as it reads the partitions of some positions, and none that came later."""
+    """The fragment as it reads the partitions of some positions, and none that came later.
+
+    Nor does it read a topic that came later.
+    """
     counts = Counter((at.input, at.topic) for at in known)
     return replace(
         lowered,
@@ -410,8 +412,9 @@ def restricted(lowered: Lowered, known: Positions) -> Lowered:
             replace(
                 source,
                 topics=tuple(
-                    replace(topic, partitions=counts[source.input, topic.topic])
+                    replace(topic, partitions=count)
                     for topic in source.topics
+                    if (count := counts[source.input, topic.topic])
                 ),
             )
             for source in lowered.sources

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
 from pipeline.spark import hidden
+from pipeline.spark.emitting.wanted import is_sent_again
 from pipeline.spark.lowered import (
     AsOfCore,
     Core,
@@ -16,7 +17,6 @@ from pipeline.spark.lowered import (
     Lowered,
     Path,
     Source,
-    TopicRole,
 )
 
 _OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
@@ -76,6 +76,6 @@ def position(source: Source, path: Path) -> Column:
 
 def _origin(source: Source) -> Column:
     """`topic/partition/offset` where a record that was sent again first stood; of others null."""
-    again = F.col(hidden.TOPIC) == F.lit(source.topic(TopicRole.REDRIVE))
     origins = F.filter(hidden.HEADERS, lambda header: header["key"] == REDRIVEN_ORIGIN)
-    return F.when(again, F.try_element_at(origins, F.lit(1))["value"].cast("string"))
+    origin = F.try_element_at(origins, F.lit(1))["value"].cast("string")
+    return F.when(is_sent_again(source), origin)

@@ -249,7 +249,12 @@ class Log:
         }
 
     def _sent_again(self, redrive: TopicName, marker: CommitMarker) -> Iterator[LeftOut]:
-        """Where records stood at first that were sent again, read by now or not."""
+        """Where records stood at first that were sent again, read by now or not.
+
+        Also by somebody who has just created the topic: the lane will read it.
+        """
+        if redrive not in self.admin.describe((redrive,)):
+            return iter(())
         starts = complete(self.admin.start_offsets((redrive,)), (redrive,))
         ends = complete(self.admin.end_offsets((redrive,)), (redrive,))
         return self._named(

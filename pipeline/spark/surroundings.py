@@ -10,7 +10,8 @@ from brokers.kafka.answers import complete
 from brokers.records import Ends
 from pipeline.errors import SchemaError
 from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName
-from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
+from pipeline.lanes.markers import CommitMarker
+from pipeline.lanes.positions import InputPartition, MarkedSource
 from pipeline.lanes.sources import first_sources, planned_sources
 from pipeline.names import key_subject, value_subject
 from pipeline.network.model import ExternalStream, StartAt
@@ -148,29 +149,35 @@ class Surveyor:
                     found[at] = Offset(offset)
         return found
 
-    def positions_for(self, lowered: Lowered, known: Positions) -> dict[InputPartition, Offset]:
-        """A position for every partition that is assigned now.
+    def positions_for(self, lowered: Lowered, marker: CommitMarker) -> dict[InputPartition, Offset]:
+        """A position for every partition that is assigned now: the marker's, if it has one.
 
-        What is not known begins at its start: for a topic that got more partitions its oldest
-        record, for a topic that was not read before where its stream says.
+        Another one begins at its start: for a topic that got more partitions its oldest record, for
+        a topic that was not read before where its stream says. A redrive topic that the fragment
+        gets is read from 0 on: if anything of it is gone by now, that was never read.
         """
         assigned = {
-            InputPartition(source.input, topic.topic, partition)
+            InputPartition(source.input, topic.topic, partition): topic.role
             for source in lowered.sources
             for topic in source.topics
             for partition in range(topic.partitions)
         }
-        found = {at: known[at] for at in assigned if at in known}
-        new = assigned - found.keys()
+        found = {at: marker.end[at] for at in assigned if at in marker.end}
+        new = assigned.keys() - found.keys()
         if not new:
             return found
         read_before = {(at.input, at.topic) for at in found}
         first = self.start_positions(lowered)
         topics = sorted({at.topic for at in new})
         oldest = complete(self.admin.start_offsets(topics), topics)
+        ever_read = {at.topic for end in (marker.end, *(o.end for o in marker.left)) for at in end}
         for at in new:
-            grown = (at.input, at.topic) in read_before
-            found[at] = oldest[at.topic][at.partition] if grown else first[at]
+            if (at.input, at.topic) in read_before:
+                found[at] = oldest[at.topic][at.partition]
+            elif assigned[at] is TopicRole.REDRIVE and at.topic not in ever_read:
+                found[at] = Offset(0)
+            else:
+                found[at] = first[at]
         return found
 
     def _start_of(self, topic: TopicName, start: StartAt) -> Mapping[int, Offset]:
@@ -209,7 +216,7 @@ class Surveyor:
     def _partitions(
         self, fragment: Fragment, topic_ids: Mapping[TopicName, str]
     ) -> dict[TopicName, int]:
-        topics = topics_of(fragment)
+        topics = topics_of(fragment, topic_ids)
         found = self.admin.describe(topics)
         check_there(topics, found)
         check_same(topics, topic_ids, found)

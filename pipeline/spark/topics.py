@@ -5,7 +5,7 @@ records, so what a lane knows of positions, and what it has read, means nothing 
 topic of boundaries: what was published there is published again.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Protocol
 
 from brokers.kafka.admin import Describing
@@ -13,8 +13,7 @@ from brokers.kafka.errors import NoSuchTopicError
 from brokers.records import TopicDescription
 from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName
-from pipeline.names import boundaries_topic, tentative_topic
-from pipeline.network.model import ExternalStream
+from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 
 
@@ -25,16 +24,16 @@ class Describer(Protocol):
         """Ask what is known of topics; does not wait."""
 
 
-def topics_of(fragment: Fragment) -> tuple[TopicName, ...]:
-    """All topics that a lane of the fragment reads, and those it writes in its transactions."""
+def topics_of(fragment: Fragment, known: Container[TopicName] = ()) -> tuple[TopicName, ...]:
+    """All topics that a lane of the fragment reads, and those it writes in its transactions.
+
+    `known`: topics of which ids are known; that of records that are sent again is read if it is
+    among them.
+    """
     names = fragment.names
-    topics = [names.redrive, names.advances, names.markers, names.dead_letters]
-    topics.append(fragment.output.topic)
-    for stream in fragment.inputs:
-        topics.append(stream.topic)
-        if not isinstance(stream, ExternalStream):
-            topics.append(tentative_topic(stream.topic))
-    return tuple(topics)
+    again = (names.redrive,) if names.redrive in known else ()
+    own = (*again, names.advances, names.markers, names.dead_letters)
+    return (*own, fragment.output.topic, *(stream.topic for stream in fragment.inputs))
 
 
 def check_same(
@@ -149,4 +148,4 @@ def watch_topics(
 ) -> TopicWatch:
     """A watch of a lane's topics, with the ids that they had when it was deployed."""
     replaceable = (boundaries_topic(fragment.output.topic),)
-    return TopicWatch(admin, topics_of(fragment), topic_ids, replaceable)
+    return TopicWatch(admin, topics_of(fragment, topic_ids), topic_ids, replaceable)

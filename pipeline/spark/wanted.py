@@ -38,7 +38,7 @@ def wanted_lane(
         plan=fragment_digest(fragment),
         ran_before=settings.ran_before,
         derived=fragment.derived,
-        positions=surveyor.positions_for(lowered, marker.end) if marker else {},
+        positions=surveyor.positions_for(lowered, marker) if marker else {},
         anew=found.anew,
         deploy=settings.deploy,
     )

@@ -6,13 +6,15 @@ from random import Random
 from typing import Final
 
 from pipeline.brain.state import NodeState
+from pipeline.deploy import documents
+from pipeline.deploy.redriving import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
-from pipeline.ids import SchemaId
+from pipeline.ids import NetworkName, SchemaId
 from pipeline.lanes.lifecycle import Phase
 from tests.histories import deploys
 from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import CHANGES, first, schema_of
-from tests.histories.node import Node, remembering, toy_engine
+from tests.histories.node import OWNER, START, Node, remembering, toy_engine
 from tests.histories.reference import Wrong
 from tests.histories.world import NOWHERE_ID, World
 
@@ -273,6 +275,25 @@ def _letters_expire(history: History, rng: Random) -> None:
             topic.starts = {p: int(topic.end(p)) for p in range(len(topic.partitions))}
 
 
+def _redrive(history: History, rng: Random) -> None:
+    """A fragment gets a redrive topic, or more records in it; or the catalog is of before that."""
+    catalog = history.world.catalog
+    network = catalog.network(NetworkName(history.net.name))
+    version = None if network is None else catalog.version(network.network, network.version)
+    if network is None or version is None:
+        return
+    plan = documents.replan(version, OWNER)
+    fragment, servers = rng.choice(plan.fragments), history.world.servers
+    RedriveTopic(plan, fragment, catalog, servers.topics, servers.log).create()
+    topic = fragment.names.redrive
+    for _ in range(rng.randint(0, 2)):  # of no source, so that nothing counts them
+        history.world.kafka.append(topic, None, b"", timestamp_ms=START)
+    forgotten = rng.random() < 0.2
+    if forgotten:
+        history.world.forget_topic(fragment.names, topic)
+    history.say(f"  {topic}{', which the catalog forgets' if forgotten else ''}")
+
+
 STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "produce": _produce,
     "run": _run,
@@ -286,11 +307,12 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "schema_gone": _schema_gone,
     "schema_late": _schema_late,
     "letters_expire": _letters_expire,
+    "redrive": _redrive,
 }
 _ALL = (
     *sorted(CHANGES),
     *("rollback", "destroy", "restart", "restart", "take_over", "take_over", "made_again"),
-    *("grown", "schema_gone", "schema_late", "letters_expire"),
+    *("grown", "schema_gone", "schema_late", "letters_expire", "redrive"),
 )
 
 

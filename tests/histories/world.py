@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from random import Random
@@ -10,7 +10,11 @@ from typing import Any, Protocol, cast
 
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import KafkaRecord
+from brokers.versioned_store import Set
+from pipeline.catalog import codec as codec_of_catalog
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import FragmentRecord, NetworkRecord
+from pipeline.catalog.steps import bump
 from pipeline.deploy.apply import Servers
 from pipeline.errors import MedusaError
 from pipeline.ids import (
@@ -300,6 +304,29 @@ class World:
             for fragment in [name for name in root if name.startswith(f"{NETWORK}.")]:
                 del root[fragment]
         self.life += 1
+
+    def forget_topic(self, of: FragmentNames, topic: TopicName) -> None:
+        """The catalog is restored from before a fragment got a topic."""
+        store, znodes = self.open_store(), Znodes("")
+        paths = znodes.network(of.network), znodes.fragment(of.network, of.fragment)
+        network, fragment = (store.get(path) for path in paths)
+        revision = store.get(znodes.networks())
+        assert network is not None
+        assert fragment is not None
+        assert revision is not None
+        deployed = codec_of_catalog.decode(NetworkRecord, network.value, paths[0])
+        record = codec_of_catalog.decode(FragmentRecord, fragment.value, paths[1])
+        made = tuple(one for one in deployed.made_topics if one != topic)
+        ids = tuple(one for one in record.topic_ids if one[0] != topic)
+        before = (
+            codec_of_catalog.encode(replace(deployed, made_topics=made)),
+            codec_of_catalog.encode(replace(record, topic_ids=ids)),
+        )
+        changed = (
+            Set(path, value, was.version)
+            for path, value, was in zip(paths, before, (network, fragment), strict=True)
+        )
+        store.apply((bump(znodes, revision), *changed))
 
     # --- nodes ------------------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ def command(session: Session, file: str | None) -> None:
                     "replication": topic.replication,
                     "config": dict(topic.config),
                     "external": topic.external,
+                    "when_needed": topic.when_needed,
                 }
                 for topic in plan.topics
             ],

@@ -22,8 +22,8 @@ class Words(Generic[_BoxT_contra]):
         keeps: what it keeps across batches and until when; None for a stateless kind.
         order: what can be said about the order of its output; empty: nothing is promised.
         waits: whether it has to know that nothing more will come, so that an input that is missing
-            holds it up or makes its output tentative. Other boxes only ever add correct rows. A
-            function where not all boxes of the kind are alike.
+            holds it up. Other boxes only ever add correct rows. A function where not all boxes of
+            the kind are alike.
         passes_on: input column → output column that repeats it, for a kind that hands its input's
             rows on; of several inputs, the same of each.
     """

@@ -1,12 +1,11 @@
-"""Pass: list every topic that has to exist before the network runs.
+"""Pass: list every topic that the network needs, before it runs or later.
 
 How the settings were chosen:
 
 - Everything that a lane reads is kept equally long, where nothing else is said of a topic. A lane
   that was stopped over a weekend goes on from its positions in all of its inputs; one input that
-  had forgotten them would stop it for good. So tentative records are kept as long as the stream
-  that they belong to, and records sent again, which keep their timestamps, as long as that input
-  which is kept longest.
+  had forgotten them would stop it for good. So records sent again, which keep their timestamps, are
+  kept as long as that input which is kept longest.
 - An advance is worth nothing once its lane has stopped, and must never be what such a lane lacks,
   however long it rests. So advances go by the size of what came after them, and never by age.
 - Kafka counts retention of a derived topic from its records' timestamps, which are event times. So
@@ -19,7 +18,8 @@ How the settings were chosen:
   topic has no limit of either; the lane removes those that are old and not needed.
 - The broker stamps what a lane keeps for itself, too (markers, boundaries, advances): else a node
   whose clock is wrong could not write there, or its records would be removed too early.
-- What is sent again keeps its timestamp (CreateTime), and its input topic may allow any.
+- What is sent again keeps its timestamp (CreateTime), and its input topic may allow any. Most
+  fragments never get any, so its topic is created when there is something to send.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
 - What a lane passes on or keeps as a dead letter may come from a topic that takes more than Kafka's
@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pipeline.ids import TopicName
-from pipeline.names import boundaries_topic, tentative_topic
+from pipeline.names import boundaries_topic
 from pipeline.network.model import ExternalStream, Network
 from pipeline.planner.draft import Draft, outputs_of
 from pipeline.planner.plan import Fragment, FragmentInput, NewTopic
@@ -107,8 +107,6 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     kept_ms, written = _kept_ms(network, output), (*_LARGE, *_OWN_TIME)
     yield _kept(network, output.topic, output.partitions, kept_ms, written)
     yield _compacted(network, boundaries_topic(output.topic))
-    tentative = _kept(network, tentative_topic(output.topic), output.partitions, kept_ms, written)
-    yield replace(tentative, follows=(output.topic,))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)
     letters = (("cleanup.policy", "delete"), *_UNLIMITED, *_LARGE, *_STAMPED)
@@ -116,7 +114,8 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
         _topic(network, names.dead_letters, widest, letters), follows=inputs, trimmed=True
     )
     longest_ms = max(network.retention_ms, *(_kept_ms(network, s) for s in fragment.inputs))
-    yield replace(_kept(network, names.redrive, widest, longest_ms, written), follows=inputs)
+    redrive = _kept(network, names.redrive, widest, longest_ms, written)
+    yield replace(redrive, follows=inputs, when_needed=True)
     advances = _topic(network, names.advances, 1, _ADVANCES)
     yield replace(advances, single_partition=True)
     yield _compacted(network, names.markers, _LARGE)  # positions of thousands of partitions

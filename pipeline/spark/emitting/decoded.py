@@ -11,6 +11,7 @@ from pyspark.sql.avro.functions import from_avro
 from pipeline.lanes.ids import WRITTEN_TO
 from pipeline.spark import hidden
 from pipeline.spark.emitting.headers import header
+from pipeline.spark.emitting.wanted import is_sent_again
 from pipeline.spark.lowered import DECODED_MARK, Source, TopicRole
 from schemas import wire
 
@@ -112,7 +113,8 @@ def unknown(rows: DataFrame, source: Source) -> DataFrame:
     """
     planned = [wire.prefix(writer.handle) for writer in source.writers]
     kafka = {hidden.TOPIC: "topic", hidden.VALUE: "value", hidden.HEADERS: "headers"}
-    rows = rows.where(F.col("topic").isin(source.data.topic, source.topic(TopicRole.REDRIVE)))
+    carrying = [t.topic for t in source.topics if t.role is not TopicRole.ADVANCES]
+    rows = rows.where(F.col("topic").isin(carrying))
     rows = rows.select(*[F.col(theirs).alias(ours) for ours, theirs in kafka.items()])
     rows = split(rows, source)
     handle = F.col(hidden.HANDLE)
@@ -125,6 +127,5 @@ def _is_missing(source: Source) -> Column:
 
     It may have it by the time that a record is sent again, so that is looked up again.
     """
-    again = F.col(hidden.TOPIC) == source.topic(TopicRole.REDRIVE)
     missing = [wire.prefix(handle) for handle in source.missing]
-    return ~again & F.col(hidden.HANDLE).isin(missing)
+    return ~is_sent_again(source) & F.col(hidden.HANDLE).isin(missing)

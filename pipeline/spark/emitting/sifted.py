@@ -58,8 +58,8 @@ def _origin(lowered: Lowered, path: Path) -> Column:
     source = lowered.source(path.source)
     places = lowered.places(source)
     if not path.first:
-        return F.when(sent_to(source, path), places[TopicRole.REDRIVE])
-    places.pop(TopicRole.TENTATIVE, None)  # nothing of it comes along
+        again = F.lit(places.get(TopicRole.REDRIVE)).cast("int")
+        return F.when(sent_to(source, path), again)
     *others, last = places.values()
     origin = F.lit(last)
     for place in reversed(others):

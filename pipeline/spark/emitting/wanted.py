@@ -11,12 +11,15 @@ from pipeline.spark.lowered import Path, Source, TopicRole
 
 
 def wanted(source: Source, paths: tuple[str, ...]) -> Column:
-    """The stream's records, redriven ones for these paths, and all advances; nothing tentative."""
-    topic = F.col(hidden.TOPIC)
+    """The stream's records, redriven ones for these paths, and all advances."""
     redriven = (header(f"{PREFIX}source") == _literal(source.id)) & is_for(("", *paths))
-    stable = (topic != source.topic(TopicRole.REDRIVE)) | redriven
-    tentative = source.topic(TopicRole.TENTATIVE)
-    return stable if tentative is None else (topic != tentative) & stable
+    return ~is_sent_again(source) | redriven
+
+
+def is_sent_again(source: Source) -> Column:
+    """Whether a record comes from the redrive topic; a source may read none."""
+    topic = source.topic(TopicRole.REDRIVE)
+    return F.lit(False) if topic is None else F.col(hidden.TOPIC) == topic
 
 
 def is_heeded(source: Source, incarnation: Incarnation) -> Column:
@@ -32,7 +35,7 @@ def sent_to(source: Source, path: Path) -> Column:
     It counts there, since no other path reads it; every other record on the first path of its
     source.
     """
-    return (F.col(hidden.TOPIC) == source.topic(TopicRole.REDRIVE)) & is_for((path.name,))
+    return is_sent_again(source) & is_for((path.name,))
 
 
 def is_for(paths: tuple[str, ...]) -> Column:

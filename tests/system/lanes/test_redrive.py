@@ -10,8 +10,8 @@ from brokers.kafka.transactions import TransactionalWriter
 from pipeline.catalog.records import LaneState
 from pipeline.cli.main import run
 from pipeline.clock import Deadline, SystemClock
-from pipeline.deploy.pause import pause
-from pipeline.errors import FencedError
+from pipeline.deploy.pause import pause, resume
+from pipeline.errors import DeployError, FencedError
 from pipeline.ids import FragmentName, NetworkName, SchemaId
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.names import FragmentNames
@@ -142,7 +142,8 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     assert "still has no such schema" in refused["error"]["message"]
     assert medusa.registry.register("resent-in-value", json.dumps(later)) == unknown
     assert dlq("redrive", "resent.halved", "--dry-run")["sent"] == 1
-    assert len(medusa.records(names.redrive)) == 0
+    assert not medusa.admin.describe((names.redrive,)), "nothing was sent again so far"
+    before = medusa.marker("resent", "halved")
     assert dlq("redrive", "resent.halved", "--yes")["sent"] == 1
     once_more = dlq("redrive", "resent.halved", "--yes")
     assert (once_more["sent"], once_more["already_sent"]) == (0, 1)
@@ -154,6 +155,37 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     )  # fmt: skip
     assert copy.headers[:3] == headers
     assert dlq("list", "resent")["fragments"][0]["redriven"] == 1
+    after = medusa.marker("resent", "halved")
+    assert (before.redrive, after.incarnation) == (None, before.incarnation), "it went on as it was"
+    ends = {at.partition: end for at, end in after.end.items() if at.topic == names.redrive}
+    assert (ends[0], ends[1] > 0) == (0, True)
+
+
+def test_a_redrive_topic_that_is_gone_stops_its_fragment_and_goes_with_the_network(
+    medusa: Installation, dlq: Dlq
+) -> None:
+    """What of it was read is not known any more: neither lane, deploy nor a second run go on."""
+    names = _deploy(medusa, "gone")
+    medusa.send("gone-in", b"plain text", key=b"k", partition=0)
+    medusa.producer.flush(10)
+    _await(medusa, names.dead_letters, 1)
+    assert dlq("redrive", "gone.halved", "--yes")["sent"] == 1
+    _await(medusa, names.dead_letters, 2)
+    medusa.admin.delete_topics((names.redrive,))
+    medusa.await_state(names.network, names.fragment, LaneState.WAITING)
+    status = medusa.status("gone", "halved")
+    assert status is not None
+    assert f"topic {names.redrive}" in status.last_error
+    refused = dlq("redrive", "gone.halved", "--yes", code=65)
+    assert "the topic is gone" in refused["error"]["message"]
+    with pytest.raises(DeployError, match=f"topic {names.redrive} is gone"):
+        medusa.deploy(DOCUMENT.format(name="gone"), {"reading.avsc": READING})
+    medusa.destroy("gone")
+    _deploy(medusa, "gone")
+    _await(medusa, names.dead_letters, 1)
+    assert dlq("redrive", "gone.halved", "--yes")["sent"] == 1
+    medusa.destroy("gone")
+    assert not medusa.admin.describe((names.redrive,))
 
 
 def test_what_fails_again_counts_its_attempts_and_can_be_removed(
@@ -182,13 +214,14 @@ def test_what_fails_again_counts_its_attempts_and_can_be_removed(
 def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation, dlq: Dlq) -> None:
     """What it had not committed is sent by the next run, and it cannot commit any more."""
     names = _deploy(medusa, "killed")
-    for number in range(3):
+    for number in range(4):
         medusa.send("killed-in", b"plain text", key=str(number).encode())
     medusa.producer.flush(10)
-    _await(medusa, names.dead_letters, 3)
+    _await(medusa, names.dead_letters, 4)
     # Else it would refuse what is sent again once more, and so add letters.
     pause(names.network, names.fragment, medusa.catalog)
     medusa.await_state(names.network, names.fragment, LaneState.STOPPED)
+    assert dlq("redrive", "killed.halved", "--limit", "1", "--yes")["sent"] == 1
     bootstrap, clock = medusa.stack.kafka_bootstrap_servers, SystemClock()
     cut_off = TransactionalWriter(bootstrap, names.redriver)
     try:
@@ -196,7 +229,7 @@ def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation
         cut_off.begin()
         cut_off.send(
             names.redrive, b"0", b"half", timestamp_ms=clock.now_ms(),
-            headers=((REDRIVEN_FROM, b"0/0"),), partition=0,
+            headers=((REDRIVEN_FROM, b"0/1"),), partition=0,
         )  # fmt: skip
         assert dlq("redrive", "killed.halved", "--limit", "2", "--yes")["sent"] == 2
         with pytest.raises(FencedError):
@@ -205,8 +238,10 @@ def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation
         cut_off.close()
     assert dlq("redrive", "killed.halved", "--reason", "not_wire_format", "--yes")["sent"] == 1
     copies = medusa.records(names.redrive)
-    assert sorted(copy.key or b"" for copy in copies) == [b"0", b"1", b"2"]
+    assert sorted(copy.key or b"" for copy in copies) == [b"0", b"1", b"2", b"3"]
     assert {copy.value for copy in copies} == {b"plain text"}
+    resume(names.network, names.fragment, medusa.catalog)
+    _await(medusa, names.dead_letters, 8)  # it takes the topic in that came while it rested
 
 
 def _deploy_orders(medusa: Installation, share: str, one: str) -> None:

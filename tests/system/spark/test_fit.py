@@ -26,7 +26,7 @@ from pipeline.spark.from_memory import MemoryQueries
 from pipeline.spark.hidden import Reason
 from pipeline.spark.inspect import Inspector
 from pipeline.spark.lower import Surroundings, lower
-from pipeline.spark.lowered import TopicRole, WriterSchema
+from pipeline.spark.lowered import WriterSchema
 from pipeline.spark.topics import topics_of
 from schemas import wire
 from tests.system.spark.support import fragments_of, run
@@ -108,8 +108,8 @@ def test_unfit_is_what_inspection_has_a_reason_for(
     assert set(judged.reasons.values()) >= TO_BE_SEEN[name]
 
 
-def test_a_stable_lane_takes_nothing_tentative(queries: MemoryQueries) -> None:
-    """It reads the topic, and neither counts nor judges the records in it."""
+def test_what_a_lane_has_written_counts(queries: MemoryQueries) -> None:
+    """It names the topic that it was written to."""
     judged = _judged(_fragment(DERIVED, "derived"), queries)
     assert (judged.results, judged.facts.records, judged.facts.bad) == (1, 1, 0)
     assert judged.reasons == {}
@@ -142,15 +142,12 @@ def _judged(fragment: Fragment, queries: MemoryQueries, written_to: bytes | None
         ),
     )
     (source,) = lowered.sources
-    tentative = source.topic(TopicRole.TENTATIVE)
-    values = _values() if tentative is None else [(SENT_MS, wire.join(KNOWN, _count()))]
+    values = [(SENT_MS, wire.join(KNOWN, _count()))] if source.written_to else _values()
     mark = (source.written_to or "").encode() if written_to is None else written_to
     headers = ((WRITTEN_TO, mark),) if mark else ()
     records = [
-        KafkaRecord(topic, 0, Offset(at), Millis(sent_ms), b"%d" % at, value, headers)
+        KafkaRecord(source.data.topic, 0, Offset(at), Millis(sent_ms), b"%d" % at, value, headers)
         for at, (sent_ms, value) in enumerate(values)
-        for topic in (source.data.topic, tentative)
-        if topic is not None
     ]
     begin, end = (
         {InputPartition(source.input, topic.topic, 0): Offset(read) for topic in source.topics}

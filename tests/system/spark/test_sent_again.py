@@ -13,7 +13,6 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.sources import named_sources
 from pipeline.spark.facts import Engine
 from pipeline.spark.from_memory import MemoryQueries
 from pipeline.spark.inspect import Inspector
@@ -23,7 +22,7 @@ from pipeline.spark.rejected import Rejected
 from pipeline.spark.topics import topics_of
 from schemas import wire
 from tests.system.spark.support import fragments_of, run
-from tests.unit.spark.support import SCHEMA
+from tests.unit.spark.support import SCHEMA, sources_with_redrive
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -80,13 +79,14 @@ def test_a_record_that_was_sent_again_to_a_second_path_counts_there(
     Each path gets one record that can be read and one that cannot.
     """
     fragment = fragments_of(STREAM + boxes, name, SCHEMA)[0]
+    sources = sources_with_redrive(fragment)
     lowered = lower(
         fragment,
         Surroundings(
-            sources=named_sources(fragment),
+            sources=sources,
             writers={i.name: WRITERS for i in fragment.inputs},
             missing=(),
-            partitions=dict.fromkeys(topics_of(fragment), 1),
+            partitions=dict.fromkeys(topics_of(fragment, dict(sources[0].topics)), 1),
             value_id=KNOWN,
             key_id=None if fragment.output.key_schema_json is None else KNOWN,
         ),

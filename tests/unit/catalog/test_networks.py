@@ -6,8 +6,9 @@ import pytest
 
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Create, Operation
-from pipeline.catalog.catalog import ATTEMPTS_MAX, VERSIONS_PER_STEP_MAX, Catalog
+from pipeline.catalog.catalog import VERSIONS_PER_STEP_MAX, Catalog
 from pipeline.catalog.records import DesiredState
+from pipeline.catalog.retrying import ATTEMPTS_MAX
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, UnavailableError
 from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
 from pipeline.names import Znodes

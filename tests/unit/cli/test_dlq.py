@@ -180,6 +180,40 @@ def test_redrive_sends_once_and_says_why_not(dlq: Caller, log: TwinLog) -> None:
     assert dlq("list", "moving", "-o", "json").data["fragments"][0]["redriven"] == 1
 
 
+def test_the_topic_for_what_is_sent_again_comes_with_the_first_that_is(
+    dlq: Caller, world: World
+) -> None:
+    """Neither a look nor a run that sends nothing creates it; the catalog knows it from then on."""
+    assert dlq("list", "moving", "-o", "json").data["fragments"][0]["redriven"] == 0
+    assert dlq("redrive", "moving", "--dry-run", "-o", "json").data["sent"] == 1
+    assert dlq("redrive", "moving", "--reason", "late", "--yes").code == 65
+    assert dlq("redrive", OTHER, "--yes", "-o", "json").data["sent"] == 0
+    assert NAMES.redrive not in world.kafka.topics
+    before = world.catalog.fragments(NAMES.network)
+    assert dlq("redrive", "moving", "--yes", "-o", "json").data["sent"] == 1
+    topic_id = world.kafka.topics[NAMES.redrive].topic_id
+    after = world.catalog.fragments(NAMES.network)
+    assert dict(after[0].topic_ids) == {**dict(before[0].topic_ids), NAMES.redrive: topic_id}
+    assert (after[0].version, after[1]) == (before[0].version, before[1])
+    network = world.catalog.network(NAMES.network)
+    assert network is not None
+    assert NAMES.redrive in network.made_topics
+
+
+@pytest.mark.parametrize("verb", [("list",), ("redrive", "--dry-run"), ("redrive", "--yes")])
+def test_what_was_sent_again_is_not_guessed(
+    dlq: Caller, world: World, log: TwinLog, verb: tuple[str, ...]
+) -> None:
+    """The topic is gone that says so: nothing is sent twice."""
+    assert dlq("redrive", "moving", "--yes").code == 0
+    del world.kafka.topics[NAMES.redrive]
+    sent = len(log.records)
+    called = dlq(*verb, "moving")
+    assert called.code == 65
+    assert "the topic is gone: which dead letters were sent again is not known" in called.err
+    assert len(log.records) == sent
+
+
 def test_late_records_are_refused_with_the_way_out(dlq: Caller, log: TwinLog) -> None:
     """Nothing could be sent: that is an error with words."""
     called = dlq("redrive", "moving", "--reason", "late", "--yes")

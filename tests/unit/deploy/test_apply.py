@@ -327,11 +327,6 @@ BY_FILE = "schema: sighting.avsc"
             "topic moving-cars is the output of fragment moving of network cars of participant us",
         ),
         (
-            f"moving-cars.tentative, {BY_FILE}",
-            "fast-cars",
-            "stream sightings reads topic moving-cars.tentative, which is the tentative output of",
-        ),
-        (
             f"cars.moving.redrive, {BY_FILE}",
             "fast-cars",
             "stream sightings reads topic cars.moving.redrive, which is the redrive topic of",

@@ -10,6 +10,7 @@ import pytest
 from pipeline.catalog.records import Begun, FragmentRecord
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
+from pipeline.deploy.inputs import Inputs
 from pipeline.errors import DeployError, RetryError
 from pipeline.ids import (
     BatchId,
@@ -426,3 +427,14 @@ def test_a_topic_that_is_made_again_between_plan_and_deploy_changes_nothing(scen
     with pytest.raises(RetryError, match="deleted since it was compared"):
         deploy(found, scene.world.servers, lambda _: None)
     assert scene.record == before
+
+
+def test_a_topic_that_nothing_needs_any_more_makes_no_change(scene: Scene) -> None:
+    """An earlier version has recorded it; one that is needed, and gone, is a change."""
+    scene.deploy(FILTER)
+    (fragment,) = scene.compare(FILTER).plan.fragments
+    kafka, record = scene.world.kafka, scene.record
+    before = replace(record, topic_ids=(*record.topic_ids, (TopicName("cars.x.tentative"), "id")))
+    for topics, changed in ((set(kafka.topics), False), ({fragment.names.advances}, True)):
+        inputs = Inputs(kafka.describe(topics), {}, {}, frozenset(), scene.life)
+        assert inputs.is_changed(fragment, before) is changed

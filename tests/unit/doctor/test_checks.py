@@ -81,6 +81,24 @@ def test_a_topic_that_nobody_will_make_is_wrong(*, deployed: bool, auto_create: 
     assert found.hint
 
 
+def test_a_topic_for_when_it_is_needed_is_missed_once_it_was_there() -> None:
+    """Until then all topics are there without it; where it is, it is looked at as others are."""
+    later = replace(GOOD, wanted=replace(WANTED, when_needed=True))
+    absent = replace(later, there=None, config={}, allowed=frozenset())
+
+    def found(topic: TopicSeen, *known: TopicName) -> list[Finding]:
+        seen = NetworkSeen(NetworkName("n"), True, True, (GOOD, topic), known=frozenset(known))
+        return list(findings(Observed((), (seen,), nodes=1)))[:-1]
+
+    for topics, count in ((absent, 1), (later, 2)):
+        assert found(topics)[0].message == f"all {count} topics are there"
+    (gone,) = found(absent, NAME)
+    assert (gone.verdict, gone.exit_code) == (Verdict.WRONG, ExitCode.BAD_INPUT)
+    assert "topic out was deleted" in gone.message
+    (misfit,) = found(replace(later, config={"cleanup.policy": "compact"}))
+    assert "cleanup.policy=compact" in misfit.message
+
+
 def test_what_the_brokers_say_against_a_topic_is_told() -> None:
     """As they say it."""
     (found,) = of(replace(GOOD, there=None, trouble=REFUSED), deployed=False)

@@ -32,9 +32,11 @@ from pipeline.lanes.sources import (
     first_positions,
     first_sources,
     next_number,
+    planned_sources,
     sources_after,
 )
 from pipeline.lanes.start import Wanted, first_marker
+from tests.unit.spark.support import fragment
 
 REDRIVE, ADVANCES = TopicName("net.f.redrive"), TopicName("net.f.advances")
 
@@ -80,6 +82,45 @@ def test_a_stream_of_another_name_goes_on_where_it_was() -> None:
     assert carried.marker.refused.keys() == {"b", "box"}
     assert (carried.unread, carried.same, carried.marker.left) == ((), True, ())
     assert carried.marker.sources[0].id == before.sources[0].id
+
+
+def without_redrive(name: str) -> PlannedSource:
+    """A source of a fragment to which nothing was sent again so far."""
+    planned = source(name)
+    return replace(planned, topics=tuple(one for one in planned.topics if one[0] != REDRIVE))
+
+
+def test_a_redrive_topic_that_comes_later_leaves_all_positions_as_they_are() -> None:
+    """The source stays the same; in the new topic there is no position yet."""
+    before = marker({at("a"): 7, at("a", ADVANCES): 3}, without_redrive("a"))
+    assert before.redrive is None
+    carried = carry(before, (source("a"),))
+    assert carried.marker.end == before.end
+    assert (carried.unread, carried.same, carried.marker.left) == ((), True, ())
+    assert carried.marker.sources[0].id == before.sources[0].id
+    assert carried.marker.redrive == (REDRIVE, "#net.f.redrive")
+
+
+def test_what_a_source_was_sent_again_stays_read_when_it_is_left() -> None:
+    """However many topics it has; how far its advances were read does not stay."""
+    plain = {at("a"): 7, at("a", ADVANCES): 3}
+    for before, left in (
+        (marker(plain, without_redrive("a")), {at("a"): 7}),
+        (marker({**plain, at("a", REDRIVE): 2}, source("a")), {at("a"): 7, at("a", REDRIVE): 2}),
+    ):
+        (found,) = carry(before, (source("b", "owners"),)).marker.left
+        assert found.end == left
+
+
+def test_a_plan_reads_a_redrive_topic_whose_id_is_known() -> None:
+    """Without one it reads its streams and advances alone."""
+    planned = fragment("toll_notifications")
+    topics = [planned.names.advances, *(stream.topic for stream in planned.inputs)]
+    ids = {topic: f"#{topic}" for topic in topics}
+    for known in ({}, {planned.names.redrive: "#redrive"}):
+        for one in planned_sources(planned, {**ids, **known}):
+            own = [topic for topic, _ in one.topics[1:]]
+            assert own == [*known, planned.names.advances]
 
 
 def test_event_times_that_were_decided_otherwise_are_forgotten() -> None:

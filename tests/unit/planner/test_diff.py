@@ -25,7 +25,7 @@ from pipeline.planner.changes import (
     ItemKind,
     RegisteredSchema,
 )
-from pipeline.planner.diff import changes, wanted_schemas
+from pipeline.planner.diff import changes, fitting, wanted_schemas
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
 from pipeline.planner.inputs import ChangedInput, InputFrom
 from pipeline.planner.plan import Plan
@@ -94,7 +94,7 @@ def test_first_deploy_creates_everything() -> None:
     """Before the first deploy every fragment, topic and schema is new."""
     found = changes(PLAN, None, Current())
     assert {item.action for item in found.items} == {Action.CREATE}
-    assert found.create_topics == PLAN.topics
+    assert found.create_topics == tuple(t for t in PLAN.topics if not t.when_needed)
     assert [text.subject for text in found.register] == [
         "net.tolls-value",
         "net.tolls-key",
@@ -289,8 +289,7 @@ def test_added_fragment_is_created_beside_the_others() -> None:
     assert _actions(found)["all"] is Action.CREATE
     assert set(list(_actions(found).values())[:3]) == {Action.KEEP}
     assert {topic.name for topic in found.create_topics} == {
-        f"net.all{end}"
-        for end in ("", ".boundaries", ".tentative", ".dlq", ".redrive", ".advances", ".markers")
+        f"net.all{end}" for end in ("", ".boundaries", ".dlq", ".advances", ".markers")
     }
 
 
@@ -364,6 +363,42 @@ def test_lost_topic_is_noticed() -> None:
     assert "topic sightings-topic is gone since fragment tolls" in found.problems[0].message
 
 
+def test_a_topic_that_nothing_needs_any_more_is_not_missed() -> None:
+    """Earlier versions kept topics that this one has no use for; who tidies up may delete them."""
+    current = deployed()
+    needless = (TopicName("net.tolls.tentative"), "id of one that is gone")
+    before = (replace(f, topic_ids=(*f.topic_ids, needless)) for f in current.fragments)
+    found = changes(PLAN, PLAN, replace(current, fragments=tuple(before)))
+    assert found.problems == ()
+    assert {item.action for item in found.fragments} == {Action.KEEP}
+
+
+def test_a_topic_that_is_created_when_needed_is_not_missed_and_kept_where_it_is() -> None:
+    """A deploy neither creates it nor speaks of it; where it is, its settings have to fit."""
+    redrive = TopicName("net.tolls.redrive")
+    current = deployed()
+    without = tuple(topic for topic in current.topics if topic.name != redrive)
+    known = (
+        replace(f, topic_ids=tuple(one for one in f.topic_ids if one[0] != redrive))
+        for f in current.fragments
+    )
+    found = changes(PLAN, PLAN, replace(current, topics=without, fragments=tuple(known)))
+    assert (found.problems, found.create_topics, found.pending) == ((), (), False)
+    assert redrive not in {item.name for item in found.items}
+    assert _item(changes(PLAN, PLAN, current), redrive).action is Action.KEEP
+    stamped = with_config(current, redrive, {"message.timestamp.type": "LogAppendTime"})
+    (problem,) = changes(PLAN, PLAN, stamped).problems
+    assert problem.message.startswith(f"topic {redrive} has message.timestamp.type=LogAppendTime")
+
+
+def test_a_redrive_topic_that_was_known_and_is_gone_is_noticed() -> None:
+    """What was sent again is not known any more, nor what of it was read."""
+    current = deployed()
+    topics = tuple(topic for topic in current.topics if topic.name != "net.tolls.redrive")
+    problems = changes(PLAN, PLAN, replace(current, topics=topics)).problems
+    assert "topic net.tolls.redrive is gone since fragment tolls" in problems[0].message
+
+
 def test_lost_topic_is_made_again_where_nothing_ran() -> None:
     """Without a marker there are no positions that could be wrong."""
     current = deployed(ran=False)
@@ -384,11 +419,15 @@ def test_existing_topic_keeps_its_partitions_and_others_follow() -> None:
         "has 8 partitions, the network says 4: kept as it is",
     )
     created = {topic.name: topic.partitions for topic in found.create_topics}
-    assert created[TopicName("toll_notifications-out.tentative")] == 8
-    assert created[TopicName("tow_dispatch-out.tentative")] == 4
     assert created[TopicName("net.tolls.dlq")] == 6
-    assert created[TopicName("net.toll_notifications.redrive")] == 6
     assert found.problems == ()
+    there = {topic.name: topic.partitions for topic in existing}
+    later = {topic.name: topic.partitions for topic in fitting(PLAN, there) if topic.when_needed}
+    assert later == {
+        "net.tolls.redrive": 6,
+        "net.toll_notifications.redrive": 6,
+        "net.tow_dispatch.redrive": 6,
+    }
 
 
 def test_topics_with_one_order_must_have_one_partition() -> None:
@@ -404,7 +443,8 @@ def test_missing_topics_are_listed_where_none_may_be_created() -> None:
     existing = (ExistingTopic(TopicName("sightings-topic"), 4),)
     found = changes(closed, None, Current(topics=existing))
     assert found.create_topics == ()
-    assert len(found.missing_topics) == len(found.problems) == len(closed.topics) - 1
+    needed = [topic for topic in closed.topics if not topic.when_needed]
+    assert len(found.missing_topics) == len(found.problems) == len(needed) - 1
     assert found.problems[1].message == (
         "topic net.tolls.boundaries does not exist, and auto_create is false: it needs "
         "1 partition, replication 1, cleanup.policy=compact "

@@ -10,7 +10,7 @@ from tests.unit.planner.networks import OWNER, tolls
 from tests.unit.planner.test_diff import PLAN, deployed, with_config
 
 TOPICS = {str(topic.name): topic for topic in plan(tolls(), OWNER).topics}
-OUTPUT, TENTATIVE = "net.tolls", "net.tolls.tentative"
+OUTPUT = "net.tolls"
 LETTERS, REDRIVE, ADVANCES = "net.tolls.dlq", "net.tolls.redrive", "net.tolls.advances"
 MARKERS, BOUNDARIES, INPUT = "net.tolls.markers", "net.tolls.boundaries", "sightings-topic"
 TYPE, POLICY = "message.timestamp.type", "cleanup.policy"
@@ -32,7 +32,6 @@ def test_topics_as_they_are_made_fit() -> None:
     ("name", "config", "fatal"),
     [
         (OUTPUT, {TYPE: "LogAppendTime"}, True),
-        (TENTATIVE, {TYPE: "LogAppendTime"}, True),
         (REDRIVE, {TYPE: "LogAppendTime"}, True),
         (INPUT, {TYPE: "LogAppendTime"}, None),
         (LETTERS, {TYPE: "CreateTime"}, True),

@@ -4,9 +4,8 @@ import json
 from dataclasses import replace
 
 from pipeline.ids import SchemaId, StreamName, TopicName
-from pipeline.lanes.sources import named_sources
-from pipeline.names import tentative_topic
-from pipeline.network.model import ExternalStream
+from pipeline.lanes.positions import MarkedSource
+from pipeline.lanes.sources import first_sources, named_sources, planned_sources
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.lower import Surroundings
@@ -24,16 +23,22 @@ def fragment(name: str) -> Fragment:
     return next(f for f in planned.fragments if f.name == name)
 
 
-def surroundings(planned: Fragment, *, missing: tuple[int, ...] = ()) -> Surroundings:
+def sources_with_redrive(planned: Fragment) -> tuple[MarkedSource, ...]:
+    """As `named_sources`, of a fragment to which something was sent again."""
+    names = planned.names
+    topics = [names.redrive, names.advances, *(stream.topic for stream in planned.inputs)]
+    return first_sources(planned_sources(planned, {topic: str(topic) for topic in topics}))
+
+
+def surroundings(
+    planned: Fragment, *, missing: tuple[int, ...] = (), redrive: bool = False
+) -> Surroundings:
     """One writer schema for each input, two partitions everywhere."""
     names = planned.names
     topics: list[TopicName] = [names.redrive, names.advances, planned.output.topic]
-    for stream in planned.inputs:
-        topics.append(stream.topic)
-        if not isinstance(stream, ExternalStream):
-            topics.append(tentative_topic(stream.topic))
+    topics += [stream.topic for stream in planned.inputs]
     return Surroundings(
-        sources=named_sources(planned),
+        sources=sources_with_redrive(planned) if redrive else named_sources(planned),
         writers={StreamName(i.name): (WriterSchema(SchemaId(1), SCHEMA),) for i in planned.inputs},
         missing=tuple(SchemaId(i) for i in missing),
         partitions=dict.fromkeys(topics, 2),

@@ -42,7 +42,7 @@ class Row(NamedTuple):
 def two_inputs() -> Lowered:
     """A union of two streams; each has data, redriven records and advances, in this order."""
     planned = plan(network((CARS, BIKES), (united("both", CARS, BIKES),)), OWNER).fragments[0]
-    return lower(planned, surroundings(planned))
+    return lower(planned, surroundings(planned, redrive=True))
 
 
 LOWERED = two_inputs()
@@ -79,6 +79,15 @@ def test_the_topics_stand_in_the_order_that_is_meant_here() -> None:
     assert LOWERED.counted
     roles = [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES] * 2
     assert [topic.role for _, topic in LOWERED.origins] == roles
+
+
+def test_a_fragment_to_which_nothing_was_sent_again_counts_alike() -> None:
+    """It reads no redrive topic; a schema that it does not know is told all the same."""
+    planned = plan(network((CARS,), (united("both", CARS, CARS),)), OWNER).fragments[0]
+    lowered = lower(planned, surroundings(planned))
+    assert [topic.role for _, topic in lowered.origins] == [TopicRole.DATA, TopicRole.ADVANCES]
+    told = count((Row(0, 0, 5), unread(0, SchemaId(9))), lowered)
+    assert (told.records, told.bad, told.unknown) == (2, 1, (SchemaId(9),))
 
 
 def test_an_unfit_row_hands_over_all_of_an_advance() -> None:

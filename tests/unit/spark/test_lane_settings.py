@@ -2,13 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.ids import Epoch, Incarnation, NetworkLife, NetworkVersion
+from pipeline.ids import Epoch, Incarnation, NetworkLife, NetworkVersion, StreamName, TopicName
 from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker, Judged
+from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import StateChoice
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.state import OnChange
 from pipeline.spark.lane_settings import LaneSettings
+from tests.unit.lanes.marked import marked
 from tests.unit.spark.support import fragment
 from tests.unit.spark.test_rebuild import MARKER
 
@@ -51,6 +53,18 @@ def test_a_lane_that_has_not_heard_of_a_choice_does_not_end_it(chosen: OnChange)
     assert settings(chosen).on_change(late) is chosen
     other = replace(late, decided=replace(FIRST, life=NetworkLife("another")))
     assert settings(chosen).on_change(other) is None
+
+
+def test_a_lane_reads_on_in_the_redrive_topic_that_its_marker_has_read() -> None:
+    """Also where the catalog was restored from before there was one; what that knows counts."""
+    at = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
+    redrive = fragment("tolls").names.redrive
+    lane = settings(None)
+    assert lane.after(MARKER) == lane
+    read = replace(MARKER, sources=marked({at: 1, replace(at, topic=redrive): 2}))
+    assert lane.after(read).topic_ids == {redrive: f"id of {redrive}"}
+    known = replace(lane, topic_ids={redrive: "another"})
+    assert known.after(read) == known
 
 
 RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))

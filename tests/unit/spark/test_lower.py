@@ -5,7 +5,8 @@ import pytest
 
 from pipeline.dead_letters.redrive import reads
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import SchemaId
+from pipeline.ids import Offset, SchemaId
+from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import named_sources
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
@@ -31,6 +32,7 @@ from pipeline.spark.lowered import (
     WindowCore,
     WriterSchema,
     as_accepted,
+    restricted,
 )
 from tests.unit.planner.networks import (
     OWNER,
@@ -95,17 +97,31 @@ def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> 
     assert all(isinstance(path.steps[0], Keep) for path in lowered.paths)
 
 
-def test_every_source_is_assigned_redrive_and_advances_and_derived_ones_the_tentative_topic() -> (
-    None
-):
-    """What later steps read is among the assigned topics from the first day."""
+@pytest.mark.parametrize("redrive", [False, True])
+def test_every_source_is_assigned_advances_and_the_redrive_topic_once_there_is_one(
+    *, redrive: bool
+) -> None:
+    """Beside the topic that carries the stream; nothing else is read."""
     planned = fragment("toll_notifications")
-    lowered = lower(planned, surroundings(planned))
-    roles = {source.input: [topic.role for topic in source.topics] for source in lowered.sources}
-    assert roles == {
-        "sightings": [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES],
-        "tolls": [TopicRole.DATA, TopicRole.TENTATIVE, TopicRole.REDRIVE, TopicRole.ADVANCES],
+    lowered = lower(planned, surroundings(planned, redrive=redrive))
+    roles = [TopicRole.DATA, *([TopicRole.REDRIVE] if redrive else []), TopicRole.ADVANCES]
+    found = {source.input: [topic.role for topic in source.topics] for source in lowered.sources}
+    assert found == {"sightings": roles, "tolls": roles}
+
+
+def test_a_planned_batch_reads_no_topic_that_came_later() -> None:
+    """It has positions in the others alone; of them it reads as many partitions as it knows."""
+    planned = fragment("tow_dispatch")
+    lowered = lower(planned, surroundings(planned, redrive=True))
+    known = {
+        InputPartition(source.input, topic.topic, 0): Offset(0)
+        for source in lowered.sources
+        for topic in source.topics
+        if topic.role is not TopicRole.REDRIVE
     }
+    (source,) = restricted(lowered, known).sources
+    assert [topic.role for topic in source.topics] == [TopicRole.DATA, TopicRole.ADVANCES]
+    assert [topic.partitions for topic in source.topics] == [1, 1]
 
 
 def _planned(*boxes: Box) -> Fragment:

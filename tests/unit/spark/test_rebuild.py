@@ -1,12 +1,12 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import ClassVar, Self, cast
 
 import pytest
 
 from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.errors import NotNowError
-from brokers.records import Ends
+from brokers.records import Ends, KafkaRecord, TopicDescription
 from pipeline.clock import SystemClock
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import (
@@ -24,9 +24,10 @@ from pipeline.ids import (
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start import Rebuild, Wanted, first_marker
+from pipeline.spark import rebuild
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lower import lower
-from pipeline.spark.lowered import Lowered
+from pipeline.spark.lowered import Lowered, TopicRole
 from pipeline.spark.reasons import Why
 from pipeline.spark.rebuild import (
     TRIES_MAX,
@@ -189,22 +190,30 @@ def test_that_a_schema_is_gone_is_recorded_by_a_chosen_rebuild_alone(
 class SomeLeaders:
     """A Kafka of topics with two partitions, some of which have a leader and answer."""
 
-    def __init__(self, leaderless: set[str]) -> None:
+    def __init__(self, leaderless: set[str], absent: set[str]) -> None:
         self._leaderless = leaderless
+        self._absent = absent
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """Those that exist, with or without leaders."""
+        return {t: TopicDescription(t, "id", 2) for t in topics if t not in self._absent}
 
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
         """As `brokers/kafka/admin.py` gives them: without topics that do not answer."""
         return {t: {0: Offset(3), 1: Offset(3)} for t in topics if t not in self._leaderless}
 
-    def end_offsets(self, topics: Iterable[TopicName], isolation: Isolation) -> Ends:
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
         """The same."""
         del isolation
         return {t: {0: Offset(9), 1: Offset(9)} for t in topics if t not in self._leaderless}
 
 
-def log(*leaderless: str) -> Log:
-    """The log of inputs in a Kafka in which some topics have no leader."""
-    return Log("", cast("KafkaAdmin", SomeLeaders(set(leaderless))), SystemClock())
+def log(*leaderless: str, absent: str = "") -> Log:
+    """The log of inputs in a Kafka in which some topics have no leader, and one does not exist."""
+    kafka = SomeLeaders({*leaderless, absent}, {absent})
+    return Log("", cast("KafkaAdmin", kafka), SystemClock())
 
 
 def tolls() -> Lowered:
@@ -231,6 +240,47 @@ def test_dead_letters_that_cannot_be_read_now_are_waited_for() -> None:
     with pytest.raises(NotNowError) as caught:
         log(names.dead_letters).prepare(start, lowered, names)
     assert caught.value.place == f"topic {names.dead_letters}"
+
+
+class TwinReader:
+    """Stands in for `TopicReader`; keeps which topics were read."""
+
+    read: ClassVar[list[TopicName]] = []
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def assign(self, starts: Ends) -> None:
+        """Where to begin."""
+        self.read.extend(starts)
+
+    def read_to(self, _ends: Ends) -> Iterator[KafkaRecord]:
+        """The topics are empty."""
+        return iter(())
+
+
+def test_a_chosen_rebuild_asks_for_what_was_sent_again_whether_or_not_its_lane_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Somebody may have begun to send meanwhile. Where there is no such topic nothing was sent."""
+    monkeypatch.setattr(rebuild, "TopicReader", TwinReader)
+    monkeypatch.setattr(TwinReader, "read", [])
+    lowered, names = tolls(), fragment("tolls").names
+    assert TopicRole.REDRIVE not in {t.role for s in lowered.sources for t in s.topics}
+    start = Rebuild(replace(MARKER, end=ended(lowered, 5)), None, None, "asked", chosen=True)
+    log(absent=names.redrive).prepare(start, lowered, names)
+    assert TwinReader.read == [names.dead_letters]
+    log().prepare(start, lowered, names)
+    assert TwinReader.read[1:] == [names.dead_letters, names.redrive]
+    with pytest.raises(NotNowError) as caught:
+        log(names.redrive).prepare(start, lowered, names)
+    assert caught.value.place == f"topic {names.redrive}"
 
 
 def test_a_partition_that_is_gone_is_another_topic() -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -6,16 +7,20 @@ import pytest
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.errors import NotNowError
 from brokers.records import Ends, TopicDescription
-from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId, TopicName
+from pipeline.ids import Offset, SchemaGuid, SchemaHandle, SchemaId, TopicName
+from pipeline.lanes.positions import InputPartition, LeftSource
 from pipeline.spark.inspect import most_frequent
 from pipeline.spark.lower import lower
+from pipeline.spark.lowered import Source, TopicRole
 from pipeline.spark.surroundings import ASKED_MAX, MISSING_MAX, Surveyor
 from pipeline.spark.topics import topics_of
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema
 from schemas.wire import prefix
+from tests.unit.lanes.marked import marked
 from tests.unit.spark.support import SCHEMA, fragment, surroundings
+from tests.unit.spark.test_rebuild import AT, MARKER
 
 TOLLS = fragment("tolls")
 IDS = dict.fromkeys(topics_of(TOLLS), "id")
@@ -130,7 +135,62 @@ def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
     with pytest.raises(NotNowError):
         found.start_positions(lowered)
     with pytest.raises(NotNowError):
-        found.positions_for(lowered, {})
+        found.positions_for(lowered, MARKER)
+
+
+class Older(EveryTopic):
+    """A Kafka that has removed the first records of every topic."""
+
+    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """All begin at 4."""
+        return {topic: {0: Offset(4), 1: Offset(4)} for topic in topics}
+
+    end_offsets = start_offsets
+
+
+def test_a_redrive_topic_that_comes_later_is_read_from_its_first_offset_on() -> None:
+    """What is gone of it by then was never read, and Spark has to find that out.
+
+    Where the fragment has read it before, as another source, what is gone is not for this one.
+    """
+    planned = fragment("tow_dispatch")
+    lowered = lower(planned, surroundings(planned, redrive=True))
+    kafka = cast("KafkaAdmin", Older())
+    found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
+    (source,) = lowered.sources
+    redrive, read = planned.names.redrive, {AT: Offset(7)}
+    before = {
+        InputPartition(source.input, topic.topic, p): Offset(9)
+        for topic in source.topics
+        for p in range(2)
+        if topic.role is not TopicRole.REDRIVE
+    }
+    (other,) = marked({**read, replace(AT, topic=redrive): 5})
+    left = LeftSource(other, {replace(AT, topic=redrive): Offset(5)}, {}, {})
+    for marker, begins in (
+        (replace(MARKER, end=before), 0),
+        (replace(MARKER, end=before, left=(left,)), 4),
+        (replace(MARKER, end={**before, _at(source, redrive, 0): Offset(6)}), 4),
+    ):
+        positions = found.positions_for(lowered, marker)
+        assert positions == {
+            **before,
+            _at(source, redrive, 0): marker.end.get(_at(source, redrive, 0), Offset(begins)),
+            _at(source, redrive, 1): begins,
+        }
+
+
+def _at(source: Source, topic: TopicName, partition: int) -> InputPartition:
+    return InputPartition(source.input, topic, partition)
+
+
+def test_a_fragment_is_surveyed_with_the_redrive_topic_that_its_catalog_knows() -> None:
+    """Whether or not Kafka has one."""
+    redrive = TOLLS.names.redrive
+    for known in (IDS, {**IDS, redrive: "id"}):
+        found = surveyor(set()).survey(TOLLS, known, ())
+        assert (redrive in found.partitions) is (redrive in known)
+        assert [source.redrive is not None for source in found.sources] == [redrive in known]
 
 
 def test_what_was_there_once_is_looked_for_without_recording_that_it_is_gone() -> None:

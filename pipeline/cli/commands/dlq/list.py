@@ -8,7 +8,7 @@ import click
 from pipeline import durations
 from pipeline.cli.completing import parts
 from pipeline.cli.connections import Connections
-from pipeline.cli.letters import fragments_of, letters_of, sent_again
+from pipeline.cli.letters import fragments_of, letters_of, redrive_topic, sent_again
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.streams import deployed_plans
@@ -16,7 +16,7 @@ from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 from pipeline.dead_letters.choose import Summary, summary
 from pipeline.ids import Millis
-from pipeline.planner.plan import Fragment
+from pipeline.planner.plan import Fragment, Plan
 
 _COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "kept")
 
@@ -36,9 +36,9 @@ def command(session: Session, name: str) -> None:
       medusa dlq list tolls.tow_dispatch -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections, session.printer.waiting("reading dead letters"):
-        kept_ms = {plan.network: plan.retention_ms for plan in deployed_plans(connections)}
+        plans = {plan.network: plan for plan in deployed_plans(connections)}
         found = [
-            _row(fragment, kept_ms[fragment.names.network], connections)
+            _row(fragment, plans[fragment.names.network], connections)
             for fragment in fragments_of(name, connections)
         ]
     table = Table(
@@ -52,15 +52,16 @@ def command(session: Session, name: str) -> None:
     session.printer.show({"fragments": found}, table)
 
 
-def _row(fragment: Fragment, kept_ms: int, connections: Connections) -> dict[str, Any]:
+def _row(fragment: Fragment, plan: Plan, connections: Connections) -> dict[str, Any]:
     topic = fragment.names.dead_letters
-    counted = summary(letters_of(fragment, connections), sent_again(fragment, connections))
+    sent = sent_again(redrive_topic(plan, fragment, connections), connections)
+    counted = summary(letters_of(fragment, connections), sent)
     return {
         "network": fragment.names.network,
         "fragment": fragment.names.fragment,
         "topic": topic,
         **_counts(counted),
-        "retention_ms": kept_ms,
+        "retention_ms": plan.retention_ms,
         **_limits(connections.topics.topic_configs([topic]).get(topic, {})),
     }
 

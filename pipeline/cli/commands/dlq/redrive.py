@@ -1,6 +1,7 @@
 """`medusa dlq redrive`: dead letters to their fragment again, each of them once."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import click
@@ -13,7 +14,9 @@ from pipeline.cli.letters import (
     fragment_of,
     label,
     letters_of,
+    plan_of,
     reason_option,
+    redrive_topic,
     sent_again,
 )
 from pipeline.cli.options import timeout_option, with_session
@@ -122,16 +125,19 @@ class _Run:
         self._clock = clock
         self._schemas: dict[SchemaHandle, bool] = {}
         self._forgotten: set[SchemaHandle] = set()
+        self._topic = redrive_topic(plan_of(fragment, connections), fragment, connections)
         self.closed = Closed(BoxName(fragment.name))
 
     def rules(self) -> Rules:
         """What decides now.
 
         Raises:
-            RefusedError: the redrive topic is limited in size, so it may forget what was sent.
+            RefusedError: the redrive topic is limited in size, so it may forget what was sent; or
+                as `RedriveTopic.is_there` says.
         """
-        topic = self.fragment.names.redrive
-        config = self._connections.topics.topic_configs([topic]).get(topic, {})
+        topic, config = self.fragment.names.redrive, dict(self._topic.planned.config)
+        if self._topic.is_there():
+            config = dict(self._connections.topics.topic_configs([topic]).get(topic, {}))
         if int(config.get("retention.bytes", -1)) >= 0:
             raise RefusedError(
                 "the topic is limited in size, so that it may forget what was sent",
@@ -148,22 +154,29 @@ class _Run:
     def looked_at(self, rules: Rules) -> Tally:
         """What would be done."""
         tally = Tally()
-        sent = sent_again(self.fragment, self._connections)
+        sent = sent_again(self._topic, self._connections)
         for _ in chosen(self._asked(), sent, rules, self._limit, tally, self._late):
             pass
         return tally
 
     def sent(self, rules: Rules, deadline: Deadline) -> Tally:
-        """Do it. First every other run is ended, then it counts what was sent before."""
+        """Do it. First every other run is ended, then it counts what was sent before.
+
+        The topic is created once there is something to send.
+        """
         connections, names, tally = self._connections, self.fragment.names, Tally()
+        writer = connections.redriver(names)
+        writer.start(deadline)
+        sent = sent_again(self._topic, connections)
+        letters = chosen(self._asked(), sent, rules, self._limit, tally, self._late)
+        first = next(letters, None)
+        if first is None:
+            return tally
+        self._topic.create()
         count = len(ends_of(names.redrive, connections))
         marker = present_marker(self.fragment, connections)
         partitions = read_partitions(marker, names.redrive, count)
-        writer = connections.redriver(names)
-        writer.start(deadline)
-        sent = sent_again(self.fragment, connections)
-        letters = chosen(self._asked(), sent, rules, self._limit, tally, self._late)
-        told = (self._told(letter) for letter in letters)
+        told = (self._told(letter) for letter in chain((first,), letters))
         send(told, names.redrive, partitions, writer, self._clock)
         connections.topics.await_decided(names.redrive)
         return tally

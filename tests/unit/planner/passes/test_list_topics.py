@@ -11,19 +11,28 @@ def _topics(**changes: int) -> dict[str, NewTopic]:
 
 
 def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
-    """Output, boundaries, tentative, dead letters, redrive, advances and markers, three times."""
+    """Output, boundaries, dead letters, redrive, advances and markers, three times.
+
+    Redrive topics are there for when they are needed, so that a deploy creates five a fragment.
+    """
     names = list(_topics())
     assert names[0] == "sightings-topic"
-    assert len(names) == 1 + 3 * 7
-    assert names[1:8] == [
+    assert len(names) == 1 + 3 * 6
+    assert names[1:7] == [
         "net.tolls",
         "net.tolls.boundaries",
-        "net.tolls.tentative",
         "net.tolls.dlq",
         "net.tolls.redrive",
         "net.tolls.advances",
         "net.tolls.markers",
     ]
+
+
+def test_a_topic_for_what_is_sent_again_is_created_when_something_is() -> None:
+    """And nothing else: three fragments, two of them results, have sixteen topics until then."""
+    later = [name for name, topic in _topics().items() if topic.when_needed]
+    assert later == [f"net.{f}.redrive" for f in ("tolls", "toll_notifications", "tow_dispatch")]
+    assert len(_topics()) - len(later) == 1 + 3 * 5 == 16
 
 
 def test_only_input_topics_are_external() -> None:
@@ -34,12 +43,12 @@ def test_only_input_topics_are_external() -> None:
 def test_what_lanes_read_is_kept_equally_long() -> None:
     """A stopped lane finds its positions in every input again."""
     topics = _topics(retention_ms=1234)
-    for name in ("sightings-topic", "net.tolls", "net.tolls.tentative", "net.tolls.redrive"):
+    for name in ("sightings-topic", "net.tolls", "net.tolls.redrive"):
         assert dict(topics[name].config)["retention.ms"] == "1234"
 
 
 def test_an_output_says_how_long_it_is_kept() -> None:
-    """Its stable and its tentative records; what the fragment keeps for itself goes by the network.
+    """What the fragment keeps for itself goes by the network.
 
     What its reader is sent again is kept as long as the longest of what it reads.
     """
@@ -54,7 +63,7 @@ def test_an_output_says_how_long_it_is_kept() -> None:
         )
     )
     changed = {str(name): kept for name, kept in long.items() if kept != plain[name]}
-    assert changed == dict.fromkeys(("f-out", "f-out.tentative", "net.g.redrive"), str(10**9))
+    assert changed == dict.fromkeys(("f-out", "net.g.redrive"), str(10**9))
 
 
 def test_a_shorter_stream_shortens_no_redrive_topic() -> None:
@@ -95,7 +104,7 @@ def test_where_timestamps_are_kept_any_is_taken() -> None:
     Nor does it stamp them itself, whatever its default for new topics is.
     """
     topics = _topics()
-    for name in ("net.tolls", "net.tolls.tentative", "net.tolls.redrive"):
+    for name in ("net.tolls", "net.tolls.redrive"):
         config = dict(topics[name].config)
         assert int(config["message.timestamp.after.max.ms"]) > 10**18
         assert config["message.timestamp.type"] == "CreateTime"
@@ -124,13 +133,12 @@ def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
 
 
 def test_partition_counts_follow_the_data() -> None:
-    """Dead letters have as many partitions as the widest input, tentative ones as the output."""
+    """Dead letters have as many partitions as the widest input."""
     source = replace(external("s"), partitions=7)
     made = plan(network((source,), (filtered("f", source, "`at` > 0"),), ("f",)), OWNER)
     topics = {str(topic.name): topic for topic in made.topics}
-    assert topics["f-out"].partitions == topics["f-out.tentative"].partitions == 4
+    assert topics["f-out"].partitions == 4
     assert topics["net.f.dlq"].partitions == topics["net.f.redrive"].partitions == 7
-    assert topics["f-out.tentative"].follows == ("f-out",)
     assert topics["net.f.dlq"].follows == ("s-topic",)
 
 

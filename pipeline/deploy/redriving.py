@@ -1,0 +1,123 @@
+"""The topic of records that are sent again: created when the first are, and then in the catalog.
+
+Whoever sends creates it, and writes its id into the catalog before anything is sent. So no record
+is in a topic that the fragment's lane does not come to read: it is told by the catalog, as of every
+change of its topics. A run that is cut off has noted before what it was about to create, as deploys
+do: the next run, or deploy, knows whose the topic is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brokers.records import TopicDescription
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.later_topics import LaterTopic
+from pipeline.deploy.apply import begun_before, spec_of
+from pipeline.deploy.gather import last_markers
+from pipeline.deploy.ports import Log, Topics
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import TopicName
+from pipeline.planner.diff import fitting, needs
+from pipeline.planner.plan import Fragment, NewTopic, Plan
+from pipeline.planner.topic_rules import misfits
+from pipeline.planner.upgrade import START_OVER
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveTopic:
+    """The redrive topic of one fragment.
+
+    Args:
+        plan: of its network.
+        fragment: which one.
+        catalog: what knows the topic's id.
+        topics: Kafka's.
+        log: tells the last commit marker.
+    """
+
+    plan: Plan
+    fragment: Fragment
+    catalog: Catalog
+    topics: Topics
+    log: Log
+
+    @property
+    def planned(self) -> NewTopic:
+        """The topic as the plan has it."""
+        return self._fitting({})
+
+    def is_there(self) -> bool:
+        """Whether the topic exists; as long as it does not, nothing was sent again.
+
+        Raises:
+            RefusedError: the catalog, or the fragment's last commit marker, knows one that is not
+                there any more.
+        """
+        described, known = self._described(), self._known()
+        if known is not None and (described is None or described.topic_id != known):
+            what = "is gone" if described is None else "was deleted and made again"
+            raise RefusedError(
+                f"the topic {what}: which dead letters were sent again is not known any more",
+                place=f"topic {self.fragment.names.redrive}",
+                hint=START_OVER,
+            )
+        return described is not None
+
+    def create(self) -> None:
+        """Let the topic exist, and let the fragment know it; nothing happens if it does.
+
+        Raises:
+            RefusedError: the network is not to create topics, or is not deployed any more; the
+                topic is there and has settings that do not fit; or as `is_there` says.
+            RetryError: others change the catalog, or remove topics, at the same time.
+        """
+        names, network, created = self.fragment.names, self.plan.network, False
+        topic = names.redrive
+        if not self.is_there():
+            wanted = self._wanted()
+            self.catalog.begin_deploy(network, (topic,))
+            created = bool(self.topics.create_topics((spec_of(wanted),)))
+        begun = topic in self.catalog.begun_deploy(network)
+        described = self._described()
+        if described is None:
+            raise RetryError("the topic is gone again", place=f"topic {topic}", hint="run it again")
+        self._check_settings()
+        made = created or (begun and bool(begun_before((topic,), self.topics)))
+        self.catalog.later_topics.add(LaterTopic(names, topic, described.topic_id, made))
+        if begun:
+            self.catalog.end_deploy(network, (topic,))
+
+    def _check_settings(self) -> None:
+        topic = self.planned
+        config = self.topics.topic_configs((topic.name,)).get(topic.name, {})
+        for wrong in misfits(topic, config):
+            raise RefusedError(wrong.message, place=f"topic {topic.name}", hint=wrong.hint)
+
+    def _described(self) -> TopicDescription | None:
+        topic = self.fragment.names.redrive
+        return self.topics.describe((topic,)).get(topic)
+
+    def _known(self) -> str | None:
+        """The id of the topic; the catalog may have been restored from an older state."""
+        names = self.fragment.names
+        record = self.catalog.fragment(names.network, names.fragment)
+        if record is not None and names.redrive in dict(record.topic_ids):
+            return dict(record.topic_ids)[names.redrive]
+        marker = last_markers((self.fragment,), self.topics, self.log).get(self.fragment.name)
+        return None if marker is None or marker.redrive is None else marker.redrive[1]
+
+    def _wanted(self) -> NewTopic:
+        """The topic as it is created beside the topics that exist."""
+        there = self.topics.describe(self.planned.follows)
+        wanted = self._fitting({name: found.partitions for name, found in there.items()})
+        if self.plan.auto_create:
+            return wanted
+        raise RefusedError(
+            f"the topic does not exist, and auto_create is false: it needs {needs(wanted)}",
+            place=f"topic {wanted.name}",
+            hint="have it created like this, and run it again.",
+        )
+
+    def _fitting(self, there: Mapping[TopicName, int]) -> NewTopic:
+        topic = self.fragment.names.redrive
+        return next(one for one in fitting(self.plan, there) if one.name == topic)

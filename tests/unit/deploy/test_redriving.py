@@ -1,0 +1,242 @@
+"""The topic of records that are sent again: created when the first are."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from brokers.records import NewTopicSpec
+from pipeline.clock import Deadline
+from pipeline.deploy.apply import compare, deploy
+from pipeline.deploy.documents import read_document
+from pipeline.deploy.redriving import RedriveTopic
+from pipeline.deploy.remove import destroy, doomed
+from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
+from pipeline.ids import FragmentName, NetworkName, ParticipantId, TopicName
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.positions import InputPartition
+from tests.unit.deploy.twins import DOCUMENT, TwinKafka, World, write_project
+from tests.unit.lanes.marked import marked
+from tests.unit.spark.test_rebuild import MARKER
+
+US, CARS, MOVING = ParticipantId("us"), NetworkName("cars"), FragmentName("moving")
+REDRIVE = TopicName("cars.moving.redrive")
+
+
+@dataclass
+class Scene:
+    """A deployed network of two fragments, and the redrive topic of one."""
+
+    world: World
+    folder: Path
+    document: str = DOCUMENT
+
+    def deploy(self) -> None:
+        """Deploy it, or what it is now."""
+        path = write_project(self.folder, self.document)
+        found = compare(read_document(path, lambda _: None), US, self.world.servers)
+        deploy(found, self.world.servers, lambda _: None)
+
+    @property
+    def redrive(self) -> RedriveTopic:
+        """As a command has it that has just begun."""
+        path = write_project(self.folder, self.document)
+        plan = compare(read_document(path, lambda _: None), US, self.world.servers).plan
+        fragment = next(one for one in plan.fragments if one.name == MOVING)
+        world = self.world
+        return RedriveTopic(plan, fragment, world.catalog, world.kafka, world.log)
+
+    @property
+    def known(self) -> dict[TopicName, str]:
+        """The topics that the catalog knows of the fragment."""
+        record = self.world.catalog.fragment(CARS, MOVING)
+        assert record is not None
+        return dict(record.topic_ids)
+
+    @property
+    def made(self) -> bool:
+        """Whether the network says that it has made the topic."""
+        network = self.world.catalog.network(CARS)
+        return network is not None and REDRIVE in network.made_topics
+
+    def read(self, topic_id: str) -> None:
+        """Let the lane have read a redrive topic."""
+        stream, names = self.redrive.fragment.inputs[0], self.redrive.fragment.names
+        at = InputPartition(stream.name, stream.topic, 0)
+        data = {stream.topic: self.world.kafka.topics[stream.topic].topic_id}
+        sources = marked({at: 5, replace(at, topic=REDRIVE): 1}, ids={**data, REDRIVE: topic_id})
+        self.world.kafka.fill(names.markers)
+        self.world.log.values[names.markers] = encode_marker(
+            replace(MARKER, start={}, end={}, needed={}, sources=sources)
+        )
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Nothing was sent again so far."""
+    found = Scene(World.new(), tmp_path)
+    found.deploy()
+    return found
+
+
+def test_a_deploy_makes_none(scene: Scene) -> None:
+    """Nor does it miss one; nothing was sent again."""
+    assert not scene.redrive.is_there()
+    assert REDRIVE not in scene.world.kafka.topics
+    assert REDRIVE not in scene.known
+
+
+def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -> None:
+    """As wide as the widest input is by now; a second one finds it, and changes nothing."""
+    inputs = scene.world.kafka.topics[TopicName("car-sightings")]
+    scene.world.kafka.topics[TopicName("car-sightings")] = replace(inputs, partitions=9)
+    scene.redrive.create()
+    made = scene.world.kafka.topics[REDRIVE]
+    assert (made.partitions, dict(made.config)["message.timestamp.type"]) == (9, "CreateTime")
+    assert scene.known[REDRIVE] == made.topic_id
+    assert scene.made
+    revision = scene.world.catalog.revision()
+    scene.redrive.create()
+    assert scene.world.catalog.revision() == revision
+    assert scene.redrive.is_there()
+    assert scene.world.catalog.begun_deploy(CARS) == ()
+
+
+def test_an_unchanged_deploy_leaves_it_as_it_is(scene: Scene) -> None:
+    """No version, no restart; and the version of a changed network still knows it."""
+    scene.redrive.create()
+    revision, known = scene.world.catalog.revision(), scene.known
+    scene.deploy()
+    assert (scene.world.catalog.revision(), scene.known) == (revision, known)
+    scene.document = DOCUMENT.replace("speed = 0", "speed < 1")
+    scene.deploy()
+    assert scene.known == known
+    assert scene.made
+
+
+def test_it_goes_with_its_network(scene: Scene) -> None:
+    """As every topic that was made for it."""
+    scene.redrive.create()
+    servers = scene.world.servers
+    deadline = Deadline.after(scene.world.clock, 5, "destroying")
+    gone = destroy(doomed(CARS, servers), servers, deadline, lambda _: None)
+    assert REDRIVE in gone.topics
+    assert REDRIVE not in scene.world.kafka.topics
+
+
+class CutOff(TwinKafka):
+    """A Kafka that creates a topic and is gone."""
+
+    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+        """It is there, and nobody hears of it."""
+        super().create_topics(topics)
+        raise UnavailableError("Kafka does not answer")
+
+
+@pytest.mark.parametrize("again", ["redrive", "deploy"])
+def test_who_is_cut_off_leaves_a_topic_of_the_network(scene: Scene, again: str) -> None:
+    """The next run, or deploy, finds it and knows that it goes with the network."""
+    kafka = scene.world.kafka
+    lost = CutOff(kafka.topics, _ids=100)
+    with pytest.raises(UnavailableError):
+        replace(scene.redrive, topics=lost).create()
+    assert REDRIVE in kafka.topics
+    assert REDRIVE not in scene.known
+    if again == "redrive":
+        scene.redrive.create()
+    else:
+        scene.deploy()
+    assert scene.known[REDRIVE] == kafka.topics[REDRIVE].topic_id
+    assert scene.made
+    assert scene.world.catalog.begun_deploy(CARS) == ()
+
+
+class Meanwhile(TwinKafka):
+    """A Kafka in which somebody else is a moment faster."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene.world.kafka.topics, _ids=200)
+        self._scene = scene
+
+    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+        """The other one creates it, tells the catalog, and sends."""
+        self._scene.redrive.create()
+        self._scene.world.kafka.fill(REDRIVE, 3)
+        return super().create_topics(topics)
+
+
+def test_of_two_at_once_one_creates_it(scene: Scene) -> None:
+    """Both go on with the same topic, which belongs to the network."""
+    replace(scene.redrive, topics=Meanwhile(scene)).create()
+    assert scene.known[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
+    assert scene.world.kafka.topics[REDRIVE].records == 3
+    assert scene.made
+    assert scene.world.catalog.begun_deploy(CARS) == ()
+
+
+def test_a_network_that_may_create_none_says_what_it_needs(tmp_path: Path) -> None:
+    """Once somebody has created it, it is used; destroy leaves it."""
+    scene = Scene(World.new(), tmp_path)
+    scene.deploy()
+    scene.document = DOCUMENT.replace("streams:", "auto_create: false\nstreams:")
+    with pytest.raises(RefusedError, match="auto_create is false: it needs 4 partitions") as told:
+        scene.redrive.create()
+    assert told.value.place == f"topic {REDRIVE}"
+    assert REDRIVE not in scene.world.kafka.topics
+    scene.world.kafka.add(REDRIVE, partitions=2)
+    scene.redrive.create()
+    assert scene.known[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
+    assert not scene.made
+
+
+def test_one_that_somebody_has_created_otherwise_is_not_used(scene: Scene) -> None:
+    """With the broker's timestamps, what is sent again would have other event times."""
+    scene.world.kafka.add(REDRIVE)
+    there = scene.world.kafka.topics[REDRIVE]
+    stamped = replace(there, config=(("message.timestamp.type", "LogAppendTime"),))
+    scene.world.kafka.topics[REDRIVE] = stamped
+    with pytest.raises(RefusedError, match="type=LogAppendTime, the network needs CreateTime"):
+        scene.redrive.create()
+    assert REDRIVE not in scene.known
+
+
+@pytest.mark.parametrize("by", ["catalog", "marker"])
+@pytest.mark.parametrize("remade", [False, True])
+def test_one_that_was_known_has_to_be_there(scene: Scene, by: str, *, remade: bool) -> None:
+    """Else records that were sent again would be sent twice, and read from others' positions.
+
+    The catalog may have been restored from before it knew the topic; then the marker knows it.
+    """
+    if by == "catalog":
+        scene.redrive.create()
+        del scene.world.kafka.topics[REDRIVE]
+    scene.read("id-77")
+    if remade:
+        scene.world.kafka.add(REDRIVE)
+    what = "was deleted and made again" if remade else "is gone"
+    for verb in (scene.redrive.is_there, scene.redrive.create):
+        with pytest.raises(RefusedError, match=what):
+            verb()
+    with pytest.raises(DeployError, match=r"cars\.moving\.redrive"):
+        scene.deploy()
+
+
+def test_a_restored_catalog_learns_of_it_again(scene: Scene) -> None:
+    """From who sends next, or from a deploy; the lane has gone on reading it meanwhile."""
+    scene.world.kafka.add(REDRIVE)
+    topic_id = scene.world.kafka.topics[REDRIVE].topic_id
+    scene.read(topic_id)
+    assert scene.redrive.is_there()
+    scene.redrive.create()
+    assert scene.known[REDRIVE] == topic_id
+
+
+def test_a_topic_that_vanishes_at_once_is_told(scene: Scene) -> None:
+    """Nothing is sent."""
+
+    class Vanishing(TwinKafka):
+        def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+            return tuple(topic.name for topic in topics)
+
+    with pytest.raises(RetryError, match="gone again"):
+        replace(scene.redrive, topics=Vanishing(scene.world.kafka.topics)).create()
