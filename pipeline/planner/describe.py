@@ -7,6 +7,7 @@ from pipeline.network.model import ExternalStream, KeyFormat, Limit, StartAt
 from pipeline.planner.boxes.catalogue import facts
 from pipeline.planner.boxes.words import Facts
 from pipeline.planner.columns import pruned
+from pipeline.planner.digest import decoding
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
@@ -33,14 +34,22 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     """What is different of what a state is made of, and of what is made of it."""
     before, after = pruned(old), pruned(new)
-    schemas = {stream.name: (stream.schema_json, stream.columns) for stream in before.inputs}
+    streams = {stream.name: stream for stream in before.inputs}
     decoded = (
-        f"changed: how columns of {stream.name} are decoded"
+        _decoded_otherwise(streams[stream.name], stream)
         for stream in after.inputs
-        for schema, columns in (schemas.get(stream.name, (stream.schema_json, ())),)
-        if schema != stream.schema_json and columns == stream.columns
+        if stream.name in streams
     )
-    return (*differences(before, after), *decoded)
+    return (*differences(before, after), *filter(None, decoded))
+
+
+def _decoded_otherwise(old: FragmentInput, new: FragmentInput) -> str:
+    """Which columns are read in another way, although their types are the same; "": none."""
+    if old.schema_json == new.schema_json or old.columns != new.columns:
+        return ""
+    before = decoding(old)
+    names = ", ".join(name for name, how in decoding(new).items() if before.get(name) != how)
+    return f"changed: how columns of {new.name} are decoded" + (f": {names}" if names else "")
 
 
 def start_text(start: StartAt) -> str:

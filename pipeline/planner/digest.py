@@ -14,7 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BoxName, StreamName, TopicName
@@ -95,6 +95,12 @@ def timing_digest(stream: FragmentInput) -> str:
     names = timing_columns(stream)
     narrow = _without_docs(json.loads(narrowed(stream.schema_json, names)))
     return _hash({"schema": narrow, "event_time": _canonical(stream.event_time)})
+
+
+def decoding(stream: FragmentInput) -> Mapping[str, Json]:
+    """How each field of an input is decoded, as far as a state depends on it."""
+    schema: Any = _without_docs(json.loads(_decoded_alike(stream).schema_json))
+    return {field["name"]: field for field in schema["fields"]}
 
 
 def plan_digest(plan: Plan) -> str:

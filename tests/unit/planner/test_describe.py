@@ -55,10 +55,12 @@ def test_what_is_different_of_a_state_leaves_out_what_nothing_reads() -> None:
     less = replace(before, inputs=(replace(stream, columns=without),))
     assert differences(before, less) != ()
     assert state_differences(before, less) == ()
-    other = replace(stream, schema_json=stream.schema_json.replace('"double"', '"float"'))
+    schema = stream.schema_json.replace('"name":"road"', '"name":"road","doc":"its name"')
+    assert schema != stream.schema_json
+    other = replace(stream, schema_json=schema.replace('"double"', '"float"'))
     assert other != stream
     assert state_differences(before, replace(before, inputs=(other,))) == (
-        "changed: how columns of sightings are decoded",
+        "changed: how columns of sightings are decoded: speed",
     )
 
 
