@@ -39,7 +39,7 @@ class LaterTopics:
     def add(self, new: LaterTopic) -> None:
         """Let the fragment know a topic; nothing happens if it does.
 
-        To its lane this is a change of the ids of its topics, as by a deploy: it starts anew.
+        To its node this is a change of the ids of its topics, as by a deploy: the lane restarts.
 
         Raises:
             RefusedError: the fragment is not deployed any more.

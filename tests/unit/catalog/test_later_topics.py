@@ -47,7 +47,7 @@ def test_a_fragment_gets_a_topic_and_its_network_has_made_it(catalog: Catalog) -
 
 
 def test_what_is_known_changes_nothing(catalog: Catalog) -> None:
-    """So running it again is harmless: no lane starts anew."""
+    """So running it again is harmless: no lane restarts."""
     catalog.later_topics.add(NEW)
     catalog.later_topics.add(NEW)
     catalog.later_topics.add(replace(NEW, made=False))
