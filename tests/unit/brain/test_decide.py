@@ -26,7 +26,6 @@ from pipeline.ids import (
     Millis,
     NetworkLife,
     NetworkVersion,
-    TopicName,
 )
 from pipeline.lanes.events import BatchFinished, FragmentId, LaneStarted, LaneStopped
 from pipeline.lanes.lifecycle import Phase
@@ -99,16 +98,6 @@ def test_a_changed_plan_restarts_the_lane_at_once(running: Agent) -> None:
     """Stop, and as soon as it has stopped, start as the new version; this is no failure."""
     assert running.want(wish(version=2, digest="d2")) == (StopLane(SPEED),)
     assert running.stopped(None) == (StartLane(SPEED, LIFE, NetworkVersion(2)),)
-    assert running.report().restarts == 0
-
-
-def test_a_topic_that_the_fragment_gets_later_restarts_the_lane_once(running: Agent) -> None:
-    """Such as that of records that are sent again: the version is the same, and so is the plan."""
-    known = replace(wish(), topic_ids=((TopicName("net.speed.redrive"), "id"),))
-    assert running.want(known) == (StopLane(SPEED),)
-    assert running.stopped(None) == (START,)
-    running.started(CARS, epoch=2)
-    assert running.want(known) == ()
     assert running.report().restarts == 0
 
 

@@ -363,42 +363,6 @@ def test_lost_topic_is_noticed() -> None:
     assert "topic sightings-topic is gone since fragment tolls" in found.problems[0].message
 
 
-def test_a_topic_that_nothing_needs_any_more_is_not_missed() -> None:
-    """Earlier versions kept topics that this one has no use for; who tidies up may delete them."""
-    current = deployed()
-    needless = (TopicName("net.tolls.tentative"), "id of one that is gone")
-    before = (replace(f, topic_ids=(*f.topic_ids, needless)) for f in current.fragments)
-    found = changes(PLAN, PLAN, replace(current, fragments=tuple(before)))
-    assert found.problems == ()
-    assert {item.action for item in found.fragments} == {Action.KEEP}
-
-
-def test_a_topic_that_is_created_when_needed_is_not_missed_and_kept_where_it_is() -> None:
-    """A deploy neither creates it nor speaks of it; where it is, its settings have to fit."""
-    redrive = TopicName("net.tolls.redrive")
-    current = deployed()
-    without = tuple(topic for topic in current.topics if topic.name != redrive)
-    known = (
-        replace(f, topic_ids=tuple(one for one in f.topic_ids if one[0] != redrive))
-        for f in current.fragments
-    )
-    found = changes(PLAN, PLAN, replace(current, topics=without, fragments=tuple(known)))
-    assert (found.problems, found.create_topics, found.pending) == ((), (), False)
-    assert redrive not in {item.name for item in found.items}
-    assert _item(changes(PLAN, PLAN, current), redrive).action is Action.KEEP
-    stamped = with_config(current, redrive, {"message.timestamp.type": "LogAppendTime"})
-    (problem,) = changes(PLAN, PLAN, stamped).problems
-    assert problem.message.startswith(f"topic {redrive} has message.timestamp.type=LogAppendTime")
-
-
-def test_a_redrive_topic_that_was_known_and_is_gone_is_noticed() -> None:
-    """What was sent again is not known any more, nor what of it was read."""
-    current = deployed()
-    topics = tuple(topic for topic in current.topics if topic.name != "net.tolls.redrive")
-    problems = changes(PLAN, PLAN, replace(current, topics=topics)).problems
-    assert "topic net.tolls.redrive is gone since fragment tolls" in problems[0].message
-
-
 def test_lost_topic_is_made_again_where_nothing_ran() -> None:
     """Without a marker there are no positions that could be wrong."""
     current = deployed(ran=False)
