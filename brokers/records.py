@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from pipeline.ids import Millis, Offset, TopicName
 
@@ -42,3 +43,30 @@ class TopicDescription:
     topic: TopicName
     topic_id: str
     partitions: int
+
+
+EVERYBODY: Final = "User:*"
+"""A principal that stands for every one."""
+ANYWHERE: Final = "*"
+"""A host that stands for every one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRule:
+    """One entry of the brokers' access control lists about topics, in Kafka's words.
+
+    Args:
+        topics: the name of one; `*`: all; if `prefixed`, how the names begin.
+        prefixed: whether it is about all topics whose names begin so.
+        principal: whom it is about: `User:medusa`, or `EVERYBODY`.
+        host: from which host, or `ANYWHERE`.
+        operation: `WRITE`, `ALL`, …
+        allows: whether it gives the right; else it takes it away, whatever else gives it.
+    """
+
+    topics: str
+    prefixed: bool
+    principal: str
+    host: str
+    operation: str
+    allows: bool

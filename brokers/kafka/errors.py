@@ -55,6 +55,12 @@ class OffsetGoneError(RefusedError):
     code = "offset-gone"
 
 
+class NoAccessListsError(RefusedError):
+    """The brokers keep no access control lists: whoever reaches them may do everything."""
+
+    code = "no-access-lists"
+
+
 class RecordTooLargeError(RefusedError):
     """The topic, or the broker, does not take a record of this size."""
 
@@ -208,6 +214,11 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.GROUP_AUTHORIZATION_FAILED: _NOT_ALLOWED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: _NOT_ALLOWED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.SECURITY_DISABLED: (
+        NoAccessListsError,
+        "the brokers keep no access control lists",
+        "",
+    ),
     KafkaError._AUTHENTICATION: _LOGIN,
     KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
     KafkaError.UNSUPPORTED_SASL_MECHANISM: _LOGIN,

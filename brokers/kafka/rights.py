@@ -1,25 +1,39 @@
 """What we may do at the brokers. It is asked by looking: nothing is changed."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import astuple
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaException, Node, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported unmarked
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
+    ConfigResource,
     NewTopic,
+    ResourcePatternType,
+    ResourceType,
 )
 
 from brokers.kafka.config import client_config
-from brokers.kafka.errors import NoSuchTopicError, TopicExistsError, medusa_error
+from brokers.kafka.errors import (
+    NoAccessListsError,
+    NoSuchTopicError,
+    TopicExistsError,
+    medusa_error,
+)
 from brokers.kafka.servers import KafkaServers
 from brokers.kafka.transactions import TransactionalWriter
-from brokers.records import NewTopicSpec
+from brokers.records import NewTopicSpec, TopicRule
 from pipeline.clock import Clock, Deadline, SystemClock
-from pipeline.errors import MedusaError, RetryError, UnavailableError
+from pipeline.errors import MedusaError, NotAllowedError, RetryError, UnavailableError
 from pipeline.ids import GroupName, TopicName, TransactionalId
 
 AGAIN_AFTER_S = 0.2
+_AUTHORIZER = "authorizer.class.name"
+_ANY: Any = None  # of which the driver's stubs do not know
 T = TypeVar("T")
 
 
@@ -54,6 +68,58 @@ class KafkaRights:
                 else frozenset(one.name for one in answer.authorized_operations or ())
             )
         return found
+
+    def topic_rules(self) -> tuple[TopicRule, ...] | MedusaError:
+        """What the access control lists say of topics, whoever it is about; sorted.
+
+        `NoAccessListsError`: there are none. `NotAllowedError`: they are not told to us. The driver
+        makes an empty list of both, so the brokers are asked in other ways which of them it is.
+        """
+        place = f"Kafka {self._brokers}, access control lists"
+        asked = self._client.describe_cluster(
+            include_authorized_operations=True, request_timeout=self._timeout_s
+        )
+        cluster = self._answer(asked, "access control lists")
+        if isinstance(cluster, MedusaError):
+            return cluster
+        ours = frozenset(one.name for one in cluster.authorized_operations or ())
+        if "DESCRIBE" not in ours:
+            return NotAllowedError("Kafka does not tell us who may do what", place=place)
+        every = AclBindingFilter(
+            restype=ResourceType.TOPIC,
+            name=_ANY,
+            resource_pattern_type=ResourcePatternType.ANY,
+            principal=_ANY,
+            host=_ANY,
+            operation=AclOperation.ANY,
+            permission_type=AclPermissionType.ANY,
+        )
+        future = self._client.describe_acls(every, request_timeout=self._timeout_s)
+        answer = self._answer(future, "access control lists")
+        if isinstance(answer, MedusaError):
+            return answer
+        if not answer and "DESCRIBE_CONFIGS" in ours and not self._keeps_lists(cluster.nodes):
+            return NoAccessListsError("the brokers keep no access control lists", place=place)
+        rules = (
+            TopicRule(
+                topics=one.name,
+                prefixed=one.resource_pattern_type is ResourcePatternType.PREFIXED,
+                principal=one.principal,
+                host=one.host,
+                operation=one.operation.name,
+                allows=one.permission_type is AclPermissionType.ALLOW,
+            )
+            for one in answer
+        )
+        return tuple(sorted(rules, key=astuple))
+
+    def _keeps_lists(self, nodes: Sequence[Node]) -> bool:
+        """Whether brokers have an authorizer; where it is not told, they may."""
+        asked = [ConfigResource(ResourceType.BROKER, str(node.id)) for node in nodes[:1]]
+        futures = self._client.describe_configs(asked, request_timeout=self._timeout_s)
+        answers = [self._answer(future, "its settings") for future in futures.values()]
+        told = [one for one in answers if not isinstance(one, MedusaError) and _AUTHORIZER in one]
+        return not told or any(one[_AUTHORIZER].value for one in told)
 
     def why_not_created(
         self, specs: Iterable[NewTopicSpec]

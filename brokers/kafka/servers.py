@@ -51,6 +51,17 @@ class KafkaServers:
             return encrypted
         return f"SASL_{encrypted}"
 
+    @property
+    def principal(self) -> str | None:
+        """Who we are to the brokers; None: they make a name of our certificate, by rules of theirs.
+
+        Nobody, to them, is `User:ANONYMOUS`.
+        """
+        if self.sasl is not None:
+            return f"User:{self.sasl.login.user}"
+        shown = self.tls is not None and self.tls.identity is not None
+        return None if shown else "User:ANONYMOUS"
+
 
 Brokers: TypeAlias = KafkaServers | str
 """Where clients connect to: a text alone means brokers that let everybody in."""

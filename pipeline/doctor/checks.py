@@ -1,10 +1,22 @@
 """What is missing, from what was seen. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from brokers.records import ANYWHERE, EVERYBODY, TopicRule
 from pipeline import durations
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.doctor.facts import Finding, NetworkSeen, Observed, Thing, TopicSeen, Trouble, Verdict
+from pipeline.counting import counted
+from pipeline.doctor.facts import (
+    AccessSeen,
+    Finding,
+    NetworkSeen,
+    Observed,
+    Thing,
+    TopicSeen,
+    Trouble,
+    Verdict,
+)
+from pipeline.doctor.writers import other_writers
 from pipeline.errors import ExitCode
 from pipeline.planner.diff import needs
 from pipeline.planner.instants import instant
@@ -17,6 +29,8 @@ WRITES = READS | {"WRITE"}
 TRIMS = "DELETE"
 """What it needs to remove old dead letters."""
 FOR_EVER = -1
+_NAMED = 3
+"""So many of a list are named."""
 HELD_MS = 60_000
 """Inputs are apart by less than this, and for less, in the ordinary course of things."""
 _GIVE = "whoever runs the brokers can give the right, in their access control lists."
@@ -27,7 +41,7 @@ def findings(observed: Observed) -> tuple[Finding, ...]:
     return (
         *(_thing(thing) for thing in observed.things),
         *_readable(observed),
-        *(finding for network in observed.networks for finding in _network(network)),
+        *(finding for one in observed.networks for finding in _network(one, observed.access)),
         *_nodes(observed),
     )
 
@@ -63,7 +77,7 @@ def _readable(observed: Observed) -> Iterator[Finding]:
         )
 
 
-def _network(network: NetworkSeen) -> Iterator[Finding]:
+def _network(network: NetworkSeen, access: AccessSeen | None) -> Iterator[Finding]:
     name = f"network {network.name}"
     if network.trouble is not None:
         yield _wrong(name, network.trouble)
@@ -76,6 +90,38 @@ def _network(network: NetworkSeen) -> Iterator[Finding]:
         yield Finding(name, Verdict.GOOD, f"all {len(topics)} topics {state}")
     for status in network.writers.values():
         yield from _held_back(status, name)
+    if access is not None:
+        yield from _other_writers(network, access, name)
+
+
+def _other_writers(network: NetworkSeen, access: AccessSeen, name: str) -> Iterator[Finding]:
+    """Who else may write where a reader takes a record for one of a fragment's."""
+    topics = [topic.wanted.name for topic in network.topics if not topic.wanted.external]
+    for one in other_writers(topics, access.rules, access.own):
+        who = "everybody" if one.principal == EVERYBODY else one.principal
+        but = f" but {', '.join(one.but)}" if one.but else ""
+        perhaps = "" if access.own else "; unless our own certificate stands for that name,"
+        yield Finding(
+            name,
+            Verdict.DOUBTFUL,
+            f"{who}{but} may write into {counted(len(one.topics), 'topic')} that only fragments "
+            f"of the network should write: {_some(one.topics)}",
+            f"access lists: {_some([_rule(rule) for rule in one.by])}",
+            f"results of others are dead letters here, and results to readers elsewhere{perhaps}"
+            f"{' ' if perhaps else '; '}`kafka-acls.sh --remove` takes the right away.",
+        )
+
+
+def _rule(rule: TopicRule) -> str:
+    about = f"topics that begin with {rule.topics}" if rule.prefixed else f"topic {rule.topics}"
+    host = "" if rule.host == ANYWHERE else f" from {rule.host}"
+    return f"{rule.operation} on {'every topic' if rule.topics == '*' else about}{host}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of many."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_needed(topic: TopicSeen, network: NetworkSeen) -> bool:

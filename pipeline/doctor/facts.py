@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from brokers.records import TopicDescription
+from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.records import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
 from pipeline.ids import NetworkName, TopicName
@@ -84,6 +84,19 @@ class NetworkSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessSeen:
+    """What the brokers' access control lists say.
+
+    Args:
+        rules: those about topics.
+        own: who we are to the brokers; None: that is not known.
+    """
+
+    rules: tuple[TopicRule, ...]
+    own: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """All that was seen.
 
@@ -92,12 +105,14 @@ class Observed:
         networks: those of the catalog, and the one of the project.
         nodes: how many nodes are up; None: the catalog could not be asked.
         readable: settings whose secret others on this machine can read, each with its file.
+        access: who may do what with topics; None: there are no such lists, or we are not told.
     """
 
     things: tuple[Thing, ...]
     networks: tuple[NetworkSeen, ...] = ()
     nodes: int | None = None
     readable: tuple[tuple[str, str], ...] = ()
+    access: AccessSeen | None = None
 
 
 class Verdict(Enum):

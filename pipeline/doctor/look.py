@@ -13,6 +13,7 @@ from brokers.embedded.jars import spark_jars
 from brokers.embedded.java import find_java
 from brokers.four_letters import zookeeper_version
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.errors import NoAccessListsError
 from brokers.kafka.rights import KafkaRights
 from brokers.kafka.servers import KafkaServers, kafka_servers
 from brokers.kafka.versions import requests_of, version_words
@@ -20,10 +21,11 @@ from brokers.versioned_store import Create, Delete, PathExistsError
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
+from pipeline.counting import counted
 from pipeline.deploy.documents import replan
-from pipeline.doctor.facts import NetworkSeen, Observed, Thing, Trouble
+from pipeline.doctor.facts import AccessSeen, NetworkSeen, Observed, Thing, Trouble
 from pipeline.doctor.topics import TopicsLook
-from pipeline.errors import EnvironmentProblem, MedusaError
+from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
 from pipeline.ids import NetworkName, ParticipantId, TopicName
 from pipeline.names import Znodes, doctor_group, doctor_transactions
 from pipeline.planner.plan import Plan
@@ -58,13 +60,15 @@ class Look:
         with self.undo:
             self._machine()
             brokers = self._kafka()
+            access = None if brokers is None else self.access(brokers, KafkaRights)
             catalog = self._zookeeper()
             registry = self._registry()
             if self.spark is not None:
                 self._see("Spark", f"Spark {self.settings.spark_master}", self.spark)
             networks = self._networks(catalog, registry, document, brokers)
             nodes = self._try("nodes", "", lambda: len(catalog.nodes())) if catalog else None
-            return Observed(tuple(self.things), networks, nodes, tuple(_readable(self.settings)))
+            readable = tuple(_readable(self.settings))
+            return Observed(tuple(self.things), networks, nodes, readable, access)
 
     def _see(self, name: str, place: str, look: Callable[[], str]) -> bool:
         """Try one thing, which gives what is seen of it; whether it did."""
@@ -120,6 +124,28 @@ class Look:
         self._see("Kafka, transactions", place, transactions)
         self._see("Kafka, groups", place, groups)
         return brokers
+
+    def access(
+        self, brokers: KafkaServers, rights: Callable[[KafkaServers, float], KafkaRights]
+    ) -> AccessSeen | None:
+        """What access control lists say of topics; None: there are none, or we are not told.
+
+        A lane does without knowing it, so neither is wrong.
+        """
+        rules = rights(brokers, WITHIN_S).topic_rules()
+        trouble = None
+        match rules:
+            case NoAccessListsError():
+                words = "none: whoever reaches the brokers may write into every topic"
+            case NotAllowedError():
+                words = "not told to us, so nor who else may write: that takes Describe on Cluster"
+            case MedusaError():
+                words, trouble = "", Trouble.of(rules)
+            case _:
+                words = f"{counted(len(rules), 'rule')} about topics"
+        place = f"Kafka {brokers}"
+        self.things.append(Thing("Kafka, access lists", place, words, trouble))
+        return None if isinstance(rules, MedusaError) else AccessSeen(rules, brokers.principal)
 
     def _zookeeper(self) -> Catalog | None:
         place = f"ZooKeeper {self.settings.zookeeper_connect}"

@@ -31,6 +31,9 @@ FORMAT_VERSION = 2
 """Counts up when the same plan gets another digest. What was digested in another format is neither
 equal nor different: see `same_format`."""
 
+ANSWER_FORMAT = 1
+"""Counts up when a version of a table is kept in other bytes by the same plan."""
+
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
@@ -64,17 +67,41 @@ def state_digest(fragment: Fragment) -> str:
     behind the stateful box counts.
     """
     fragment = pruned(fragment)
-    inputs = (_decoded_alike(_unnamed(_without_timing(stream))) for stream in fragment.inputs)
-    places = {stream.name: f"input {n}" for n, stream in enumerate(fragment.inputs)}
-    places |= {StreamName(box.name): f"box {n}" for n, box in enumerate(fragment.boxes)}
     plain: dict[str, Json] = {
-        "inputs": [_canonical(stream) for stream in inputs],
-        "boxes": [_canonical(_without_patience(box), places) for box in fragment.boxes],
+        "inputs": [_state_of(stream) for stream in fragment.inputs],
+        "boxes": _placed_boxes(fragment, fragment.boxes),
     }
     stateful = fragment.stateful_box
     if fragment.output.corrections and isinstance(stateful, Join | AsOf | Deduplicate):
         plain["ids"] = True  # rows that wait keep theirs
     return _hash(plain)
+
+
+def answer_digest(fragment: Fragment) -> str:
+    """`<format version>:<SHA-256 in hex>` of what decides what a table says of a record's row.
+
+    Which version a row of an as-of join meets, and in which bytes a version is kept. What is made
+    of both decides nothing about it: neither `select` nor what stands behind the join, but for the
+    columns of the table that they read. Empty if the fragment has no such join.
+    """
+    box = fragment.stateful_box
+    if not isinstance(box, AsOf):
+        return ""
+    asking = replace(box, select=(), columns=(), event_time_column=None, key=())
+    before = fragment.boxes[: fragment.boxes.index(box)]
+    decides, kept = pruned(replace(fragment, boxes=(*before, asking))), pruned(fragment)
+    table = {way.source for way in fragment.ways if way.port == "right"}
+    return _hash(
+        {
+            "format": ANSWER_FORMAT,
+            "inputs": [_state_of(stream) for stream in decides.inputs],
+            "boxes": _placed_boxes(decides, decides.boxes),
+            "table": [_state_of(stream) for stream in kept.inputs if stream.name in table],
+            "on its way": _placed_boxes(
+                kept, tuple(b for w in kept.ways if w.port == "right" for b in w.boxes)
+            ),
+        }
+    )
 
 
 def source_digest(stream: FragmentInput) -> str:
@@ -123,6 +150,18 @@ def same_format(one: str, other: str) -> bool:
 def _format(digest: str) -> str:
     version, colon, _ = digest.partition(":")
     return version if colon else ""
+
+
+def _state_of(stream: FragmentInput) -> Json:
+    """What of an input decides what a state holds."""
+    return _canonical(_decoded_alike(_unnamed(_without_timing(stream))))
+
+
+def _placed_boxes(fragment: Fragment, boxes: tuple[Box, ...]) -> Json:
+    """Some boxes of a fragment, with places for the names of its streams and boxes."""
+    places = {stream.name: f"input {n}" for n, stream in enumerate(fragment.inputs)}
+    places |= {StreamName(box.name): f"box {n}" for n, box in enumerate(fragment.boxes)}
+    return [_canonical(_without_patience(box), places) for box in boxes]
 
 
 def _without_timing(stream: FragmentInput) -> FragmentInput:

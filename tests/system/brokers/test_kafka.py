@@ -10,9 +10,16 @@ from confluent_kafka import TopicPartition as Place
 from brokers.embedded.stack import EmbeddedStack
 from brokers.kafka.admin import Isolation, KafkaAdmin
 from brokers.kafka.config import RECORD_BYTES_MAX
-from brokers.kafka.errors import NoSuchTopicError, OffsetGoneError, RecordTooLargeError
+from brokers.kafka.errors import (
+    NoAccessListsError,
+    NoSuchTopicError,
+    OffsetGoneError,
+    RecordTooLargeError,
+)
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import TopicReader, read_last, read_range
+from brokers.kafka.rights import KafkaRights
+from brokers.kafka.servers import KafkaServers
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.clock import Deadline, SystemClock
@@ -84,6 +91,12 @@ def transactions(bootstrap: str, topic: TopicName, *outcomes: bool) -> Producer:
 def values(records: Iterator[KafkaRecord] | tuple[KafkaRecord, ...]) -> list[bytes | None]:
     """The values of some records."""
     return [record.value for record in records]
+
+
+def test_brokers_without_access_lists_say_so(bootstrap: str) -> None:
+    """Though the driver makes an empty list of it."""
+    found = KafkaRights(KafkaServers(bootstrap), TIMEOUT_S).topic_rules()
+    assert isinstance(found, NoAccessListsError)
 
 
 def test_topics_are_created_once_and_never_changed(admin: KafkaAdmin) -> None:

@@ -236,18 +236,19 @@ def _make_users(inside: str) -> None:
         ResourceType.GROUP: ("READ", "DESCRIBE", "DELETE"),
         ResourceType.TRANSACTIONAL_ID: ("WRITE", "DESCRIBE"),
     }
+    cluster = {ResourceType.BROKER: ("DESCRIBE",)}
     bindings = [
         AclBinding(
             resource,
-            "*",
+            "kafka-cluster" if resource is ResourceType.BROKER else "*",
             ResourcePatternType.LITERAL,
             f"User:{who}",
             "*",
             AclOperation[operation],
             AclPermissionType.ALLOW,
         )
-        for who in (USER, "CN=client")
-        for resource, operations in rights.items()
+        for who, given in ((USER, rights | cluster), ("CN=client", rights))
+        for resource, operations in given.items()
         for operation in operations
     ]
     for done in client.create_acls(bindings).values():

@@ -340,7 +340,10 @@ def test_doctor_finds_nothing_wrong(guarded: Guarded) -> None:
     words = {one["what"]: one["message"] for one in found}
     assert "version 4.0 or newer, SASL_SSL as medusa" in words["Kafka, connection"]
     assert words["ZooKeeper, connection"] == "version 3.9.5, encrypted, as medusa"
-    assert "topics" in words["network guarded"]
+    assert words["Kafka, access lists"] == "12 rules about topics"
+    # The other user of these servers, which is who we are where a certificate says so.
+    assert words["network guarded"].startswith("User:CN=client may write into 7 topics that only")
+    assert "guarded-out" in words["network guarded"]
 
 
 def test_doctor_says_what_is_missing(guarded: Guarded) -> None:
@@ -348,6 +351,8 @@ def test_doctor_says_what_is_missing(guarded: Guarded) -> None:
     stranger = {"KAFKA_USER": STRANGER, "KAFKA_PASSWORD": STRANGER_PASSWORD}
     code, found = doctor(guarded, stranger)
     wrong = {one["what"]: one for one in found if one["verdict"] == "wrong"}
+    (lists,) = (one for one in found if one["what"] == "Kafka, access lists")
+    assert (lists["verdict"], lists["message"][:11]) == ("good", "not told to")
     assert code == 65
     assert {"Kafka, transactions", "Kafka, groups", "network guarded"} <= wrong.keys(), wrong
     assert all(one["hint"] for one in wrong.values())
@@ -361,7 +366,8 @@ def test_doctor_says_what_is_missing(guarded: Guarded) -> None:
     document.write_text(NETWORK.replace("guarded", "other") + "auto_create: false\n")
     done = guarded.call("doctor", "-f", "other.yaml", "-o", "json")
     found = json.loads(done.stdout)["findings"]
-    missing = [one["message"] for one in found if one["what"] == "network other"]
+    of_it = [one for one in found if one["what"] == "network other"]
+    missing = [one["message"] for one in of_it if one["verdict"] == "wrong"]
     assert done.returncode == 65
     assert len(missing) == 8
     assert any("topic other-in does not exist, and auto_create is false" in one for one in missing)

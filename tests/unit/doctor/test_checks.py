@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from brokers.records import TopicDescription
+from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.doctor.checks import READS, WRITES, exit_code, findings
 from pipeline.doctor.facts import (
+    AccessSeen,
     Finding,
     NetworkSeen,
     Observed,
@@ -255,3 +256,51 @@ def test_a_secret_that_others_can_read_is_doubtful() -> None:
     assert found.verdict is Verdict.DOUBTFUL
     assert "kafka.password" in found.message
     assert "/x/medusa.yaml" in found.hint
+
+
+def writing(
+    rules: tuple[TopicRule, ...], own: str | None = "User:medusa", *, external: bool = False
+) -> list[Finding]:
+    """What is found out where access control lists are told."""
+    topic = replace(GOOD, wanted=replace(WANTED, external=external))
+    seen = NetworkSeen(NetworkName("n"), True, True, (topic,))
+    first, *found, _ = findings(Observed((), (seen,), 1, access=AccessSeen(rules, own)))
+    assert first.message == "all 1 topics are there"
+    return found
+
+
+def test_who_else_may_write_is_told() -> None:
+    """With the rules that allow it; it is no fault of the network, so the exit code stays."""
+    allowed = TopicRule("o", True, "User:eve", "10.0.0.1", "ALL", True)
+    (found,) = writing((allowed, replace(allowed, principal="User:medusa")))
+    assert (found.what, found.verdict, found.exit_code) == (
+        "network n", Verdict.DOUBTFUL, ExitCode.DONE,
+    )  # fmt: skip
+    assert found.message == (
+        "User:eve may write into 1 topic that only fragments of the network should write: out"
+    )
+    assert found.place == "access lists: ALL on topics that begin with o from 10.0.0.1"
+    assert "certificate" not in found.hint
+    assert writing((allowed,), external=True) == []
+    (unsure,) = writing((replace(allowed, topics="*", prefixed=False, host="*"),), own=None)
+    assert unsure.place == "access lists: ALL on every topic"
+    assert "unless our own certificate stands for that name" in unsure.hint
+
+
+def test_that_everybody_may_write_is_told_once() -> None:
+    """Whoever is named as well; but not who is left out."""
+    everybody = TopicRule("out", False, "User:*", "*", "WRITE", True)
+    bob = replace(everybody, principal="User:bob", allows=False)
+    (found,) = writing((everybody, replace(everybody, principal="User:eve"), bob))
+    assert found.message.startswith("everybody but User:bob may write into 1 topic ")
+    assert found.place == "access lists: WRITE on topic out"
+
+
+def test_of_many_topics_some_are_named() -> None:
+    """The number says how many there are."""
+    topics = tuple(replace(GOOD, wanted=replace(WANTED, name=TopicName(f"t{n}"))) for n in range(5))
+    seen = NetworkSeen(NetworkName("n"), True, True, topics)
+    access = AccessSeen((TopicRule("*", False, "User:eve", "*", "WRITE", True),), "User:medusa")
+    found = findings(Observed((), (seen,), 1, access=access))[1]
+    assert "into 5 topics that" in found.message
+    assert found.message.endswith(": t0, t1, t2 and 2 more")

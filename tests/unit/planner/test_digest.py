@@ -8,9 +8,11 @@ import pytest
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import StreamName, TopicName
 from pipeline.network.boxes.filter import Filter
-from pipeline.network.model import Network, Origin
+from pipeline.network.boxes.sides import How, Pair
+from pipeline.network.model import ExternalStream, Network, Origin
 from pipeline.network.types import Columns, EnumForm, Scalar
 from pipeline.planner.digest import (
+    answer_digest,
     fragment_digest,
     plan_digest,
     source_digest,
@@ -26,6 +28,7 @@ from tests.unit.planner.networks import (
     expression,
     external,
     filtered,
+    held,
     joined,
     network,
     python,
@@ -214,6 +217,66 @@ def test_patience_with_a_function_is_no_part_of_the_state() -> None:
     """The fragment starts again, and goes on where it stood."""
     assert fragment_digest(_calling(timeout_ms=1)) != fragment_digest(_calling())
     assert state_digest(_calling(timeout_ms=1)) == state_digest(_calling())
+
+
+LEFT, RIGHT = (
+    external(name, column("car"), column("fee"), column("note")) for name in ("cars", "fees")
+)
+DIV = "`left`.`fee` / `right`.`fee`"
+
+
+def _answering(
+    select: str = DIV,
+    left: ExternalStream = LEFT,
+    right: ExternalStream = RIGHT,
+    on: Pair = ("car", "car"),
+    behind: str = "",
+    **changes: object,
+) -> str:
+    """The digest of what a table says of a row, with a filter on either side."""
+    few, some = filtered("few", left, "`fee` > 0"), filtered("some", right, "`fee` > 0")
+    box = held("priced", few, some, (on,), {"part": select}, 7)
+    box = replace(box, **changes)  # type: ignore[arg-type]  # keywords
+    last = (filtered("last", box, behind),) if behind else ()
+    (fragment,) = plan(network((left, right), (few, some, box, *last)), OWNER).fragments
+    return answer_digest(fragment)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        _answering("`right`.`fee` + 1"),
+        _answering("`left`.`fee` / `right`.`fee` + length(`left`.`note`)"),
+        _answering(left=replace(LEFT, lateness_ms=5), right=replace(RIGHT, idle_after_ms=5)),
+        _answering(behind="`part` > 0"),
+    ],
+    ids=["select", "another column of the rows", "patience", "a box behind"],
+)
+def test_what_is_made_of_an_answer_decides_nothing_about_it(same: str) -> None:
+    """A mended expression takes what the table had said."""
+    assert same == _answering()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _answering("`left`.`fee` / `right`.`fee` + length(`right`.`note`)"),
+        _answering(within_ms=8),
+        _answering(how=How.LEFT),
+        _answering(on=("fee", "fee")),
+        _answering(left=replace(LEFT, event_time=expression("`at` + 1"))),
+        _answering(right=replace(RIGHT, event_time=expression("`at` + 1"))),
+    ],
+    ids=["another column of the table", "within", "how", "on", "time of rows", "of the table"],
+)
+def test_what_decides_an_answer_changes_its_digest(other: str) -> None:
+    """Then it is not known what the table would have said."""
+    assert other != _answering()
+
+
+def test_only_as_of_joins_have_answers() -> None:
+    """So nothing is equal to what another fragment says."""
+    assert answer_digest(_fragment(BASE)) == ""
 
 
 def test_plan_digest_covers_topics() -> None:

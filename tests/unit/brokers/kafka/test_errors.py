@@ -4,6 +4,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from brokers.kafka.errors import (
+    NoAccessListsError,
     NoSuchTopicError,
     NotNowError,
     OffsetGoneError,
@@ -50,6 +51,7 @@ from pipeline.errors import (
         (KafkaError._AUTO_OFFSET_RESET, OffsetGoneError),
         (KafkaError.MSG_SIZE_TOO_LARGE, RecordTooLargeError),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotAllowedError),
+        (KafkaError.SECURITY_DISABLED, NoAccessListsError),
         (KafkaError.SASL_AUTHENTICATION_FAILED, NotAllowedError),
         (KafkaError._FATAL, RetryError),
         (KafkaError.INVALID_REQUEST, BrokenInvariantError),

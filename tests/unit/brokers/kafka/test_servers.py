@@ -41,6 +41,21 @@ def test_both_clients_speak_the_same_protocol(servers: KafkaServers, protocol: s
     assert java_options(servers)["security.protocol"] == protocol
 
 
+@pytest.mark.parametrize(
+    ("servers", "principal"),
+    [
+        (KafkaServers("a:1"), "User:ANONYMOUS"),
+        (KafkaServers("a:1", tls=Tls(CA)), "User:ANONYMOUS"),
+        (KafkaServers("a:1", tls=Tls(CA, IDENTITY)), None),
+        (KafkaServers("a:1", SASL), "User:me"),
+        (KafkaServers("a:1", SASL, Tls(CA, IDENTITY)), "User:me"),
+    ],
+)
+def test_who_we_are_to_the_brokers(servers: KafkaServers, principal: str | None) -> None:
+    """The login counts; what they make of a certificate stands in their own settings."""
+    assert servers.principal == principal
+
+
 def test_options_of_librdkafka() -> None:
     """By its own names, with what files hold."""
     assert librdkafka_options(KafkaServers("a:1", SASL, Tls(CA, IDENTITY))) == {
