@@ -20,7 +20,6 @@ from pipeline.lanes.codec import encode_advance
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import AdvanceRecord
-from pipeline.lanes.sources import named_sources
 from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.facts import Engine
@@ -35,6 +34,7 @@ from schemas import wire
 from schemas.avro import parse
 from schemas.codec import decode, encode
 from tests.system.spark.support import fragments_of
+from tests.unit.spark.support import sources_with_redrive
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -94,13 +94,14 @@ class Run:
     def __post_init__(self) -> None:
         """Start it."""
         writers = (WriterSchema(SchemaId(1), SCHEMA),)
+        sources = sources_with_redrive(self.fragment)
         lowered = lower(
             self.fragment,
             Surroundings(
-                sources=named_sources(self.fragment),
+                sources=sources,
                 writers={i.name: writers for i in self.fragment.inputs},
                 missing=(),
-                partitions=dict.fromkeys(topics_of(self.fragment), 1),
+                partitions=dict.fromkeys(topics_of(self.fragment, dict(sources[0].topics)), 1),
                 value_id=SchemaId(1),
                 key_id=None if self.fragment.output.key_schema_json is None else SchemaId(1),
             ),
@@ -152,7 +153,7 @@ class Run:
         self.dropped += facts.late
         if facts.late:
             self.rejected += inspector.rejected(self._read, facts.end, facts.late_ms)
-        names, sources = self.fragment.names, named_sources(self.fragment)
+        names, sources = self.fragment.names, sources_with_redrive(self.fragment)
         for one in found.failed():
             context = one.context(
                 self.fragment, NetworkVersion(1), sources, answer_digest(self.fragment)
