@@ -1,14 +1,16 @@
 """What the `dlq` verbs share: the fragments that a name means, and what their topics hold."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 
+from brokers.kafka.reader import TopicReader
 from brokers.records import KafkaRecord
 from pipeline.cli.connections import Connections
 from pipeline.cli.options import F
 from pipeline.cli.streams import deployed_plans
-from pipeline.dead_letters.letter import Identity, Letter, read
+from pipeline.dead_letters.letter import Identity, Letter, Place, read
+from pipeline.dead_letters.originals import rounds
 from pipeline.dead_letters.redrive import sent_letters
 from pipeline.errors import RefusedError
 from pipeline.ids import Offset, TopicName
@@ -89,6 +91,36 @@ def sent_again(fragment: Fragment, connections: Connections) -> frozenset[Identi
     """Which of them were sent again."""
     topic = fragment.names.redrive
     return sent_letters(records_to(topic, ends_of(topic, connections), connections))
+
+
+def records_of_rows(
+    letters: Sequence[Letter], reader: TopicReader, connections: Connections
+) -> Mapping[Place, KafkaRecord]:
+    """The records that letters name, as far as they are still there."""
+    places = {letter.row: letter.topic_id for letter in letters if letter.row is not None}
+    topics = {place.topic for place in places}
+    described = connections.topics.describe(topics)
+    starts, ends = connections.topics.start_offsets(topics), connections.topics.end_offsets(topics)
+    there = {
+        place
+        for place, topic_id in places.items()
+        if place.topic in described
+        and described[place.topic].topic_id == topic_id
+        and place.offset >= starts.get(place.topic, {}).get(place.partition, place.offset + 1)
+        and place.offset < ends.get(place.topic, {}).get(place.partition, 0)
+    }
+    found = dict[Place, KafkaRecord]()
+    for ranges in rounds(there):
+        begin, end = (
+            {topic: {p: one[at] for p, one in of.items()} for topic, of in ranges.items()}
+            for at in (0, 1)
+        )
+        reader.assign(begin)
+        for record in reader.read_to(end):
+            place = Place(record.topic, record.partition, record.offset)
+            if place in there:
+                found[place] = record
+    return found
 
 
 def reason_option(help_text: str) -> Callable[[F], F]:

@@ -38,8 +38,12 @@ class Closed:
     inputs: Mapping[str, FragmentInput] = field(default_factory=dict)
 
     def would_be_late(self, letter: Letter, decode: Decode) -> bool | None:
-        """Whether the letter's record would be late; None: its event time cannot be said here."""
-        if isinstance(self.shape, Stateless) or self.closed_ms is None:
+        """Whether the letter's record would be late; None: its event time cannot be said here.
+
+        One that comes with what the table of an as-of join said of it is not: it waits for nothing.
+        """
+        told = letter.row is not None
+        if isinstance(self.shape, Stateless) or self.closed_ms is None or told:
             return False
         stream = self.inputs.get(letter.source)
         at_ms = None if stream is None else _event_time(letter, stream, decode)

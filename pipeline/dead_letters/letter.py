@@ -9,6 +9,7 @@ from uuid import UUID
 from brokers.records import Headers, KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.lanes.dead_letters import (
+    HELD,
     NOT_COMPUTED,
     PREFIX,
     REDRIVEN_ORIGIN,
@@ -41,7 +42,10 @@ class Letter:
     `record` is as it lies there; `timestamp_ms` is the Kafka timestamp that the refused record had.
     `at` is where the refused record stands, None for a result that
     no single record stands for; `first` where it stood before it was sent again for the first time.
-    What a header does not say is empty, None, or attempt 1.
+    `row` is where the record of the left row stands that the result of an as-of join was made of;
+    `held` is what the table said of it (None: nothing), `held_by` a digest of what decided that.
+    `topic_id` is Kafka's id of the topic of `at` or `row`. `original` is the record of the row,
+    once it was looked up. What a header does not say is empty, None, or attempt 1.
     """
 
     record: KafkaRecord
@@ -60,6 +64,11 @@ class Letter:
     closed_ms: Millis | None
     version: int | None
     attempt: int
+    row: Place | None = None
+    topic_id: str = ""
+    held: bytes | None = None
+    held_by: str = ""
+    original: KafkaRecord | None = None
 
     @property
     def number(self) -> tuple[int, Offset]:
@@ -97,11 +106,25 @@ class Letter:
         return found if isinstance(found, dict) else None
 
     @property
+    def place(self) -> Place | None:
+        """Where the record stands that is sent again; None: there is no such record."""
+        return self.at or self.row
+
+    @property
+    def again(self) -> KafkaRecord:
+        """What is sent again: the letter is the record, or names it."""
+        return self.original or self.record
+
+    @property
+    def again_ms(self) -> Millis:
+        """The Kafka timestamp of that record."""
+        return self.timestamp_ms if self.original is None else self.original.timestamp_ms
+
+    @property
     def original_headers(self) -> Headers:
         """The headers that the original came with."""
-        return tuple(
-            h for h in self.record.headers if not h[0].startswith((PREFIX, REDRIVEN_PREFIX))
-        )
+        headers = self.again.headers
+        return tuple(h for h in headers if not h[0].startswith((PREFIX, REDRIVEN_PREFIX)))
 
 
 def read(record: KafkaRecord) -> Letter:
@@ -122,6 +145,7 @@ def read(record: KafkaRecord) -> Letter:
         _number(found.get(name)) for name in ("event_time", "closed", "timestamp")
     )
     at = _place(found.get("topic", ""), found.get("partition"), found.get("offset"))
+    row = told_place(found.get("row", ""))
     return Letter(
         record=record,
         timestamp_ms=record.timestamp_ms if timestamp is None else Millis(timestamp),
@@ -133,12 +157,16 @@ def read(record: KafkaRecord) -> Letter:
         source=found.get("source", ""),
         port=found.get("port", ""),
         at=at,
-        first=told_place(said.get(REDRIVEN_ORIGIN, "")) or at,
+        first=told_place(said.get(REDRIVEN_ORIGIN, "")) or at or row,
         schema=_schema(found.get("schema")),
         event_time_ms=None if event_time is None else Millis(event_time),
         closed_ms=None if closed is None else Millis(closed),
         version=_number(found.get("version")),
         attempt=_number(found.get("attempt")) or 1,
+        row=row,
+        topic_id=found.get("topic_id", ""),
+        held=next((value for name, value in record.headers if name == HELD), None),
+        held_by=found.get("held_by", ""),
     )
 
 

@@ -18,7 +18,16 @@ from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, told_place
 from pipeline.formats import WRITTEN
 from pipeline.ids import Millis, Offset, SchemaHandle, SourceId, TopicName
-from pipeline.lanes.dead_letters import LATE, PARTLY_LATE, PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
+from pipeline.lanes.dead_letters import (
+    ATTEMPT,
+    HELD,
+    HELD_BY,
+    LATE,
+    PARTLY_LATE,
+    PREFIX,
+    REDRIVEN_FROM,
+    REDRIVEN_ORIGIN,
+)
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import MarkedSource
 from pipeline.planner.plan import Fragment
@@ -36,31 +45,53 @@ class Rules:
         reads: the sources that the fragment has, and their ports; a record for others is ignored.
         kept_from_ms: older records are about to be removed by retention; None: there is no limit.
         has_schema: whether the registry has a schema now.
+        decided: digest of what decides what the table of an as-of join says; empty: it has none.
     """
 
     reads: AbstractSet[tuple[SourceId, str]]
     kept_from_ms: Millis | None
     has_schema: Callable[[SchemaHandle], bool]
+    decided: str = ""
+
+    def wants_original(self, letter: Letter) -> bool:
+        """Whether a letter can be sent again if the record is still there that it names."""
+        return letter.row is not None and not self._refused(letter)
 
     def obstacle(self, letter: Letter) -> str:
-        """Why a letter is not sent again; empty when it can be."""
-        expires = self.kept_from_ms is not None and letter.timestamp_ms < self.kept_from_ms
+        """Why a letter is not sent again; empty when it can be.
+
+        One that names a record has been looked for by now.
+        """
+        if why := self._refused(letter):
+            return why
+        if letter.row is not None and letter.original is None:
+            return "the record of the left row is not in its topic any more"
+        if self.kept_from_ms is not None and letter.again_ms < self.kept_from_ms:
+            return "their timestamps have reached the retention of the redrive topic"
+        if letter.reason == SCHEMA_NOT_FOUND:
+            there = letter.schema is not None and self.has_schema(letter.schema)
+            return "" if there else "the registry still has no such schema"
+        return ""
+
+    def _refused(self, letter: Letter) -> str:
+        """The same, as far as the letter alone says it."""
+        other = letter.row is not None and letter.held_by != self.decided
         for holds, why in (
             (letter.reason == UNKNOWN, "no fragment wrote it"),
-            (letter.at is None, "no single record stands for a failed result: only a replay helps"),
+            (
+                letter.place is None,
+                "no single record stands for a failed result: only a replay helps",
+            ),
             (letter.reason == LATE, "late: what they belong to is closed, only a replay helps"),
             (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
             (
                 (letter.source, letter.port) not in self.reads,
                 "the fragment does not read that input any more, or not on that side",
             ),
-            (expires, "their timestamps have reached the retention of the redrive topic"),
+            (other, "the as-of join would decide otherwise by now: only a replay helps"),
         ):
             if holds:
                 return why
-        if letter.reason == SCHEMA_NOT_FOUND:
-            there = letter.schema is not None and self.has_schema(letter.schema)
-            return "" if there else "the registry still has no such schema"
         return ""
 
 
@@ -111,13 +142,16 @@ def headers_again(letter: Letter) -> Headers:
         (f"{PREFIX}format", str(WRITTEN).encode()),
         (f"{PREFIX}source", letter.source.encode()),
         (f"{PREFIX}port", letter.port.encode()),
-        (f"{PREFIX}attempt", str(letter.attempt).encode()),
+        (ATTEMPT, str(letter.attempt).encode()),
         (REDRIVEN_FROM, f"{partition}/{offset}".encode()),
     ]
     if letter.first is not None:
         first = letter.first
         origin = f"{first.topic}/{first.partition}/{first.offset}"
         ours.append((REDRIVEN_ORIGIN, origin.encode()))
+    if letter.row is not None:
+        ours.append((HELD_BY, letter.held_by.encode()))
+        ours += [(HELD, letter.held)] if letter.held is not None else []
     return (*letter.original_headers, *ours)
 
 

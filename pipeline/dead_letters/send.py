@@ -58,13 +58,13 @@ def send(
     for part in _parts(letters):
         writer.begin()
         for letter in part:
-            record = letter.record
-            at = letter.at.partition if letter.at else record.partition
+            record = letter.again
+            at = letter.place.partition if letter.place else record.partition
             writer.send(
                 topic,
                 record.key,
                 record.value,
-                timestamp_ms=letter.timestamp_ms,
+                timestamp_ms=letter.again_ms,
                 headers=headers_again(letter),
                 partition=partitions[at % len(partitions)],
             )
@@ -77,7 +77,7 @@ def _parts(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
     size = 0
     for letter in letters:
         part.append(letter)
-        size += len(letter.record.value or b"")
+        size += len(letter.again.value or b"")
         if len(part) == RECORDS_PER_TRANSACTION or size >= BYTES_PER_TRANSACTION:
             yield part
             part, size = [], 0

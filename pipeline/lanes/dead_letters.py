@@ -27,6 +27,12 @@ REDRIVEN_FROM = f"{REDRIVEN_PREFIX}from"
 """Of a record that was sent again: `partition/offset` of its dead letter."""
 REDRIVEN_ORIGIN = f"{REDRIVEN_PREFIX}origin"
 """Where the record stood at first: `topic/partition/offset`."""
+ATTEMPT = f"{PREFIX}attempt"
+HELD = f"{PREFIX}held"
+"""What a table said of a row whose result could not be computed: bytes, in the form in which the
+state keeps them. Missing where it said nothing."""
+HELD_BY = f"{PREFIX}held_by"
+"""Digest of what decided that. Both come along when the row's record is sent again."""
 LATE = "late"
 """Reason: it counts in no result, since everything that it belongs to was closed."""
 PARTLY_LATE = "partly_late"
@@ -52,6 +58,10 @@ class Context:
     `topic`, `partition` and `offset` are where the original stands, `topic_id` and `source` what
     that topic and the fragment's source are called for ever; all None for a result that a stateful
     fragment could not compute, which no single record stands for.
+
+    Of the result of an as-of join, one record is told that it was made of, that of its left row:
+    `row` is where it stands, `input`, `port`, `source` and `topic_id` are its own, `first` is where
+    it stood before it was sent again; `held` and `held_by` say what the table said of it.
     """
 
     reason: str
@@ -71,6 +81,10 @@ class Context:
     event_time_ms: Millis | None = None
     closed_ms: Millis | None = None
     attempt: int = 1
+    row: str | None = None
+    first: str | None = None
+    held: bytes | None = None
+    held_by: str | None = None
 
 
 def headers(names: FragmentNames, context: Context, original: Headers) -> Headers:
@@ -91,6 +105,8 @@ def headers(names: FragmentNames, context: Context, original: Headers) -> Header
         ("topic_id", context.topic_id),
         ("partition", context.partition),
         ("offset", context.offset),
+        ("row", context.row),
+        ("held_by", context.held_by),
         ("timestamp", context.timestamp_ms),
         ("schema", context.schema),
         ("event_time", context.event_time_ms),
@@ -100,6 +116,10 @@ def headers(names: FragmentNames, context: Context, original: Headers) -> Header
     )
     kept = tuple(header for header in original if not header[0].startswith(PREFIX))
     ours = tuple((f"{PREFIX}{name}", str(v).encode()) for name, v in facts if v is not None)
+    if context.first is not None:
+        ours += ((REDRIVEN_ORIGIN, context.first.encode()),)
+    if context.held is not None:
+        ours += ((HELD, context.held),)
     return kept + ours
 
 
@@ -108,7 +128,7 @@ def attempt_of(original: Sequence[tuple[str, bytes | None]]) -> int:
 
     A header that is missing or is no number counts as a first attempt.
     """
-    told = next((v for name, v in original if name == f"{PREFIX}attempt"), None)
+    told = next((v for name, v in original if name == ATTEMPT), None)
     return 1 + (int(told) if told and told.isdigit() else 1)
 
 

@@ -383,7 +383,8 @@ def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """Steps on results. A result that fails is kept as JSON of what it was computed from."""
     rows = rows.withColumn(hidden.FAILED_ON, F.lit(None).cast("string"))
     ids = (hidden.ID,) if lowered.ids else ()
-    carried = (hidden.FAILED_ON, *_passed_columns(lowered), *ids)
+    row = (hidden.RECORD, hidden.HELD, hidden.ANSWERED) if lowered.names_rows else ()
+    carried = (hidden.FAILED_ON, *_passed_columns(lowered), *ids, *row)
     for step in lowered.after:
         failed = any_failed(step)
         if failed is not None:
@@ -432,6 +433,7 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
+        *(places.told_rows(lowered) if lowered.names_rows else ()),
         *(counted.COLUMNS if lowered.counted else ()),
     )
 

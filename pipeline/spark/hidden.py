@@ -40,6 +40,14 @@ REDRIVEN = "__redriven"
 WATERMARK = "__watermark"
 ID = "__id"
 """What a result is told apart by; a column only where the output can be corrected."""
+RECORD = "__record"
+"""Of which record a row is, to name it where its result cannot be computed; see `places.record`. A
+column only of the rows of an as-of join."""
+HELD = "__held"
+"""What a table said of a row, in bytes. Of a row on its way to the join: what it said before, if
+the row was sent again with it, and empty if nothing held; else null. Of a result: what it says."""
+ANSWERED = "__answered"
+"""Whether a result's row was sent again with what the table said."""
 POSITION = "__position"
 POSITION_FIELDS = ("topic", "partition", "offset", "path")
 """Where a row stands, to break ties by: no two rows have the same; a column only where that is

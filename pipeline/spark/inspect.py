@@ -21,7 +21,8 @@ from pipeline.spark.emitting.skipped import is_skipped
 from pipeline.spark.emitting.wanted import sent_to
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lateness import how_late
-from pipeline.spark.lowered import Lowered, Path
+from pipeline.spark.lowered import AsOfCore, Lowered, Path
+from pipeline.spark.places import is_answered
 from pipeline.spark.readers import Ranges, Reader
 from pipeline.spark.reasons import Judged, why
 from pipeline.spark.rejected import Rejected
@@ -68,6 +69,9 @@ class Inspector:
             wrong = reason.isNotNull() if path.first else own | (alone & reason.isNotNull())
             if late_ms is not None:
                 late = F.when(reason.isNull(), how_late(self.lowered.core, late_ms))
+                if isinstance(self.lowered.core, AsOfCore) and path.port == "left":
+                    source = self.lowered.source(path.source)
+                    late = F.when(~is_answered(source, self.lowered.core), late)
                 skipped = is_skipped(self.lowered.source(path.source), self.lowered.core)
                 if skipped is not None:
                     late = F.when(~skipped, late)

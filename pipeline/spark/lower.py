@@ -13,11 +13,13 @@ from pipeline.network.sql_text import string
 from pipeline.network.types import EnumForm
 from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.columns import pruned
+from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.boxes import lower_stateful, lower_stateless
 from pipeline.spark.keys import key_sql
 from pipeline.spark.lowered import (
     DECODED_MARK,
+    AsOfCore,
     AssignedTopic,
     Call,
     Check,
@@ -58,11 +60,14 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     Raises:
         BrokenInvariantError: the planner made a fragment that is not a tree with one stateful box.
     """
+    decided = answer_digest(fragment)
     fragment = pruned(fragment)
     stateful = fragment.stateful_box
     lowered = None if stateful is None else lower_stateful(stateful)
     paths = _paths(fragment, lowered.before if lowered else ())
     core = lowered.core if lowered else None
+    if isinstance(core, AsOfCore):
+        core = replace(core, decided=decided)
     after = lowered.after + _downstream(stateful, fragment) if lowered and stateful else ()
     if stateful is not None:
         after += _symbols(fragment)

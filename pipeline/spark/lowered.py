@@ -283,11 +283,13 @@ class AsOfCore:
         on: pairs of columns, left and right.
         within_ms: how far before the left row's event time that one may lie.
         how: whether a left row for which there is none is dropped (inner) or not (left).
+        decided: digest of what decides which one it is, and what is kept of it.
     """
 
     on: tuple[tuple[str, str], ...]
     within_ms: int
     how: How
+    decided: str = ""
 
     watermark_lead_ms = 0
 
@@ -333,6 +335,14 @@ class Lowered:
     def keeps_key(self) -> bool:
         """Whether a result is a row of an input, so that it can have that record's key bytes."""
         return self.core is None or isinstance(self.core, DeduplicateCore)
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether a result is made of a row that stands for one record, and of what was held.
+
+        Then a dead letter names that record, and holds what it takes to compute the result again.
+        """
+        return isinstance(self.core, AsOfCore)
 
     @property
     def counted(self) -> bool:

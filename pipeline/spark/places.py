@@ -3,11 +3,15 @@
 A record that was sent again stands for the one that it is a copy of.
 """
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
-from pipeline.lanes.dead_letters import REDRIVEN_ORIGIN
+from pipeline.lanes.dead_letters import ATTEMPT, HELD, HELD_BY, REDRIVEN_ORIGIN
 from pipeline.spark import hidden
+from pipeline.spark.emitting.headers import header
+from pipeline.spark.failed_results import ROW_COLUMNS
 from pipeline.spark.lowered import (
     AsOfCore,
     Core,
@@ -31,6 +35,9 @@ def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tupl
         found[hidden.ID] = record_id(source, lowered.twin(path))
     if _has_positions(core, path):
         found[hidden.POSITION] = position(source, path)
+    if isinstance(core, AsOfCore) and path.port == "left":
+        found[hidden.RECORD] = record(source, lowered.paths.index(path))
+        found[hidden.HELD] = held(source, core)
     return (rows.withColumns(found) if found else rows), tuple(found)
 
 
@@ -74,8 +81,61 @@ def position(source: Source, path: Path) -> Column:
     )
 
 
+RECORD_FIELDS: Final = ("path", "partition", "offset", "attempt", "first")
+
+
+def record(source: Source, path: int) -> Column:
+    """Which record a row is of, in few bytes, since it is kept with each row that waits.
+
+    The number of its path, which says the source; partition and offset, in the topic of redriven
+    records if this is not the first attempt; the attempt; and of one that was sent again
+    `topic/partition/offset` where it first stood.
+    """
+    again = _is_redriven(source)
+    told = header(ATTEMPT).cast("string").try_cast("int")
+    fields = (
+        F.lit(path),
+        F.col(hidden.PARTITION),
+        F.col(hidden.OFFSET),
+        F.when(again, 1 + F.coalesce(told, F.lit(1))).otherwise(F.lit(1)),
+        F.when(again, header(REDRIVEN_ORIGIN).cast("string")),
+    )
+    return F.struct(*(c.alias(name) for c, name in zip(fields, RECORD_FIELDS, strict=True)))
+
+
+def held(source: Source, core: AsOfCore) -> Column:
+    """What the table said of a row before; empty: nothing. Null where it has yet to say it."""
+    return F.when(is_answered(source, core), F.coalesce(header(HELD), F.lit(b"")))
+
+
+def is_answered(source: Source, core: AsOfCore) -> Column:
+    """Whether a record was sent again with what the table said of its row, never null.
+
+    By another plan the table might have said something else: then it is sent again like any other.
+    """
+    same = header(HELD_BY) == F.lit(core.decided.encode())
+    return _is_redriven(source) & F.coalesce(same, F.lit(False))
+
+
+def told_rows(lowered: Lowered) -> tuple[Column, ...]:
+    """What results say of their rows, in the columns of `failed_results.ROW_COLUMNS`.
+
+    Of which record a row is, and what held, only of those that cannot be computed.
+    """
+    failed, of = F.col(hidden.REASON).isNotNull(), F.col(hidden.RECORD)
+    names = F.array(*[F.lit(path.name) for path in lowered.paths])
+    said = of.withField("path", F.get(names, of["path"]))
+    columns = (F.when(failed, F.to_json(said)), F.when(failed, F.col(hidden.HELD)))
+    named = zip((*columns, F.col(hidden.ANSWERED)), ROW_COLUMNS, strict=True)
+    return tuple(column.alias(name) for column, name in named)
+
+
+def _is_redriven(source: Source) -> Column:
+    return F.col(hidden.TOPIC) == F.lit(source.topic(TopicRole.REDRIVE))
+
+
 def _origin(source: Source) -> Column:
     """`topic/partition/offset` where a record that was sent again first stood; of others null."""
-    again = F.col(hidden.TOPIC) == F.lit(source.topic(TopicRole.REDRIVE))
+    again = _is_redriven(source)
     origins = F.filter(hidden.HEADERS, lambda header: header["key"] == REDRIVEN_ORIGIN)
     return F.when(again, F.try_element_at(origins, F.lit(1))["value"].cast("string"))

@@ -1,4 +1,4 @@
-"""What goes to the dead letters: a record, or a result that could not be computed."""
+"""Records that go to the dead letters, and what has to be so of them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from pipeline.lanes.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.spark.functions import checksum
 from pipeline.spark.hidden import Reason
-from pipeline.spark.reasons import Why, failed
+from pipeline.spark.reasons import Why
 
 _BYTES: Final = 8
 """Of a checksum."""
@@ -188,21 +188,3 @@ def of_functions(boxes: Mapping[str, tuple[BoxName, ...]], paths: Iterable[str])
     """
     names = dict.fromkeys(box for path in paths for box in boxes.get(path, ()))
     return f"box {', '.join(names)}" if names else ""
-
-
-def failed_result(reason: str, timestamp_ms: Millis, version: NetworkVersion) -> Context:
-    """For the dead letter of a result, which no single record stands for."""
-    why = failed(reason)
-    return Context(
-        reason=why.reason.value,
-        message=why.message,
-        box=BoxName(why.box),
-        input=None,
-        port="",
-        topic=None,
-        partition=None,
-        offset=None,
-        timestamp_ms=timestamp_ms,
-        version=version,
-        field=why.field,
-    )

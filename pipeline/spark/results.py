@@ -12,22 +12,25 @@ import pyarrow.compute as pc
 from pyarrow import Table
 
 from pipeline.ids import Millis
+from pipeline.spark.failed_results import ROW_COLUMNS, FailedResult, FailedRow
 from pipeline.spark.placing import placed
 
 Record = tuple[bytes | None, bytes, int, int]
 """Key, value, timestamp in ms, output partition."""
 Identified = tuple[bytes | None, bytes, int, int, bytes | None]
 """The same, and the id; None where results have none."""
-Failed = tuple[str, bytes, Millis]
-"""Why a result could not be computed, what it was computed from, and its time."""
 COLUMNS = ("key", "value", "timestamp_ms", "partition")
 ID = "id"
+ROW, HELD, ANSWERED = ROW_COLUMNS
 ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The rows of a batch, with the columns `COLUMNS` and `reason`, and `ID` if they have one."""
+    """The rows of a batch, with the columns `COLUMNS` and `reason`, and `ID` if they have one.
+
+    Those of an as-of join have `ROW_COLUMNS` as well.
+    """
 
     table: Table
 
@@ -66,12 +69,20 @@ class Results:
             fields["partition"] = placed(fields["partition"], hashed, partitions)
             yield from zip(*fields.values(), strict=True)
 
-    def failed(self) -> Iterator[Failed]:
-        """What could not be computed: the reason, what it was computed from, and the time."""
+    @property
+    def answered(self) -> bool:
+        """Whether one is of a row that was sent again with what a table said of it."""
+        if ANSWERED not in self.table.column_names:
+            return False
+        return bool(pc.any(self.table.column(ANSWERED)).as_py())
+
+    def failed(self) -> Iterator[FailedResult]:
+        """What could not be computed."""
         reasons = self.table.column("reason")
         if reasons.null_count == len(reasons):
             return
         failed = self.table.filter(pc.is_valid(reasons))
         for row in failed.to_pylist():
-            reason, value, at = row["reason"], row["value"], row["timestamp_ms"]
-            yield cast("str", reason), cast("bytes", value), cast("Millis", at)
+            told = row.get(ROW)
+            of = None if told is None else FailedRow.read(told, row[HELD])
+            yield FailedResult(row["reason"], row["value"], Millis(row["timestamp_ms"]), of)

@@ -34,7 +34,7 @@ from pipeline.lanes.batch import (
     is_repeat,
     next_marker,
 )
-from pipeline.lanes.dead_letters import LATENESS, headers
+from pipeline.lanes.dead_letters import LATENESS, Context, headers
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.ids import LATE_RESULT, RESULT_ID, WRITTEN_TO
 from pipeline.lanes.limits import Refused, count
@@ -46,6 +46,8 @@ from pipeline.lanes.needed_letters import (
     resume_letters,
 )
 from pipeline.lanes.positions import MarkedSource, by_topic
+from pipeline.planner.digest import answer_digest
+from pipeline.spark.failed_results import FailedResult
 from pipeline.spark.ports import BatchEngine, BatchRows, Schemas, SecondLook
 from pipeline.spark.publisher import Publisher
 from pipeline.spark.rejected import (
@@ -53,11 +55,10 @@ from pipeline.spark.rejected import (
     check_decided_alike,
     check_in_time,
     check_late,
-    failed_result,
     refused_checksum,
 )
 from pipeline.spark.repeated import judged_otherwise
-from pipeline.spark.results import Failed, Results
+from pipeline.spark.results import Results
 from pipeline.spark.sink_context import SinkContext
 from schemas import wire
 
@@ -121,6 +122,7 @@ class Sink:
         self._needs = _Needs(NeededLog({}), ())
         self.publisher = Publisher(context)
         self._given_up: BatchId | None = None
+        self._decided = answer_digest(context.fragment)
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
         )
@@ -342,14 +344,14 @@ class Sink:
         self,
         before: CommitMarker,
         rejected: Sequence[Rejected],
-        failed: Iterable[Failed],
+        failed: Iterable[FailedResult],
     ) -> Mapping[str, Refused]:
         """Count what has a limit, on top of a marker's counts, before anything is written."""
         fragment, version = self._context.fragment, self._context.version
         if not fragment.limits:
             return {}
         letters = [record.context(fragment.names, version, before.sources) for record in rejected]
-        letters += [failed_result(why, at, version) for why, _, at in failed]
+        letters += [self._letter_of(result) for result in failed]
         return count(fragment.limits, before.refused, letters, self._place)
 
     def _send_results(self, results: Results) -> tuple[int, int]:
@@ -357,8 +359,8 @@ class Sink:
         output, writer = self._context.fragment.output, self._context.writer
         partitions = self.publisher.partitions_to_write()
         failed = 0
-        for reason, value, timestamp_ms in results.failed():
-            self._send_failed_result(reason, value, timestamp_ms)
+        for result in results.failed():
+            self._send_failed_result(result)
             failed += 1
         late_ms = self._promised_above(results)
         if output.corrections or late_ms is not None:
@@ -372,12 +374,14 @@ class Sink:
         return ((WRITTEN_TO, self._context.output_id.encode()),)
 
     def _promised_above(self, results: Results) -> Millis | None:
-        """What the lane has promised, if it is stateless and results lie at or below it.
+        """What the lane has promised, if results lie at or below it that it may publish.
 
-        Such a lane has nothing to protect from them: they are marked, and their readers decide.
+        A stateless lane has nothing to protect from them. Of an as-of join they are those of rows
+        that were sent again, with all that is needed. They are marked, and their readers decide.
         """
         promised, earliest_ms = self.marker.boundary_ms, None
-        if promised is not None and isinstance(self._context.profile.shape, Stateless):
+        stateless = isinstance(self._context.profile.shape, Stateless)
+        if promised is not None and (stateless or results.answered):
             earliest_ms = results.earliest_ms
         late = promised is not None and earliest_ms is not None and earliest_ms <= promised
         return promised if late else None
@@ -400,15 +404,19 @@ class Sink:
             sent += 1
         return sent
 
-    def _send_failed_result(self, reason: str, value: bytes, timestamp_ms: Millis) -> None:
-        context = failed_result(reason, timestamp_ms, self._context.version)
+    def _letter_of(self, result: FailedResult) -> Context:
+        context = self._context
+        sources = self.marker.sources
+        return result.context(context.fragment, context.version, sources, self._decided)
+
+    def _send_failed_result(self, result: FailedResult) -> None:
         names = self._context.fragment.names
         self._context.writer.send(
             names.dead_letters,
             None,
-            value,
-            timestamp_ms=timestamp_ms,
-            headers=headers(names, context, ()),
+            result.value,
+            timestamp_ms=result.timestamp_ms,
+            headers=headers(names, self._letter_of(result), ()),
         )
 
     def _send_rejected(self, rejected: Sequence[Rejected], sources: Sequence[MarkedSource]) -> None:

@@ -36,7 +36,7 @@ from pipeline.spark.sql import quoted
 
 _BUCKET, _KEY, _AT, _PLACE, _ROW = "__bucket", "__of", "__at_ms", "__place", "__row"
 _STATE = "held string"
-_RESULT = "at_ms bigint, left binary, right binary"
+_RESULT = "at_ms bigint, left binary, right binary, answered boolean"
 _SEPARATOR = "\x00"
 """Less than all that stands in the name of a topic: places have the order of positions."""
 _LATEST = "2262-01-01"
@@ -51,12 +51,16 @@ def held(
 ) -> DataFrame:
     """Rows with what held for them: columns `left` and `right`, time, reason, and the id.
 
-    `settled_ms`: no row comes out at or below this time.
+    Also of which record the row is, what held in bytes, and whether that came with the row.
+
+    `settled_ms`: no row comes out at or below this time, but for those that were sent again with
+    what held.
     """
     ours, theirs = ([pair[side] for pair in core.on] for side in (0, 1))
-    versions = _side(right.where(_known(theirs)), theirs, _place())
+    versions = _side(right.where(_known(theirs)), theirs, _place(), F.lit(None).cast("binary"))
     rows = left if core.how is How.LEFT else left.where(_known(ours))
-    both = _side(rows, ours, F.lit(None).cast("string")).unionByName(versions)
+    told = F.col(hidden.HELD)
+    both = _side(rows, ours, F.lit(None).cast("string"), told).unionByName(versions)
     settled = _settled(both, core.within_ms)
     if core.how is How.INNER:
         settled = settled.where(F.col("right").isNotNull())
@@ -65,9 +69,12 @@ def held(
         from_avro("right", _avro(right)).alias("right"),
         F.timestamp_millis("at_ms").alias(hidden.EVENT_TIME),
         F.lit(None).cast("string").alias(hidden.REASON),
+        F.col("right").alias(hidden.HELD),
+        F.col("answered").alias(hidden.ANSWERED),
     )
+    found = found.withColumn(hidden.RECORD, F.col(f"left.{hidden.RECORD}"))
     found = found.withColumn(hidden.ID, F.col(f"left.{hidden.ID}")) if ids else found
-    return found.where(above(settled_ms))
+    return found.where(above(settled_ms) | F.col(hidden.ANSWERED))
 
 
 def _known(names: Iterable[str]) -> Column:
@@ -75,11 +82,16 @@ def _known(names: Iterable[str]) -> Column:
     return F.expr(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in names))
 
 
-def _side(rows: DataFrame, on: Sequence[str], place: Column) -> DataFrame:
-    """The rows of a side in the columns that both have; only those of the right have a place."""
+def _side(rows: DataFrame, on: Sequence[str], place: Column, told: Column) -> DataFrame:
+    """The rows of a side in the columns that both have; only those of the right have a place.
+
+    `told`: what the table said of a row before. Such a row waits for nothing, and Spark is not to
+    drop it as late, as it would by its own time.
+    """
     texts = [_text(name, rows.schema[name].dataType) for name in on]
-    row = to_avro(F.struct("*"), _avro(rows))
-    time = F.least(hidden.EVENT_TIME, F.lit(_LATEST).cast("timestamp"))
+    row = to_avro(F.struct(*_kept(rows)), _avro(rows))
+    latest = F.lit(_LATEST).cast("timestamp")
+    time = F.when(told.isNotNull(), latest).otherwise(F.least(hidden.EVENT_TIME, latest))
     key = F.when(_known(on), F.to_json(F.array(*texts))).otherwise(_nothing(row))
     return rows.select(
         F.pmod(F.xxhash64(key), F.lit(BUCKETS)).alias(_BUCKET),
@@ -87,6 +99,7 @@ def _side(rows: DataFrame, on: Sequence[str], place: Column) -> DataFrame:
         F.unix_millis(hidden.EVENT_TIME).alias(_AT),
         place.alias(_PLACE),
         row.alias(_ROW),
+        told.alias(hidden.HELD),
         time.alias(hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}),
     )
 
@@ -116,10 +129,15 @@ def _place() -> Column:
     return F.concat_ws(_SEPARATOR, topic, *digits, path)
 
 
+def _kept(rows: DataFrame) -> list[Column]:
+    """What of a row is kept: not what was said of it."""
+    return [F.col(quoted(name)) for name in rows.columns if name != hidden.HELD]
+
+
 def _avro(rows: DataFrame) -> str:
     """The schema in which rows are kept as bytes."""
     jvm = cast("Any", rows.sparkSession.sparkContext._jvm)  # noqa: SLF001 - PySpark keeps it
-    schema = rows._jdf.schema()  # noqa: SLF001 - PySpark keeps it
+    schema = rows.select(*_kept(rows))._jdf.schema()  # noqa: SLF001 - PySpark keeps it
     converted = jvm.org.apache.spark.sql.avro.SchemaConverters.toAvroType(schema, False, "row", "")
     return str(converted.toString())
 
@@ -130,7 +148,8 @@ def _settled(both: DataFrame, within_ms: int) -> DataFrame:
     if not both.isStreaming:
 
         def at_once(frame: pd.DataFrame) -> pd.DataFrame:  # PySpark wants a plain function here
-            return _frame(settle_bucket({}, _taken([frame]), None, within_ms)[0])
+            new, answered = _taken([frame])
+            return _frame(answered, settle_bucket({}, new, None, within_ms)[0])
 
         return buckets.applyInPandas(at_once, _RESULT)
     return buckets.applyInPandasWithState(
@@ -147,7 +166,7 @@ def _step(
 ) -> Iterator[pd.DataFrame]:
     """What is new in a bucket, or due: the results, and the state that is kept."""
     before = bucket_of(state.get[0]) if state.exists else {}
-    new = _taken(() if state.hasTimedOut else frames)
+    new, answered = _taken(() if state.hasTimedOut else frames)
     watermark_ms = Millis(state.getCurrentWatermarkMs())
     results, kept = settle_bucket(before, new, watermark_ms, within_ms)
     again_ms = bucket_again_ms(kept)
@@ -156,16 +175,20 @@ def _step(
     else:
         state.update((bucket_text(kept),))
         state.setTimeoutTimestamp(again_ms)
-    if results:
-        yield _frame(results)
+    if answered or results:
+        yield _frame(answered, results)
 
 
-def _taken(frames: Iterable[pd.DataFrame]) -> dict[str, New]:
-    """The new rows and the new versions of each key."""
+def _taken(frames: Iterable[pd.DataFrame]) -> tuple[dict[str, New], list[Result]]:
+    """The new rows and the new versions of each key; and the rows of which all was said before."""
     new: dict[str, New] = {}
+    answered: list[Result] = []
     for frame in frames:
-        columns = (frame[name] for name in (_KEY, _AT, _PLACE, _ROW))
-        for key, at_ms, place, row in zip(*columns, strict=True):
+        columns = (frame[name] for name in (_KEY, _AT, _PLACE, _ROW, hidden.HELD))
+        for key, at_ms, place, row, told in zip(*columns, strict=True):
+            if told is not None:
+                answered.append(Result(int(at_ms), row, told or None))
+                continue
             of = new.get(key)
             if of is None:
                 of = new[key] = New([], [])
@@ -173,9 +196,11 @@ def _taken(frames: Iterable[pd.DataFrame]) -> dict[str, New]:
                 of.waiting.append(Waiting(int(at_ms), row))
             else:
                 of.versions.append(Version(int(at_ms), place, row))
-    return new
+    return new, answered
 
 
-def _frame(results: Sequence[Result]) -> pd.DataFrame:
-    at_ms, left, right = zip(*results, strict=True) if results else ((), (), ())
-    return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right})
+def _frame(answered: Sequence[Result], results: Sequence[Result]) -> pd.DataFrame:
+    every = (*answered, *results)
+    at_ms, left, right = zip(*every, strict=True) if every else ((), (), ())
+    said = [n < len(answered) for n in range(len(every))]
+    return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right, "answered": said})

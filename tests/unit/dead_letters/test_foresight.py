@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.dead_letters.foresight import Closed, closed
-from pipeline.dead_letters.letter import Letter
-from pipeline.ids import BoxName, Millis, SourceId
+from pipeline.dead_letters.letter import Letter, Place
+from pipeline.ids import BoxName, Millis, Offset, SourceId, TopicName
 from pipeline.lanes.sources import named_sources
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
@@ -75,6 +75,13 @@ def test_a_dead_letter_may_name_the_event_time() -> None:
     windows = fragment("tolls")
     ahead = replace(_letter(windows), event_time_ms=Millis(9 * MINUTE))
     assert _of(windows, 5 * MINUTE).would_be_late(ahead, _unreadable) is False
+
+
+def test_a_row_that_comes_with_what_the_table_said_is_not_late() -> None:
+    """It waits for nothing."""
+    join = fragment("toll_notifications")
+    of_row = replace(_letter(join), at=None, row=Place(TopicName("t"), 0, Offset(0)))
+    assert _of(join, 5 * MINUTE).would_be_late(of_row, _unreadable) is False
 
 
 def test_nothing_is_late_where_nothing_is_closed() -> None:

@@ -161,6 +161,29 @@ def test_what_cannot_be_taken_again_is_not_sent(one: Letter, obstacle: str) -> N
     assert bool(found) is bool(obstacle)
 
 
+def test_a_letter_that_names_a_record_is_sent_once_that_was_found() -> None:
+    """And if what decides what the table says is what it was."""
+    facts = dict.fromkeys(("topic", "partition", "offset"))
+    one = letter(**facts, row="car-sightings/3/7", held_by="2:a", port="only")
+    rules = replace(RULES, decided="2:a")
+    assert rules.wants_original(one)
+    assert "not in its topic any more" in rules.obstacle(one)
+    original = KafkaRecord(TopicName("car-sightings"), 3, Offset(7), Millis(9), b"k", b"v")
+    found = replace(one, original=original)
+    assert rules.obstacle(found) == ""
+    assert "retention" in replace(rules, kept_from_ms=Millis(10)).obstacle(found)
+    for other in (RULES, replace(rules, decided="2:b"), replace(rules, reads=frozenset())):
+        assert not other.wants_original(one)
+        assert other.obstacle(found)
+    assert not rules.wants_original(letter())
+    assert not rules.wants_original(letter(**facts))
+    topic = Topic()
+    send([found], NAMES.redrive, range(4), topic, SystemClock())
+    (copy,) = topic.visible
+    assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (b"k", b"v", 9, 3)
+    assert copy.headers[-1] == ("medusa.error.held_by", b"2:a")
+
+
 def test_what_the_topic_is_about_to_forget_is_not_sent() -> None:
     """A copy that retention has removed would be sent twice, or never be seen."""
     assert kept_from(-1, NOW) is None

@@ -66,6 +66,21 @@ def test_a_result_that_failed_names_no_record() -> None:
     assert found[f"{PREFIX}box"] == b"moving"
 
 
+def test_a_result_of_an_as_of_join_names_the_record_of_its_row() -> None:
+    """What the table said are bytes, and stand there as they are."""
+    context = replace(
+        CONTEXT, topic=None, partition=None, offset=None, row="in/1/7", held=b"\xff\x00",
+        held_by="2:a", first="in/0/3",
+    )  # fmt: skip
+    plain, found = dict(headers(NAMES, CONTEXT, ())), dict(headers(NAMES, context, ()))
+    assert {name: value for name, value in found.items() if name not in plain} == {
+        f"{PREFIX}row": b"in/1/7",
+        f"{PREFIX}held": b"\xff\x00",
+        f"{PREFIX}held_by": b"2:a",
+        "medusa.redriven.origin": b"in/0/3",
+    }
+
+
 def test_what_the_reason_is_about_is_told_and_nothing_else() -> None:
     """A field, a schema or times stand there when there are any."""
     more = replace(

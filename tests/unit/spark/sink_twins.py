@@ -37,6 +37,7 @@ from pipeline.lanes.sources import named_sources
 from pipeline.lanes.start import Wanted, first_marker
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
+from pipeline.spark.failed_results import ROW_COLUMNS
 from pipeline.spark.hidden import Reason
 from pipeline.spark.reasons import Why
 from pipeline.spark.rejected import Rejected
@@ -249,11 +250,17 @@ class Batch:
     wrong: list[Rejected] = field(default_factory=list)
     ids: Sequence[bytes] = ()
     places: Sequence[int] = ()
+    of_rows: Sequence[tuple[str | None, bytes | None, bool]] = ()
     asked_late_ms: Millis | None = None
     asked: list[tuple[Positions, Positions]] = field(default_factory=list)
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """The rows."""
+        told, held, answered = zip(*self.of_rows, strict=True) if self.of_rows else ((), (), ())
+        of_rows = (
+            pa.array(told, pa.string()), pa.array(held, pa.binary()),
+            pa.array(answered, pa.bool_()),
+        )  # fmt: skip
         return pa.table(
             {
                 "key": pa.array([None for _ in self.rows], pa.binary()),
@@ -262,6 +269,7 @@ class Batch:
                 "partition": pa.array(self.places or [0 for _ in self.rows], pa.int32()),
                 "reason": pa.array([reason for _, _, reason in self.rows], pa.string()),
                 **({"id": pa.array(self.ids, pa.binary())} if self.ids else {}),
+                **(dict(zip(ROW_COLUMNS, of_rows, strict=True)) if self.of_rows else {}),
             }
         )
 

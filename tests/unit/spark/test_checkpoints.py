@@ -208,9 +208,10 @@ def test_a_damaged_log_says_so(tmp_path: Path, damage: str) -> None:
     "text",
     [
         "{",
-        json.dumps({"format": 3, "incarnation": ONE, "life": LIFE, "spark": SPARK}),
-        json.dumps({"format": 2, "incarnation": ONE, "spark": SPARK}),
-        json.dumps({"format": 2, "incarnation": ONE, "life": LIFE}),
+        json.dumps({"format": 2, "incarnation": ONE, "life": LIFE, "spark": SPARK}),
+        json.dumps({"format": 4, "incarnation": ONE, "life": LIFE, "spark": SPARK}),
+        json.dumps({"format": 3, "incarnation": ONE, "spark": SPARK}),
+        json.dumps({"format": 3, "incarnation": ONE, "life": LIFE}),
     ],
 )
 def test_a_folder_whose_identity_is_damaged_does_not_count(tmp_path: Path, text: str) -> None:

@@ -13,6 +13,7 @@ from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
 from pipeline.network.types import DecimalType, EnumForm, Scalar
+from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.boxes.aggregate import lower as lower_aggregate
@@ -161,8 +162,9 @@ def test_an_as_of_join_is_lowered_to_what_it_compares() -> None:
     box = held("known", CARS, CARS, (("car", "car"),), {"car": "`left`.`car`"}, 7)
     planned = _planned(replace(box, how=How.LEFT))
     lowered = lower(planned, surroundings(planned))
-    assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT)
+    assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT, answer_digest(planned))
     assert not lowered.keeps_key
+    assert lowered.names_rows
     assert [path.port for path in lowered.paths] == ["left", "right"]
     assert [type(step) for step in lowered.after] == [Project]
 

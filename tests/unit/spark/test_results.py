@@ -1,13 +1,21 @@
+from collections.abc import Sequence
+
 import pyarrow as pa
 
+from pipeline.ids import Millis
+from pipeline.spark.failed_results import ROW_COLUMNS, FailedResult, FailedRow
 from pipeline.spark.results import ROWS_AT_ONCE, Results
 
 
 def results(
-    *rows: tuple[bytes | None, bytes, int, str | None], ids: tuple[bytes, ...] = ()
+    *rows: tuple[bytes | None, bytes, int, str | None],
+    ids: tuple[bytes, ...] = (),
+    of_rows: Sequence[tuple[str | None, bytes | None, bool]] = (),
 ) -> Results:
-    """Rows of (key, value, time, reason), with ids if they have some."""
+    """Rows of (key, value, time, reason), with ids and what they say of their rows, if they do."""
     keys, values, times, reasons = (list(c) for c in zip(*rows, strict=True)) if rows else [[]] * 4
+    said = [list(column) for column in zip(*of_rows, strict=True)]
+    kinds = (pa.string(), pa.binary(), pa.bool_())
     return Results(
         pa.table(
             {
@@ -17,6 +25,7 @@ def results(
                 "partition": pa.array([-1] * len(rows), pa.int32()),
                 "reason": pa.array(reasons, pa.string()),
                 **({"id": pa.array(ids, pa.binary())} if ids else {}),
+                **{n: pa.array(c, of) for n, c, of in zip(ROW_COLUMNS, said, kinds, strict=False)},
             }
         )
     )
@@ -33,8 +42,31 @@ def test_what_failed_is_kept_apart() -> None:
     """With its reason and what it was computed from."""
     mixed = results((b"k", b"fine", 1, None), (None, b"inputs", 2, "evaluation_failed:1"))
     assert list(mixed.records(1)) == [(b"k", b"fine", 1, 0)]
-    assert list(mixed.failed()) == [("evaluation_failed:1", b"inputs", 2)]
+    assert list(mixed.failed()) == [FailedResult("evaluation_failed:1", b"inputs", Millis(2))]
     assert list(results((b"k", b"fine", 1, None)).failed()) == []
+
+
+def test_what_failed_says_of_which_row_it_is() -> None:
+    """With what the table said of it, and where a record that was sent again stood at first."""
+    own = '{"path":"left","partition":1,"offset":2,"attempt":1}'
+    again = '{"path":"left","partition":1,"offset":2,"attempt":3,"first":"in/0/7"}'
+    bad, good = (None, b"v", 1, "failed"), (None, b"v", 1, None)
+    said = [(own, b"said", False), (None, None, False), (again, None, True)]
+    found = results(bad, good, bad, of_rows=said)
+    assert [one.row for one in found.failed()] == [
+        FailedRow("left", 1, 2, 1, None, b"said"),
+        FailedRow("left", 1, 2, 3, "in/0/7", None),
+    ]
+
+
+def test_whether_a_row_came_with_what_the_table_said() -> None:
+    """Of other fragments none does."""
+    good = (None, b"v", 1, None)
+    own, told = (None, None, False), (None, None, True)
+    assert results(good, good, of_rows=[own, told]).answered
+    assert not results(good, of_rows=[own]).answered
+    assert not results(good).answered
+    assert not results().answered
 
 
 def test_what_is_no_result_can_be_left_out() -> None:

@@ -1,10 +1,12 @@
 """`medusa dlq redrive`: dead letters to their fragment again, each of them once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import click
 
+from brokers.kafka.reader import TopicReader
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.completing import fragments
 from pipeline.cli.connections import Connections
@@ -14,6 +16,7 @@ from pipeline.cli.letters import (
     label,
     letters_of,
     reason_option,
+    records_of_rows,
     sent_again,
 )
 from pipeline.cli.options import timeout_option, with_session
@@ -23,7 +26,8 @@ from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.counting import counted
 from pipeline.dead_letters.choose import Wanted
 from pipeline.dead_letters.foresight import Closed, closed
-from pipeline.dead_letters.letter import Letter
+from pipeline.dead_letters.letter import Identity, Letter
+from pipeline.dead_letters.originals import with_originals
 from pipeline.dead_letters.redrive import (
     SCHEMA_NOT_FOUND,
     Rules,
@@ -36,6 +40,7 @@ from pipeline.dead_letters.redrive import (
 from pipeline.dead_letters.send import send
 from pipeline.errors import RefusedError, SchemaError
 from pipeline.ids import BoxName, Millis, SchemaHandle
+from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
 from schemas.codec import decode
@@ -64,7 +69,8 @@ def command(
 
     They go into the fragment's own redrive topic, so nobody else reads them twice. A letter that
     was sent is not sent a second time, also when a run was killed; one that fails again is a new
-    dead letter with a higher attempt. Late records and failed results cannot be sent again.
+    dead letter with a higher attempt. Late records cannot be sent again, and of failed results only
+    those of as-of joins, as long as the record of the left row is in its topic.
 
     \b
     Examples:
@@ -143,13 +149,14 @@ class _Run:
         marker = present_marker(self.fragment, self._connections)
         sources = () if marker is None else marker.sources
         self.closed = closed(self.fragment, marker)
-        return Rules(reads(self.fragment, sources), kept_from_ms, self._has_schema)
+        decided = answer_digest(self.fragment)
+        return Rules(reads(self.fragment, sources), kept_from_ms, self._has_schema, decided)
 
     def looked_at(self, rules: Rules) -> Tally:
         """What would be done."""
         tally = Tally()
         sent = sent_again(self.fragment, self._connections)
-        for _ in chosen(self._asked(), sent, rules, self._limit, tally, self._late):
+        for _ in chosen(self._asked(sent, rules), sent, rules, self._limit, tally, self._late):
             pass
         return tally
 
@@ -162,15 +169,25 @@ class _Run:
         writer = connections.redriver(names)
         writer.start(deadline)
         sent = sent_again(self.fragment, connections)
-        letters = chosen(self._asked(), sent, rules, self._limit, tally, self._late)
+        letters = chosen(self._asked(sent, rules), sent, rules, self._limit, tally, self._late)
         told = (self._told(letter) for letter in letters)
         send(told, names.redrive, partitions, writer, self._clock)
         connections.topics.await_decided(names.redrive)
         return tally
 
-    def _asked(self) -> Iterator[Letter]:
+    def _asked(self, sent: Container[Identity], rules: Rules) -> Iterator[Letter]:
+        """The letters that are asked for, with the records that they name."""
         letters = letters_of(self.fragment, self._connections)
-        return (letter for letter in letters if self._wanted.holds(letter))
+        return with_originals(
+            (letter for letter in letters if self._wanted.holds(letter)),
+            lambda letter: letter.identity not in sent and rules.wants_original(letter),
+            lambda some: records_of_rows(some, self._reader, self._connections),
+        )
+
+    @cached_property
+    def _reader(self) -> TopicReader:
+        """What reads single records."""
+        return self._connections.reader()
 
     def _late(self, letter: Letter) -> bool | None:
         return self.closed.would_be_late(letter, self._decoded)

@@ -115,6 +115,7 @@ def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
         "port": letter.port or None,
         "from": _place(letter.at),
         "first_from": _place(letter.first),
+        "row": _place(letter.row),
         "schema": letter.schema,
         "event_time": _time(letter.event_time_ms),
         "closed": _time(letter.closed_ms),
@@ -155,10 +156,13 @@ def _values(given: dict[str, Any]) -> list[str]:
 
 
 def _from(letter: Letter) -> str:
-    if letter.at is None:
+    if letter.place is None:
         return "a result, which no single record stands for"
-    told = f"{_words(letter.at)} of {_time(letter.timestamp_ms)}, input {letter.input}"
-    again = letter.first is not None and letter.first != letter.at
+    if letter.at is None:
+        told = f"a result: that of the left row in {_words(letter.place)}, input {letter.input}"
+    else:
+        told = f"{_words(letter.at)} of {_time(letter.timestamp_ms)}, input {letter.input}"
+    again = letter.first is not None and letter.first != letter.place
     return f"{told}; at first {_words(letter.first)}" if again and letter.first else told
 
 

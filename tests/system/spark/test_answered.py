@@ -1,0 +1,314 @@
+"""Results of as-of joins that cannot be computed, and what is made of their rows, on Spark itself.
+
+The record of the left row is sent again, to a plan whose expression does not fail any more. What
+the table said comes with it, so the lane needs no state for it, and by its time it is not late.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from brokers.records import Headers, KafkaRecord
+from pipeline.dead_letters.letter import Letter, Place, read
+from pipeline.dead_letters.redrive import headers_again
+from pipeline.ids import Incarnation, Millis, NetworkVersion, Offset, SchemaId, TopicName
+from pipeline.lanes.codec import encode_advance
+from pipeline.lanes.dead_letters import headers
+from pipeline.lanes.positions import InputPartition
+from pipeline.lanes.signals import AdvanceRecord
+from pipeline.lanes.sources import named_sources
+from pipeline.planner.digest import answer_digest
+from pipeline.planner.plan import Fragment
+from pipeline.spark.facts import Engine
+from pipeline.spark.from_memory import MemoryQueries
+from pipeline.spark.inspect import Inspector
+from pipeline.spark.lower import Surroundings, lower
+from pipeline.spark.lowered import WriterSchema
+from pipeline.spark.rejected import Rejected
+from pipeline.spark.results import Results
+from pipeline.spark.topics import topics_of
+from schemas import wire
+from schemas.avro import parse
+from schemas.codec import decode, encode
+from tests.system.spark.support import fragments_of
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+INCARNATION = Incarnation("test")
+SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "Row",
+        "fields": [
+            {"name": "k", "type": "string"},
+            {"name": "v", "type": ["null", "int"]},
+            {"name": "note", "type": ["null", "string"], "default": None},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        ],
+    }
+)
+NETWORK = """
+network: n
+streams:
+  rows: {{topic: rows, schema: row.avsc, event_time: at}}
+  more: {{topic: more, schema: row.avsc, event_time: at}}
+  table: {{topic: table, schema: row.avsc, event_time: at}}
+boxes:
+  both: {{union: [rows, more]}}
+  known:
+    as_of: {{left: both, right: table, on: [k], within: {within}, how: left}}
+    select: {{k: left.k, part: "{part}"}}
+outputs: {{known: {{topic: known, corrections: {ids}}}}}
+"""
+FAILS = "left.v % coalesce(right.v, 0)"
+MENDED = "coalesce(try_mod(left.v, right.v), -1)"
+DAY = 86_400_000
+BEGIN = Millis(20_000 * DAY)
+
+
+def planned(part: str, *, within: str = "1d", ids: bool = False) -> Fragment:
+    """The fragment with a `select`."""
+    document = NETWORK.format(part=part, within=within, ids=str(ids).lower())
+    (found,) = fragments_of(document, "known", SCHEMA)
+    return found
+
+
+@dataclass
+class Run:
+    """A query of a fragment, and what it gave."""
+
+    fragment: Fragment
+    queries: MemoryQueries
+    computed: list[tuple[dict[str, Any], Millis]] = field(default_factory=list)
+    ids: list[bytes | None] = field(default_factory=list)
+    letters: list[Letter] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    dropped: int = 0
+    answered: int = 0
+    _sent: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start it."""
+        writers = (WriterSchema(SchemaId(1), SCHEMA),)
+        lowered = lower(
+            self.fragment,
+            Surroundings(
+                sources=named_sources(self.fragment),
+                writers={i.name: writers for i in self.fragment.inputs},
+                missing=(),
+                partitions=dict.fromkeys(topics_of(self.fragment), 1),
+                value_id=SchemaId(1),
+                key_id=None if self.fragment.output.key_schema_json is None else SchemaId(1),
+            ),
+        )
+        self._all = [
+            InputPartition(source.input, topic.topic, 0)
+            for source in lowered.sources
+            for topic in source.topics
+        ]
+        self._query = self.queries(lowered, INCARNATION, self._write)
+
+    def send(self, *records: tuple[str, bytes, Millis, Headers]) -> None:
+        """Have it read records of (topic, value, time, headers), and compute."""
+        before = self._ends()
+        made = []
+        for topic, value, at_ms, of in records:
+            offset = self._sent.get(topic, 0)
+            self._sent[topic] = offset + 1
+            name = TopicName(topic)
+            made.append(KafkaRecord(name, 0, Offset(offset), at_ms, b"key", value, of))
+        self._read = before
+        self._query.add(made, self._ends())
+        self._query.drain()
+
+    def advance(self, at_ms: int) -> None:
+        """Let event time move."""
+        value = encode_advance(AdvanceRecord(INCARNATION, Millis(at_ms)))
+        self.send((self.fragment.names.advances, value, Millis(at_ms), ()))
+
+    def close(self) -> None:
+        """End it."""
+        self._query.close()
+
+    def _ends(self) -> dict[InputPartition, Offset]:
+        return {at: Offset(self._sent.get(at.topic, 0)) for at in self._all}
+
+    def _write(self, rows: DataFrame, batch: int, engine: Engine, inspector: Inspector) -> None:
+        table = rows.toArrow()
+        facts = engine.batch_facts(batch, table)
+        found, schema = Results(table), parse(self.fragment.output.schema_json)
+        for _, value, at_ms, _, result in found.identified(1):
+            framed = wire.identified(value, (), wire.Part.VALUE)
+            assert isinstance(framed, wire.Framed)
+            row = decode(schema, schema, framed.body)
+            assert isinstance(row, dict)
+            self.computed.append((row, Millis(at_ms)))
+            self.ids.append(result)
+        self.answered += found.answered
+        self.dropped += facts.late
+        if facts.late:
+            self.rejected += inspector.rejected(self._read, facts.end, facts.late_ms)
+        names, sources = self.fragment.names, named_sources(self.fragment)
+        for one in found.failed():
+            context = one.context(
+                self.fragment, NetworkVersion(1), sources, answer_digest(self.fragment)
+            )
+            offset = Offset(len(self.letters))
+            of = headers(names, context, ())
+            topic, at_ms = names.dead_letters, one.timestamp_ms
+            letter = KafkaRecord(topic, 0, offset, at_ms, None, one.value, of)
+            self.letters.append(read(letter))
+
+
+def row(topic: str, k: str, v: int | None, after_ms: int, of: Headers = ()) -> Any:
+    """A record of a stream."""
+    value = {"k": k, "v": v, "note": None, "at": BEGIN + after_ms}
+    body = encode(parse(SCHEMA), value)
+    return topic, wire.join(SchemaId(1), body), Millis(BEGIN + after_ms + 5), of
+
+
+def again(letter: Letter, originals: Sequence[Any], fragment: Fragment) -> Any:
+    """The record that a letter names, as it is sent again."""
+    assert letter.row is not None
+    _, value, at_ms, of = originals[letter.row.offset]
+    return fragment.names.redrive, value, at_ms, (*of, *headers_again(letter))
+
+
+@pytest.fixture
+def start(queries: MemoryQueries) -> Iterator[Any]:
+    """Starts queries."""
+    runs: list[Run] = []
+
+    def begin(fragment: Fragment) -> Run:
+        runs.append(Run(fragment, queries))
+        return runs[-1]
+
+    yield begin
+    for one in runs:
+        one.close()
+
+
+ROWS = [
+    row("rows", "a", 7, 1_000),
+    row("rows", "a", 8, 2_000),
+    row("rows", "b", 9, 2_000, (("trace", b"1"),)),
+    row("rows", "c", 5, 3_000),
+]
+MORE = row("more", "a", 6, 1_200)
+TABLE = [
+    row("table", "a", 0, 0),
+    row("table", "a", 3, 1_500),
+    row("table", "b", 0, 500),
+    row("table", "b", 4, 2_500),
+]
+
+
+@pytest.fixture(scope="module")
+def letters(queries: MemoryQueries) -> tuple[Letter, ...]:
+    """What comes of all rows: of three of four, and of one of `more`, no result is made."""
+    run = Run(planned(FAILS), queries)
+    try:
+        run.send(*ROWS, *TABLE, MORE)
+        run.advance(BEGIN + 10_000)
+    finally:
+        run.close()
+    assert [found for found, _ in run.computed] == [{"k": "a", "part": 2}]
+    nowhere = Place(TopicName(""), 0, Offset(0))
+    return tuple(sorted(run.letters, key=lambda letter: letter.row or nowhere))
+
+
+def test_a_failed_result_names_its_left_row(letters: Sequence[Letter]) -> None:
+    """Its stream and its place, and what was said of it, beside the values."""
+    found = [(one.input, one.port, one.row, one.source) for one in letters]
+    assert found == [
+        ("more", "left.2", Place(TopicName("more"), 0, Offset(0)), "more/0"),
+        ("rows", "left.1", Place(TopicName("rows"), 0, Offset(0)), "rows/0"),
+        ("rows", "left.1", Place(TopicName("rows"), 0, Offset(2)), "rows/0"),
+        ("rows", "left.1", Place(TopicName("rows"), 0, Offset(3)), "rows/0"),
+    ]
+    letter = letters[2]
+    assert letter.computed_from == {
+        "left": {"k": "b", "v": 9},
+        "right": {"k": "b", "v": 0, "at": "2024-10-04T00:00:00.500Z"},
+    }
+    assert (letter.at, letter.attempt, letter.first) == (None, 1, letter.row)
+    assert letter.held_by == answer_digest(planned(FAILS))
+    assert letter.held
+    assert letters[3].held is None
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_a_row_that_is_sent_again_has_the_result_that_it_would_have_had(
+    start: Any, letters: Sequence[Letter], *, ids: bool
+) -> None:
+    """By what the table said at its time, though event time has passed it, and another one holds.
+
+    The query that takes it has no state, as after a choice to begin without. Another record of that
+    batch is late, and is the only one.
+    """
+    mended: Run = start(planned(MENDED, ids=ids))
+    mended.send(row("table", "b", 5, 9_000))
+    mended.advance(BEGIN + 20_000)
+    mended.send(
+        row("rows", "a", 1, 500),
+        again(letters[0], [MORE], mended.fragment),
+        *(again(one, ROWS, mended.fragment) for one in letters[1:]),
+    )
+    mended.advance(BEGIN + 30_000)
+    mended.send(row("rows", "b", 11, 31_000))
+    mended.advance(BEGIN + 40_000)
+    found = sorted((of["k"], of["part"], at_ms - BEGIN) for of, at_ms in mended.computed)
+    assert found == [
+        ("a", -1, 1_000), ("a", -1, 1_200), ("b", -1, 2_000), ("b", 1, 31_000), ("c", -1, 3_000),
+    ]  # fmt: skip
+    (late,) = mended.rejected
+    assert (late.topic, late.offset, late.why.reason.value) == ("rows", 0, "late")
+    assert (mended.answered, mended.letters) == (1, []), "all in one batch"
+    if ids:
+        assert {b"rows/0/0", b"rows/0/2", b"rows/0/3", b"more/0/0"} <= set(mended.ids)
+
+
+def test_a_version_comes_along_whole(start: Any, letters: Sequence[Letter]) -> None:
+    """Another expression of the same columns takes what the table said from the letter."""
+    mended: Run = start(planned("left.v * 10 + coalesce(right.v, 99)"))
+    mended.advance(BEGIN + 20_000)
+    mended.send(*(again(one, ROWS, mended.fragment) for one in letters[1:]))
+    found = sorted((of["k"], of["part"]) for of, _ in mended.computed)
+    assert found == [("a", 70), ("b", 90), ("c", 149)]
+
+
+def test_what_fails_again_is_a_letter_of_the_next_attempt(
+    start: Any, letters: Sequence[Letter]
+) -> None:
+    """It names the record that was sent again, and where that stood at first."""
+    same: Run = start(planned(FAILS))
+    same.advance(BEGIN + 20_000)
+    same.send(again(letters[2], ROWS, same.fragment))
+    (letter,) = same.letters
+    redrive = same.fragment.names.redrive
+    assert letter.row == Place(redrive, 0, Offset(0))
+    assert letter.first == Place(TopicName("rows"), 0, Offset(2))
+    assert (letter.attempt, letter.port, letter.source) == (2, "left.1", "rows/0")
+    assert (letter.held, letter.held_by) == (letters[2].held, letters[2].held_by)
+    third: Run = start(planned(MENDED))
+    third.advance(BEGIN + 20_000)
+    third.send(again(letter, [again(letters[2], ROWS, same.fragment)], third.fragment))
+    assert [of for of, _ in third.computed] == [{"k": "b", "part": -1}]
+
+
+def test_by_another_join_a_row_is_late_as_any_other(start: Any, letters: Sequence[Letter]) -> None:
+    """Whether the table would have said the same is not known: so nothing is computed."""
+    other = planned(MENDED, within="2d")
+    assert answer_digest(other) != letters[2].held_by
+    asked: Run = start(other)
+    asked.advance(BEGIN + 20_000)
+    asked.send(again(letters[2], ROWS, asked.fragment))
+    assert asked.computed == []
+    assert asked.dropped
+    assert [(one.why.reason.value, one.port, one.topic) for one in asked.rejected] == [
+        ("late", "left.1", asked.fragment.names.redrive)
+    ]

@@ -1,0 +1,238 @@
+"""Dead letters of results of an as-of join: shown with the left row, and its record sent again."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.records import KafkaRecord
+from pipeline.cli.streams import deployed_plans
+from pipeline.ids import (
+    BatchId,
+    BoxName,
+    Epoch,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    Offset,
+    ParticipantId,
+    TopicId,
+    TopicName,
+)
+from pipeline.lanes.codec import encode_marker
+from pipeline.lanes.dead_letters import Context, headers
+from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.lanes.positions import MarkedSource
+from pipeline.lanes.sources import first_sources, planned_sources
+from pipeline.names import FragmentNames
+from pipeline.planner.digest import answer_digest
+from pipeline.planner.plan import Fragment
+from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, opener
+from tests.unit.deploy.twins import World, write_project
+
+Caller = Callable[..., Any]
+NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("rated"))
+SIGHTINGS = TopicName("car-sightings")
+YOUNG = Millis(4_000_000_000_000)
+DOCUMENT = """\
+network: cars
+streams:
+  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: seen_at}
+  limits: {topic: car-limits, schema: sighting.avsc, event_time: seen_at}
+boxes:
+  rated:
+    as_of: {left: sightings, right: limits, on: [car], within: 1d}
+    select: {car: left.car, part: left.speed / right.speed}
+outputs: {rated: {topic: rated-cars}}
+"""
+VALUES = b'{"left":{"car":"a","speed":1.0},"right":{"car":"a","speed":0.0}}'
+
+
+@dataclass
+class Rated:
+    """A network with an as-of join, its letters and what calls `medusa dlq`."""
+
+    world: World
+    log: TwinLog
+    dlq: Caller
+    fragment: Fragment
+    sources: tuple[MarkedSource, ...]
+
+    @property
+    def sightings(self) -> MarkedSource:
+        """The source of the left rows."""
+        return next(source for source in self.sources if source.name == "sightings")
+
+    def letter(self, number: int, offset: int, **more: Any) -> None:
+        """The letter of a result that was made of a record of sightings."""
+        facts: dict[str, Any] = {
+            "row": f"{SIGHTINGS}/0/{offset}",
+            "topic_id": self.world.kafka.topics[SIGHTINGS].topic_id,
+            "held_by": answer_digest(self.fragment),
+            "held": b"said",
+            **more,
+        }
+        context = Context(
+            reason="evaluation_failed",
+            message="select.part cannot be computed: left.speed / right.speed",
+            box=BoxName("rated"),
+            input=self.sightings.name,
+            port="left",
+            topic=None,
+            partition=None,
+            offset=None,
+            timestamp_ms=Millis(YOUNG - 60_000),
+            version=NetworkVersion(1),
+            field="select.part",
+            source=self.sightings.id,
+            **facts,
+        )
+        of = headers(NAMES, context, ())
+        came = Millis(YOUNG + number)
+        topic = NAMES.dead_letters
+        self.log.records.append(KafkaRecord(topic, 0, Offset(number), came, None, VALUES, of))
+
+    def redriven(self) -> list[KafkaRecord]:
+        """What was sent again."""
+        return [record for record in self.log.records if record.topic == NAMES.redrive]
+
+
+@pytest.fixture
+def rated(medusa: Caller) -> Rated:
+    """Three sightings, and a letter of a result that was made of the second one."""
+    world = World.new()
+    write_project(Path(), DOCUMENT)
+    assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
+    log = TwinLog(
+        [
+            KafkaRecord(
+                SIGHTINGS, 0, Offset(n), Millis(YOUNG - 5 + n), b"key %d" % n, b"value %d" % n,
+                (("trace", b"%d" % n),),
+            )
+            for n in range(3)
+        ]
+    )  # fmt: skip
+    connections = TwinConnections(world, log, TwinRecomputer())
+    (plan,) = deployed_plans(connections)  # type: ignore[arg-type]
+    (fragment,) = plan.fragments
+    ids = {name: TopicId(topic.topic_id) for name, topic in world.kafka.topics.items()}
+    sources = first_sources(planned_sources(fragment, ids))
+    found = CommitMarker(
+        Epoch(1), Incarnation("a"), BatchId(1), {}, {}, {}, Millis(YOUNG), Millis(YOUNG), {},
+        BatchId(1), None, Totals(), YOUNG, "digest", sources=sources,
+    )  # fmt: skip
+    world.log.values[NAMES.markers] = encode_marker(found)
+    connect = opener(world, log)
+
+    def call(*arguments: str) -> Any:
+        return medusa("dlq", *arguments, opener=connect)
+
+    made = Rated(world, log, call, fragment, sources)
+    made.letter(0, 1)
+    return made
+
+
+def test_the_left_row_is_shown(rated: Rated) -> None:
+    """Beside the values, and as data."""
+    lines = rated.dlq("show", "rated").out.splitlines()
+    assert (
+        lines[2] == "  from   a result: that of the left row in car-sightings 0@1, input sightings"
+    )
+    assert lines[3].startswith("  with   left")
+    data = rated.dlq("show", "rated", "-o", "json").data
+    assert data["row"] == {"topic": "car-sightings", "partition": 0, "offset": 1}
+    assert (data["from"], data["port"], data["input"]) == (None, "left", "sightings")
+    assert data["cause"] == "division by zero: right.speed is 0.0"
+    assert rated.dlq("list", "-o", "json").data["fragments"][0]["letters"] == 1
+
+
+def test_the_record_of_the_left_row_is_sent_again_once(rated: Rated) -> None:
+    """As it stands in its topic, with what the table said; it is not late."""
+    rated.letter(1, 2, held=None)
+    dry = rated.dlq("redrive", "rated", "--dry-run", "-o", "json").data
+    assert (dry["sent"], dry["late"]["count"], dry["late"]["unknown"]) == (2, 0, 0)
+    assert rated.dlq("redrive", "rated", "--yes", "-o", "json").data["sent"] == 2
+    first, second = rated.redriven()
+    assert (first.key, first.value, first.timestamp_ms) == (b"key 1", b"value 1", YOUNG - 4)
+    assert first.headers == (
+        ("trace", b"1"),
+        ("medusa.error.format", b"1"),
+        ("medusa.error.source", str(rated.sightings.id).encode()),
+        ("medusa.error.port", b"left"),
+        ("medusa.error.attempt", b"1"),
+        ("medusa.redriven.from", b"0/0"),
+        ("medusa.redriven.origin", b"car-sightings/0/1"),
+        ("medusa.error.held_by", answer_digest(rated.fragment).encode()),
+        ("medusa.error.held", b"said"),
+    )
+    assert second.value == b"value 2"
+    assert "medusa.error.held" not in dict(second.headers)
+    again = rated.dlq("redrive", "rated", "--yes", "-o", "json").data
+    assert (again["sent"], again["already_sent"]) == (0, 2)
+
+
+def test_what_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
+    """It keeps the place where it stood at first, and the original's own headers."""
+    rated.dlq("redrive", "rated", "--yes")
+    ids = rated.world.kafka.topics
+    rated.letter(
+        1, 0, row=f"{NAMES.redrive}/0/0", topic_id=ids[NAMES.redrive].topic_id, attempt=2,
+        first="car-sightings/0/1",
+    )  # fmt: skip
+    assert rated.dlq("redrive", "rated", "--yes", "-o", "json").data["sent"] == 1
+    _, copy = rated.redriven()
+    found = dict(copy.headers)
+    assert (copy.value, copy.headers[0]) == (b"value 1", ("trace", b"1"))
+    assert found["medusa.redriven.origin"] == b"car-sightings/0/1"
+    assert (found["medusa.redriven.from"], found["medusa.error.attempt"]) == (b"0/1", b"2")
+    assert len(copy.headers) == len(rated.redriven()[0].headers)
+    assert "at first car-sightings 0@1" in rated.dlq("show", "rated", "--limit", "1").out
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"row": "car-sightings/0/9"}, "not in its topic any more"),
+        ({"topic_id": "another"}, "not in its topic any more"),
+        ({"row": "gone/0/1"}, "not in its topic any more"),
+        ({"held_by": "2:other"}, "would decide otherwise by now"),
+    ],
+)
+def test_what_cannot_be_had_exactly_is_refused(
+    rated: Rated, more: dict[str, Any], why: str
+) -> None:
+    """With the reason; nothing is sent."""
+    rated.log.records = [r for r in rated.log.records if r.topic == SIGHTINGS]
+    rated.letter(0, 1, **more)
+    called = rated.dlq("redrive", "rated", "--yes")
+    assert called.code == 65
+    assert why in called.err
+    assert "medusa replay cars.rated" in called.err
+    assert rated.redriven() == []
+
+
+def test_a_record_about_to_expire_is_not_sent(rated: Rated) -> None:
+    """By its own timestamp, which the copy has; that of the result may be younger."""
+    old = Millis(1_000_000_000_000)
+    rated.log.records = [
+        replace(r, timestamp_ms=old) if r.topic == SIGHTINGS else r for r in rated.log.records
+    ]
+    called = rated.dlq("redrive", "rated", "--yes")
+    assert called.code == 65
+    assert "have reached the retention" in called.err
+
+
+def test_a_deploy_with_another_select_still_takes_it(rated: Rated) -> None:
+    """What is made of both sides decides nothing about what the table said."""
+    mended = DOCUMENT.replace("left.speed / right.speed", "try_divide(left.speed, right.speed)")
+    assert json.dumps(mended) != json.dumps(DOCUMENT)
+    write_project(Path(), mended)
+    connections = TwinConnections(rated.world, rated.log, TwinRecomputer())
+    before = answer_digest(rated.fragment)
+    (plan,) = deployed_plans(connections)  # type: ignore[arg-type]
+    assert answer_digest(plan.fragments[0]) == before
