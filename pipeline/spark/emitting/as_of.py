@@ -57,6 +57,7 @@ def held(
     what held.
     """
     ours, theirs = ([pair[side] for pair in core.on] for side in (0, 1))
+    right = right.drop(hidden.ID)  # a version has the same bytes, whether or not results have ids
     versions = _side(right.where(_known(theirs)), theirs, _place(), F.lit(None).cast("binary"))
     rows = left if core.how is How.LEFT else left.where(_known(ours))
     told = F.col(hidden.HELD)
