@@ -342,7 +342,7 @@ def test_doctor_finds_nothing_wrong(guarded: Guarded) -> None:
     assert words["ZooKeeper, connection"] == "version 3.9.5, encrypted, as medusa"
     assert words["Kafka, access lists"] == "12 rules about topics"
     # The other user of these servers, which is who we are where a certificate says so.
-    assert words["network guarded"].startswith("User:CN=client may write into 7 topics that only")
+    assert words["network guarded"].startswith("User:CN=client may write into 6 topics that only")
     assert "guarded-out" in words["network guarded"]
 
 
@@ -369,7 +369,7 @@ def test_doctor_says_what_is_missing(guarded: Guarded) -> None:
     of_it = [one for one in found if one["what"] == "network other"]
     missing = [one["message"] for one in of_it if one["verdict"] == "wrong"]
     assert done.returncode == 65
-    assert len(missing) == 8
+    assert len(missing) == 6
     assert any("topic other-in does not exist, and auto_create is false" in one for one in missing)
     assert not any("mistaken" in text or STRANGER_PASSWORD in text for text in guarded.printed)
 
