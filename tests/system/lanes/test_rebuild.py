@@ -17,6 +17,7 @@ from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName, TopicName
+from pipeline.spark.checkpoints import FORMAT_VERSION
 from tests.system.lanes.conftest import NODE
 from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation
 
@@ -107,7 +108,7 @@ DAMAGES: dict[str, Damage] = {
     "schema of the state cut off": cut_off("state/0/0/_metadata/*"),
     "identity cut off": cut_off("medusa.json"),
     "of another Spark": written_by(spark="3.5.1"),
-    "of a newer Medusa": written_by(format=3),
+    "of a newer Medusa": written_by(format=FORMAT_VERSION + 1),
 }
 
 
