@@ -38,6 +38,7 @@ from pipeline.catalog.records import (
     RevisionRecord,
 )
 from pipeline.catalog.retrying import LOST, retrying
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.catalog.starts import Starts
 from pipeline.catalog.steps import (
     Claim,
@@ -226,6 +227,21 @@ class Catalog:
     def fragment(self, network: NetworkName, fragment: FragmentName) -> FragmentRecord | None:
         """One fragment; None if there is none."""
         return self._get(FragmentRecord, self._znodes.fragment(network, fragment))
+
+    def snapshot(self) -> CatalogSnapshot:
+        """Every fragment with its owner, and the nodes that are up.
+
+        Raises:
+            NewerFormatError: the catalog was raised beyond this version meanwhile.
+        """
+        self.format()
+        alive = frozenset(record.node for record in self.nodes())
+        fragments = (
+            Deployed(network, record, self.owner(record.network, record.fragment))
+            for network in self.networks()
+            for record in self.fragments(network.network)
+        )
+        return CatalogSnapshot(alive, tuple(fragments))
 
     def deploy(
         self,

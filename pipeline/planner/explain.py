@@ -53,7 +53,7 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")
-    yield from _fact("transactions", names.transactional_id)
+    yield from _fact("transactions", names.stable.transactional_id)
 
 
 def _input(stream: FragmentInput, *, alone: bool) -> Iterator[str]:

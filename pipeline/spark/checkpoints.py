@@ -16,7 +16,7 @@ from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
 from pipeline.lanes.positions import Positions
 from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
-from pipeline.names import FragmentNames
+from pipeline.names import LaneNames
 from pipeline.spark.facts import positions
 from pipeline.spark.linking import Disk, LocalDisk, link_checkpoint, newest
 from pipeline.spark.lowered import Lowered
@@ -42,11 +42,11 @@ class Identity:
 
 
 class Checkpoints:
-    """The checkpoint folders of one fragment below a node's checkpoint root.
+    """The checkpoint folders of one lane below a node's checkpoint root.
 
     Args:
         root: the node's checkpoint root.
-        names: of the fragment.
+        names: of the lane.
         life: of its network; folders of another life are not used.
         spark: the version of the engine that reads and writes them.
         disk: what links files.
@@ -55,7 +55,7 @@ class Checkpoints:
     def __init__(
         self,
         root: Path,
-        names: FragmentNames,
+        names: LaneNames,
         life: NetworkLife,
         spark: str,
         disk: Disk | None = None,

@@ -29,7 +29,6 @@ from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import (
     BatchFinished,
-    FragmentId,
     LaneEvent,
     LaneRebuilding,
     LaneStarted,
@@ -143,13 +142,12 @@ class StableLane:
         self._host = host
         self._clock = host.clock
         fragment = settings.fragment
-        self._id = FragmentId(fragment.names.network, fragment.names.fragment)
         self._stop = threading.Event()
         self._runner = QueryRunner(self._stop)
         self._checkpoints = Checkpoints(
-            host.checkpoints, fragment.names, settings.life, host.spark.version
+            host.checkpoints, settings.names, settings.life, host.spark.version
         )
-        self._label = f"{self._id.network}.{self._id.fragment}"
+        self._label = str(settings.lane.fragment)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
         ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
@@ -178,9 +176,8 @@ class StableLane:
             InputError, BrokenInvariantError: starting again unasked would not help.
             RetryError, UnavailableError, EnvironmentProblem: starting again may help.
         """
-        names = self._settings.fragment.names
         brokers = self._host.brokers
-        writer = TransactionalWriter(brokers, names.transactional_id)
+        writer = TransactionalWriter(brokers, self._settings.names.transactional_id)
         boundaries = PlainProducer(brokers, BOUNDARY_DEADLINE_S)
         try:
             with translated(self._checkpoints.folder(self._settings.epoch)):
@@ -193,7 +190,7 @@ class StableLane:
             boundaries.close()
 
     def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
-        deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._id.fragment}")
+        deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
         writer.start(deadline)
         self._settings.check_wanted()
         names, admin = self._settings.fragment.names, self._host.surveyor.admin
@@ -224,8 +221,8 @@ class StableLane:
 
     def _tell_start(self, first: CommitMarker) -> None:
         how = profile(self._settings.fragment, self._settings.topic_ids)
-        epoch = self._settings.epoch
-        self._host.tell(LaneStarted(self._id, epoch, first.incarnation, first, how))
+        lane, run, epoch = self._settings.lane, self._settings.run, self._settings.epoch
+        self._host.tell(LaneStarted(lane, run, epoch, first.incarnation, first, how))
         self._started = True
 
     def _tell_batch(self, finished: BatchFinished) -> None:
@@ -337,7 +334,8 @@ class StableLane:
         fragment, admin = self._settings.fragment, self._host.surveyor.admin
         return SinkContext(
             fragment=fragment,
-            id=self._id,
+            lane=self._settings.lane,
+            run=self._settings.run,
             version=self._settings.version,
             epoch=self._settings.epoch,
             profile=profile(fragment),
@@ -377,7 +375,8 @@ class StableLane:
         self, batch: RebuildBatch, folder: Path, incarnation: Incarnation, lowered: Lowered
     ) -> Lowered:
         todo, start = batch.todo, batch.todo.start
-        told = LaneRebuilding(self._id, self._settings.epoch, todo.records)
+        lane, number, epoch = self._settings.lane, self._settings.run, self._settings.epoch
+        told = LaneRebuilding(lane, number, epoch, todo.records)
         self._host.tell(told)
         spark, end = self._host.spark, start.marker.end
         plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())

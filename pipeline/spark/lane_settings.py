@@ -3,12 +3,21 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pipeline.ids import Epoch, NetworkLife, NetworkVersion, StreamName, TopicName
+from pipeline.ids import (
+    Epoch,
+    LaneId,
+    NetworkLife,
+    NetworkVersion,
+    RunNumber,
+    StreamName,
+    TopicName,
+)
 from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start import StateChoice
 from pipeline.lanes.succession import Succession
+from pipeline.names import LaneNames
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
@@ -19,9 +28,15 @@ class LaneSettings:
     """Everything that a lane is told when it is made.
 
     Args:
+        lane: which one.
+        run: the number of this start.
+        fragment: the plan of its fragment.
         life: of its network.
+        version: of its network.
+        epoch: the ownership under which it starts.
         topic_ids: the ids that its topics had when it was deployed, and that of its redrive topic.
-        letters_kept_ms: returns for how long dead letters are kept that no rebuild needs.
+        letters_kept_ms: returns for how long dead letters are kept that no rebuild needs; None:
+            that is not known yet.
         ran_before: whether the catalog says that a first marker was committed.
         record_start: records that in the catalog.
         check_wanted: compares the catalog with what is to start; raises if that has changed.
@@ -30,12 +45,14 @@ class LaneSettings:
         succession: which other fragments have written its output; None: none has, at its deploy.
     """
 
+    lane: LaneId
+    run: RunNumber
     fragment: Fragment
     life: NetworkLife
     version: NetworkVersion
     epoch: Epoch
     topic_ids: Mapping[TopicName, str]
-    letters_kept_ms: Callable[[], int]
+    letters_kept_ms: Callable[[], int | None]
     ran_before: bool
     record_start: Callable[[], None]
     check_wanted: Callable[[], None]
@@ -46,7 +63,12 @@ class LaneSettings:
     @property
     def place(self) -> str:
         """Names the fragment, for errors."""
-        return f"fragment {self.fragment.names.network}.{self.fragment.name}"
+        return f"fragment {self.lane.fragment}"
+
+    @property
+    def names(self) -> LaneNames:
+        """The names that belong to the lane."""
+        return LaneNames(self.fragment.names.owner, self.lane)
 
     @property
     def deploy(self) -> DeployId:

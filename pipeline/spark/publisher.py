@@ -47,7 +47,7 @@ class Publisher:
         self.output_ends: Mapping[int, Offset] = {}
         """Where the output ended at least: when the last boundary was published."""
         self._log = logging.LoggerAdapter(
-            logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
+            logging.getLogger(__name__), {"fragment": str(context.lane.fragment)}
         )
 
     def publish(self, marker: CommitMarker) -> None:

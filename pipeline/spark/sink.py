@@ -124,7 +124,7 @@ class Sink:
         self._given_up: BatchId | None = None
         self._decided = answer_digest(context.fragment)
         self._log = logging.LoggerAdapter(
-            logging.getLogger(__name__), {"fragment": f"{context.id.network}.{context.id.fragment}"}
+            logging.getLogger(__name__), {"fragment": str(context.lane.fragment)}
         )
 
     @property
@@ -338,7 +338,7 @@ class Sink:
 
     @property
     def _place(self) -> str:
-        return f"fragment {self._context.id.network}.{self._context.id.fragment}"
+        return f"fragment {self._context.lane.fragment}"
 
     def _refused(
         self,
@@ -445,7 +445,6 @@ class Sink:
         self._context.mirror.follow(by_topic(self.marker.end, topics))
 
     def _finished(self, rows_out: int, started_s: float) -> None:
-        elapsed_ms = round(1000 * (self._context.clock.monotonic_s() - started_s))
-        self._context.tell(
-            BatchFinished(self._context.id, self._context.epoch, self.marker, rows_out, elapsed_ms)
-        )
+        context = self._context
+        elapsed_ms = round(1000 * (context.clock.monotonic_s() - started_s))
+        context.tell(BatchFinished(context.lane, context.run, self.marker, rows_out, elapsed_ms))

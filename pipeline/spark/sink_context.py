@@ -5,8 +5,17 @@ from dataclasses import dataclass
 
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.clock import Clock
-from pipeline.ids import BoxName, Epoch, Millis, NetworkVersion, StreamName, TopicId
-from pipeline.lanes.events import BatchFinished, FragmentId
+from pipeline.ids import (
+    BoxName,
+    Epoch,
+    LaneId,
+    Millis,
+    NetworkVersion,
+    RunNumber,
+    StreamName,
+    TopicId,
+)
+from pipeline.lanes.events import BatchFinished
 from pipeline.planner.plan import Fragment
 from pipeline.spark.ports import (
     Followed,
@@ -29,8 +38,9 @@ class SinkContext:
     cover; None: none is known.
     """
 
+    lane: LaneId
+    run: RunNumber
     fragment: Fragment
-    id: FragmentId
     version: NetworkVersion
     epoch: Epoch
     profile: LaneProfile

@@ -83,7 +83,7 @@ class Others:
         return settled_marker(self.brokers, self.surveyor.admin, names)
 
     def _fence(self, names: FragmentNames) -> None:
-        writer = TransactionalWriter(self.brokers, names.transactional_id)
+        writer = TransactionalWriter(self.brokers, names.stable.transactional_id)
         try:
             writer.start(Deadline.after(self.clock, DEADLINE_S, f"stopping {names.fragment}"))
         finally:

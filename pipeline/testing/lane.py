@@ -17,12 +17,13 @@ from pipeline.ids import (
     Millis,
     NetworkVersion,
     Offset,
+    RunNumber,
     SteadyMillis,
     TopicId,
     TopicName,
 )
 from pipeline.lanes import codec
-from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
+from pipeline.lanes.events import BatchFinished, LaneEvent
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.signals import AdvanceRecord
@@ -222,8 +223,9 @@ class Lane:
     def _context(self, lowered: Lowered) -> SinkContext:
         fragment, nothing, plain = self.fragment, Nothing(), Plain(self._broker)
         return SinkContext(
+            lane=fragment.names.stable.lane,
+            run=RunNumber(1),
             fragment=fragment,
-            id=FragmentId(fragment.names.network, fragment.names.fragment),
             version=NetworkVersion(1),
             epoch=_EPOCH,
             profile=profile(fragment),
