@@ -10,7 +10,7 @@ from random import Random
 
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import NetworkName
+from pipeline.ids import NO_EPOCH, NetworkName
 from tests.faults.nodes import Node
 from tests.faults.outages import (
     broker_away,
@@ -382,8 +382,8 @@ def _folders(world: World) -> Iterator[Path]:
     """The newest checkpoint of every fragment."""
     for running in world.networks:
         for fragment in running.plan.fragments:
-            parent = world.node.checkpoints / running.network / fragment.name
-            folders = sorted(path for path in parent.glob("epoch-*") if path.is_dir())
+            parent = world.node.checkpoints / fragment.names.stable.checkpoint(NO_EPOCH)
+            folders = sorted(path for path in parent.parent.glob("epoch-*") if path.is_dir())
             yield from folders[-1:]
 
 

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Final
 
-from pipeline.brain.state import NodeState
+from pipeline.agent.state import Failed, NodeState, Running
 from pipeline.deploy import documents
 from pipeline.deploy.redriving import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NetworkName, SchemaId
-from pipeline.lanes.lifecycle import Phase
 from tests.histories import deploys
 from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import CHANGES, first, schema_of
@@ -140,9 +139,9 @@ class History(Chain):
         """The lanes that have stopped, and what they say."""
         for node in self.world.nodes.values():
             state: NodeState = node._agent._state
-            for fragment, lane in state.lanes.items():
-                if lane.phase is Phase.FAILED:
-                    yield str(fragment.fragment), lane.last_error
+            for key, lane in state.lanes.items():
+                if isinstance(lane.phase, Failed):
+                    yield str(key.fragment.fragment), lane.tries.last_error
 
     def _states(self) -> str:
         return "; ".join(text for node in self.world.nodes.values() for text in _lanes_of(node))
@@ -150,9 +149,10 @@ class History(Chain):
 
 def _lanes_of(node: Node) -> Iterator[str]:
     state: NodeState = node._agent._state
-    for fragment, lane in state.lanes.items():
-        if lane.phase is not Phase.RUNNING or lane.last_error:
-            yield f"{node.name}: {fragment.fragment} {lane.phase.value} {lane.last_error}"
+    for key, lane in state.lanes.items():
+        error = lane.tries.last_error
+        if not isinstance(lane.phase, Running) or error:
+            yield f"{node.name}: {key.fragment.fragment} {lane.phase.phase.value} {error}"
     yield from node.troubles
 
 

@@ -11,12 +11,17 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from brokers.memory_store import MemoryStore
-from pipeline.brain import perform, polls
-from pipeline.brain.agent import Agent
-from pipeline.brain.events import Event, Tick
-from pipeline.brain.perform import NodeContext, Performer
-from pipeline.brain.plans import Plans
-from pipeline.brain.state import NodeState
+from pipeline.agent import perform
+from pipeline.agent.background import Job, attempt
+from pipeline.agent.events import Event, Tick
+from pipeline.agent.loop import Agent
+from pipeline.agent.perform import NodeContext, Performer, Workers
+from pipeline.agent.planning import Planning
+from pipeline.agent.polls.boundaries import BoundaryPoll
+from pipeline.agent.polls.catalog import CatalogPoll
+from pipeline.agent.polls.ends import EndsPoll
+from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.watched import Watched
 from pipeline.catalog import catalog, codec
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
@@ -99,6 +104,21 @@ class Mailbox:
 
 
 @dataclass(frozen=True, slots=True)
+class AtOnce:
+    """A worker of a node that does each job where it is given."""
+
+    name: str
+
+    def put(self, key: object, job: Job) -> None:
+        """Do it."""
+        del key
+        attempt(self.name, job)
+
+    def end(self, within_s: float) -> None:
+        """Nothing waits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
     """What all nodes share."""
 
@@ -123,7 +143,7 @@ class Node:
         record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0")
         shared.register_node(record)
         self._mailbox = mailbox = Mailbox()
-        self.plans = plans = Plans(shared.version, documents.replan)
+        watched = Watched()
         surveyor = Surveyor(
             around.registry, cast("Any", brokers), shared.missing.all, shared.missing.record
         )
@@ -142,21 +162,24 @@ class Node:
             participant=record.participant,
             life=record.started_at_ms,
             catalog=shared,
-            plans=plans,
+            make_plan=Planning(shared.version, documents.replan).plan,
             admit=host.admit,
             make_lane=lambda settings: Lane(settings, host, around.rng),
-            advances=Producer(brokers),
+            signals=Producer(brokers),
+            watched=watched,
+            workers=Workers(AtOnce("planning"), AtOnce("signals"), AtOnce("reports")),
             clock=clock,
         )
         self._performer = Performer(context, mailbox.tell)
-        self._agent = Agent(cast("Any", mailbox), self._performer, NodeState(record.node), clock)
+        state = NodeState(Shared(record.node, record.participant))
+        self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._polls: tuple[Any, ...] = (
-            polls.CatalogPoll(shared, plans, record, clock, mailbox.tell),
-            polls.EndsPoll(cast("Any", brokers), plans, clock, mailbox.tell),
-            polls.BoundaryPoll(
+            CatalogPoll(shared, record, clock, mailbox.tell),
+            EndsPoll(cast("Any", brokers), watched, clock, mailbox.tell),
+            BoundaryPoll(
                 cast("Any", brokers),
                 lambda: cast("Any", kafka.Reader(brokers)),
-                plans,
+                watched,
                 clock,
                 mailbox.tell,
             ),

@@ -1,23 +1,26 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import pytest
 
 from brokers.memory_store import MemoryStore, MemoryTree
-from pipeline.brain.events import (
-    Event,
+from pipeline.agent.background import Job
+from pipeline.agent.effects import (
+    MakePlan,
     NotePromises,
+    NoteRetention,
     PublishStatus,
-    SayActivity,
+    Rehearse,
+    SendActivity,
     SendAdvance,
     StartLane,
     StopLane,
+    WatchTopics,
 )
-from pipeline.brain.perform import NodeContext, Performer
-from pipeline.brain.plans import Assigned, Plans
-from pipeline.brain.state import Lane as LaneView
-from pipeline.brain.state import NodeState
+from pipeline.agent.events import Event, PlanFailed, PlanMade
+from pipeline.agent.perform import NodeContext, Performer, Workers
+from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
     DesiredState,
@@ -27,15 +30,15 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NetworkVersionRecord,
 )
+from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import (
     BrokenInvariantError,
-    DocumentError,
     EnvironmentProblem,
     FencedError,
+    MedusaError,
     NewerFormatError,
     NotAllowedError,
-    Problem,
     RefusedError,
     RetryError,
     UnavailableError,
@@ -43,6 +46,7 @@ from pipeline.errors import (
 from pipeline.ids import (
     NO_EPOCH,
     Epoch,
+    FragmentId,
     FragmentName,
     Incarnation,
     Millis,
@@ -51,12 +55,14 @@ from pipeline.ids import (
     NetworkVersion,
     NodeId,
     ParticipantId,
+    RunNumber,
     StreamName,
     TopicId,
     TopicName,
+    stable_lane,
 )
 from pipeline.lanes import codec
-from pipeline.lanes.events import FragmentId, LaneStopped
+from pipeline.lanes.events import LaneStopped
 from pipeline.lanes.promises import Promises
 from pipeline.lanes.signals import ActivityRecord, activity_key
 from pipeline.lanes.start import StateChoice
@@ -71,12 +77,12 @@ from tests.unit.planner.networks import OWNER, external, filtered, network
 
 NETWORK = NetworkName("net")
 MOVING = FragmentId(NETWORK, FragmentName("moving"))
+LANE, RUN = stable_lane(MOVING), RunNumber(3)
 VERSION = NetworkVersion(1)
 LIFE = NetworkLife("one")
 STARTED_MS = Millis(4_000)
 SIGHTINGS = external("sightings")
 PLAN = plan(network((SIGHTINGS,), (filtered("moving", SIGHTINGS, "`at` > 0"),)), OWNER)
-OTHER_PLAN = plan(network((SIGHTINGS,), (filtered("moving", SIGHTINGS, "`at` > 1"),)), OWNER)
 FRAGMENT = FragmentRecord(
     NETWORK,
     MOVING.fragment,
@@ -86,6 +92,7 @@ FRAGMENT = FragmentRecord(
     ((TopicName("net.moving"), "id"),),
     (OnChange.EMPTY, Incarnation("1-5")),
 )
+DEPLOYED = Deployed(NetworkRecord(NETWORK, OWNER, VERSION, LIFE), FRAGMENT)
 
 
 @dataclass
@@ -112,7 +119,7 @@ class Lane:
 
 
 @dataclass
-class Advances:
+class Signals:
     """A producer that keeps what was sent."""
 
     sent: list[tuple[TopicName, bytes | None]] = field(default_factory=list)
@@ -139,6 +146,23 @@ class Advances:
         self.closed = True
 
 
+class AtOnce:
+    """A worker that does each job where it is given."""
+
+    def __init__(self) -> None:
+        self.ended = False
+
+    def put(self, key: Hashable, job: Job) -> None:
+        """Do it."""
+        del key
+        job()
+
+    def end(self, within_s: float) -> None:
+        """Nothing waits."""
+        assert within_s >= 0
+        self.ended = True
+
+
 @dataclass
 class Node:
     """A performer with everything it touches."""
@@ -146,19 +170,23 @@ class Node:
     performer: Performer
     lanes: list[Lane]
     told: list[Event]
-    advances: Advances
+    signals: Signals
+    watched: Watched
     catalog: Catalog
-    plans: Plans
     newer: list[Exception]
     """What is told of the fragments' markers."""
-    planned: list[Plan | DocumentError]
+    planned: list[Plan | MedusaError]
     """What comes of planning the deployed version."""
     written: list[Epoch]
     """The epoch of the last commit marker."""
 
-    def start(self, life: NetworkLife = LIFE) -> None:
+    def start(self) -> None:
         """Ask for the fragment's lane."""
-        self.performer.perform(StartLane(MOVING, life, VERSION), NodeState(NodeId("node1")))
+        self.performer.perform(StartLane(LANE, RUN, DEPLOYED, PLAN.fragments[0]))
+
+    def stop(self) -> None:
+        """Stop everything."""
+        self.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
 
 
 @pytest.fixture
@@ -168,25 +196,19 @@ def make_node() -> Callable[[Exception | None], Node]:
     def make(raises: Exception | None) -> Node:
         catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
         catalog.ensure_format()
-        owned = NetworkRecord(NETWORK, OWNER, VERSION, LIFE)
         version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
-        catalog.deploy(owned, version, (FRAGMENT,), None)
-        planned: list[Plan | DocumentError] = [PLAN]
-
-        def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
-            assert (record.version, owner) == (VERSION, OWNER)
-            if isinstance(planned[0], DocumentError):
-                raise planned[0]
-            return planned[0]
-
-        plans = Plans(catalog.version, replan)
-        plans.assign((Assigned(owned, FRAGMENT),))
+        catalog.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
+        planned: list[Plan | MedusaError] = [PLAN]
         lanes: list[Lane] = []
         told: list[Event] = []
-        advances = Advances()
-
         newer: list[Exception] = []
         written = [NO_EPOCH]
+
+        def make_plan(version: VersionId, owner: ParticipantId) -> Plan:
+            assert (version, owner) == (DEPLOYED.version, OWNER)
+            if isinstance(planned[0], MedusaError):
+                raise planned[0]
+            return planned[0]
 
         def admit(names: FragmentNames) -> Epoch:
             assert names.fragment == MOVING.fragment
@@ -198,10 +220,23 @@ def make_node() -> Callable[[Exception | None], Node]:
             lanes.append(Lane(settings, raises))
             return lanes[-1]
 
-        node, clock = NodeId("node1"), SystemClock()
-        context = NodeContext(node, OWNER, STARTED_MS, catalog, plans, admit, lane, advances, clock)
+        context = NodeContext(
+            node=NodeId("node1"),
+            participant=OWNER,
+            life=STARTED_MS,
+            catalog=catalog,
+            make_plan=make_plan,
+            admit=admit,
+            make_lane=lane,
+            signals=Signals(),
+            watched=Watched(),
+            workers=Workers(AtOnce(), AtOnce(), AtOnce()),
+            clock=SystemClock(),
+        )
         performer = Performer(context, told.append)
-        return Node(performer, lanes, told, advances, catalog, plans, newer, planned, written)
+        signals, watched = context.signals, context.watched
+        assert isinstance(signals, Signals)
+        return Node(performer, lanes, told, signals, watched, catalog, newer, planned, written)
 
     return make
 
@@ -211,12 +246,14 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
 ) -> None:
     """The lane gets its epoch, and topic ids and choice of the deploy; its end is told once."""
     node = make_node(None)
-    state = NodeState(NodeId("node1"))
-    node.performer.perform(StartLane(MOVING, LIFE, VERSION), state)
+    node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     settings = node.lanes[0].settings
     assert (settings.life, settings.epoch, settings.topic_ids) == (LIFE, 1, {"net.moving": "id"})
     assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
+    assert (settings.lane, settings.run) == (LANE, RUN)
+    assert settings.letters_kept_ms() is None
+    node.performer.perform(NoteRetention(LANE, 604_800_000))
     assert settings.letters_kept_ms() == 604_800_000
     assert not settings.ran_before
     settings.record_start()
@@ -224,9 +261,9 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     owner = node.catalog.owner(NETWORK, MOVING.fragment)
     assert owner is not None
     assert (owner.node, owner.epoch) == ("node1", 1)
-    node.performer.perform(StopLane(MOVING), state)
+    node.performer.perform(StopLane(LANE))
     wait_for(lambda: node.told, "the end is told")
-    assert node.told == [LaneStopped(MOVING, Epoch(1), None, retry=True, fenced=False)]
+    assert node.told == [LaneStopped(LANE, RUN, Epoch(1), None, retry=True, fenced=False)]
 
 
 def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
@@ -238,56 +275,34 @@ def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
     node.start()
     wait_for(lambda: node.told, "the end is told")
     error = "a newer Medusa wrote this commit marker"
-    assert node.told == [LaneStopped(MOVING, Epoch(0), error, retry=False, fenced=False)]
+    assert node.told == [LaneStopped(LANE, RUN, Epoch(0), error, retry=False, fenced=False)]
     assert node.lanes == []
     assert node.catalog.owner(NETWORK, MOVING.fragment) is None
 
 
-def _end(node: Node, wait_for: WaitFor) -> LaneStopped:
-    wait_for(lambda: node.told, "the end is told")
-    (told,) = node.told
-    assert isinstance(told, LaneStopped)
-    return told
-
-
-def test_a_version_that_cannot_be_planned_fails_in_words_and_takes_no_epoch(
-    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+def test_a_plan_that_is_asked_for_is_told_or_why_there_is_none(
+    make_node: Callable[[Exception | None], Node],
 ) -> None:
-    """Only its own fragments, and not again before another version is deployed."""
+    """For the version that was asked for; nothing is claimed."""
     node = make_node(None)
-    node.planned[0] = DocumentError((Problem("there is no such kind of box"),))
-    node.start()
-    end = _end(node, wait_for)
-    assert (end.epoch, end.retry) == (NO_EPOCH, False)
-    assert end.error is not None
-    assert "cannot plan version 1 of the network: there is no such kind of box" in end.error
+    node.performer.perform(MakePlan(DEPLOYED.version, OWNER))
+    error = RefusedError("there is no such kind of box")
+    node.planned[0] = error
+    node.performer.perform(MakePlan(DEPLOYED.version, OWNER))
+    assert node.told == [PlanMade(DEPLOYED.version, PLAN), PlanFailed(DEPLOYED.version, error)]
     assert node.catalog.owner(NETWORK, MOVING.fragment) is None
 
 
-def test_a_plan_that_is_not_the_deployed_one_does_not_start(
-    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+def test_what_is_watched_is_handed_to_the_polls(
+    make_node: Callable[[Exception | None], Node],
 ) -> None:
-    """Its digest differs; nothing is claimed, and the message says what to do."""
+    """Topics, inputs, and what other nodes run."""
     node = make_node(None)
-    node.planned[0] = OTHER_PLAN
-    node.start()
-    end = _end(node, wait_for)
-    assert not end.retry
-    assert end.error is not None
-    assert "differs from what was deployed" in end.error
-    assert "deploy the network again" in end.error
-    assert node.lanes == []
-    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
-
-
-def test_a_start_that_was_decided_for_another_life_is_given_up(
-    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
-) -> None:
-    """The network was destroyed and deployed again before the lane's thread looked."""
-    node = make_node(None)
-    node.start(NetworkLife("zero"))
-    assert _end(node, wait_for).retry
-    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
+    topics = frozenset({TopicName("sightings-topic")})
+    node.performer.perform(WatchTopics(topics, frozenset()))
+    node.performer.perform(Rehearse(((DEPLOYED, PLAN.fragments[0]),)))
+    assert (node.watched.topics, node.watched.derived) == (topics, frozenset())
+    assert node.watched.elsewhere == ((DEPLOYED, PLAN.fragments[0]),)
 
 
 def test_the_epoch_is_above_that_of_the_last_marker(
@@ -299,7 +314,7 @@ def test_the_epoch_is_above_that_of_the_last_marker(
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     assert node.lanes[0].settings.epoch == 42
-    node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
+    node.stop()
 
 
 @pytest.mark.parametrize(
@@ -368,9 +383,9 @@ def test_an_advance_goes_to_the_fragments_own_topic(
 ) -> None:
     """It names the incarnation that it is for."""
     node = make_node(None)
-    effect = SendAdvance(MOVING, Incarnation("one"), Millis(5))
-    node.performer.perform(effect, NodeState(NodeId("node1")))
-    ((topic, value),) = node.advances.sent
+    topic = DEPLOYED.names.advances
+    node.performer.perform(SendAdvance(LANE, topic, Incarnation("one"), Millis(5)))
+    ((topic, value),) = node.signals.sent
     assert topic == "net.moving.advances"
     assert value is not None
     advance = codec.decode_advance(value, "")
@@ -382,10 +397,12 @@ def test_activity_goes_to_the_topic_of_boundaries(
 ) -> None:
     """Under a key of its own, so that it replaces no boundary."""
     node = make_node(None)
-    node.performer.perform(SayActivity(MOVING, Epoch(3), idle=True), NodeState(NodeId("node1")))
-    ((topic, value),) = node.advances.sent
+    output, writer = TopicName("net.moving"), DEPLOYED.names.writer
+    effect = SendActivity(LANE, output, TopicId("id"), writer, Epoch(3), idle=True)
+    node.performer.perform(effect)
+    ((topic, value),) = node.signals.sent
     assert topic == "net.moving.boundaries"
-    assert node.advances.keys == [activity_key("local.net.moving")]
+    assert node.signals.keys == [activity_key("local.net.moving")]
     assert value is not None
     expected = ActivityRecord(TopicId("id"), "local.net.moving", Epoch(3), idle=True)
     assert codec.decode_activity(value, "") == expected
@@ -396,18 +413,18 @@ def test_a_lane_is_told_what_its_writers_have_promised(
 ) -> None:
     """Only one that runs here."""
     node = make_node(None)
-    effect = NotePromises(MOVING, {StreamName("sums"): Millis(7)})
-    node.performer.perform(effect, NodeState(NodeId("node1")))
+    effect = NotePromises(LANE, {StreamName("sums"): Millis(7)})
+    node.performer.perform(effect)
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
 
     def told() -> bool:
-        node.performer.perform(effect, NodeState(NodeId("node1")))
+        node.performer.perform(effect)
         return node.lanes[0].promises.of(StreamName("sums")) is not None
 
     wait_for(told, "the lane is told")
     assert node.lanes[0].promises.of(StreamName("sums")) == 7
-    node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
+    node.stop()
 
 
 def test_stopping_everything_waits_for_the_lanes(
@@ -417,10 +434,10 @@ def test_stopping_everything_waits_for_the_lanes(
     node = make_node(None)
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
-    node.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
+    node.stop()
     assert node.lanes[0].stopped.is_set()
     assert node.told
-    assert node.advances.closed
+    assert node.signals.closed
 
 
 def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
@@ -435,8 +452,7 @@ def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
     new = FragmentStatus(
         NETWORK, MOVING.fragment, NodeId("node1"), Epoch(3), LaneState.STARTING, Millis(2)
     )
-    state = NodeState(NodeId("node1"), {MOVING: LaneView(MOVING, published=new)})
-    node.performer.perform(PublishStatus(MOVING), state)
+    node.performer.perform(PublishStatus(LANE, new, counted=False))
     found = node.catalog.status(NETWORK, MOVING.fragment)
     assert found is not None
     assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)

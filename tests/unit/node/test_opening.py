@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from pipeline.node.opening import unless_stopped
 from pipeline.errors import UnavailableError
+from pipeline.node.opening import unless_stopped
 
 NEVER_S = 30.0
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from brokers.memory_store import MemoryTree
-from pipeline.node.run import Folders, refuse_second
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import RefusedError
+from pipeline.node.run import Folders, refuse_second
 from pipeline.settings import combine
 from tests.unit.catalog.support import ME, NODE1, NODE2, NOW, session
 

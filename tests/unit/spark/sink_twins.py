@@ -9,8 +9,8 @@ import pyarrow as pa
 from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
 from brokers.records import TopicDescription
+from pipeline.agent.events import Event
 from pipeline.boundaries.profile import profile
-from pipeline.brain.events import Event
 from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import (
     MedusaError,
@@ -19,19 +19,21 @@ from pipeline.errors import (
 from pipeline.ids import (
     BatchId,
     Epoch,
+    FragmentId,
     FragmentName,
     Incarnation,
     Millis,
     NetworkName,
     NetworkVersion,
     Offset,
+    RunNumber,
     SchemaId,
     StreamName,
     TopicId,
     TopicName,
+    stable_lane,
 )
 from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.events import FragmentId
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.sources import named_sources
 from pipeline.lanes.start import Wanted, first_marker
@@ -312,7 +314,8 @@ def sink(
     planned = planned or stateless()
     context = SinkContext(
         fragment=planned,
-        id=FragmentId(NetworkName("net"), FragmentName(planned.name)),
+        lane=stable_lane(FragmentId(NetworkName("net"), FragmentName(planned.name))),
+        run=RunNumber(1),
         version=NetworkVersion(1),
         epoch=Epoch(3),
         profile=profile(planned),

@@ -23,7 +23,7 @@ OFFSETS = f'v1\n{{"batchWatermarkMs":0}}\n{SOURCE}{SOURCE}'
 
 
 def _checkpoints(root: Path, life: str = LIFE, disk: Disk | None = None) -> Checkpoints:
-    return Checkpoints(root, FRAGMENT.names, NetworkLife(life), SPARK, disk)
+    return Checkpoints(root, FRAGMENT.names.stable, NetworkLife(life), SPARK, disk)
 
 
 def _spark_wrote(folder: Path, planned: int, committed: int) -> None:

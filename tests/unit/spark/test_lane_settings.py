@@ -2,7 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.ids import Epoch, Incarnation, NetworkLife, NetworkVersion, StreamName, TopicName
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    NetworkLife,
+    NetworkVersion,
+    RunNumber,
+    StreamName,
+    TopicName,
+)
 from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker, Judged
 from pipeline.lanes.positions import InputPartition
@@ -23,8 +31,11 @@ BEGUN = replace(MARKER, incarnation=TWO, chosen=True, plan=PLAN, decided=SECOND)
 
 def settings(choice: OnChange | None) -> LaneSettings:
     """Of a lane for whose first incarnation something was chosen."""
+    planned = fragment("tolls")
     return LaneSettings(
-        fragment=fragment("tolls"),
+        lane=planned.names.stable.lane,
+        run=RunNumber(1),
+        fragment=planned,
         life=NetworkLife("life"),
         version=SECOND.version,
         epoch=Epoch(3),

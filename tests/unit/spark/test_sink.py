@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.brain.events import Event
+from pipeline.agent.events import Event
 from pipeline.errors import (
     BrokenInvariantError,
     FencedError,

@@ -59,7 +59,7 @@ def test_what_other_nodes_run_is_rehearsed_until_there_were_records() -> None:
 
 
 def test_a_fragment_that_changed_is_rehearsed_again() -> None:
-    """In another version its query is another one, in another life of its network its topics are."""
+    """In another version its query is another one; in another life its topics are others."""
     for other in (wish(version=2), wish(life=NetworkLife("two"))):
         engine, watched = Engine(), _elsewhere()
         poll = WarmUpPoll(engine, watched)
