@@ -30,7 +30,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.lifecycle import Happening, Phase, move
 from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.start import StateChoice
+from pipeline.lanes.start.facts import StateChoice
 from pipeline.planner.plan import Fragment
 
 

@@ -16,7 +16,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.sources import Begin
-from pipeline.lanes.start import StateChoice
+from pipeline.lanes.start.facts import StateChoice
 from pipeline.lanes.succession import Succession
 from pipeline.names import FragmentNames
 

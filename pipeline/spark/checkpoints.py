@@ -15,7 +15,7 @@ from typing import Final
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
 from pipeline.lanes.positions import Positions
-from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable
 from pipeline.names import LaneNames
 from pipeline.spark.facts import positions
 from pipeline.spark.linking import Disk, LocalDisk, link_checkpoint, newest

@@ -33,27 +33,29 @@ from pipeline.lanes.events import (
     LaneRebuilding,
     LaneStarted,
 )
-from pipeline.lanes.growth import begin_of_all, no_beginning, reassigned
+from pipeline.lanes.growth import no_beginning, reassigned
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import Positions
 from pipeline.lanes.promises import Promises
 from pipeline.lanes.sources import first_positions
-from pipeline.lanes.start import (
+from pipeline.lanes.start.decision import (
     BeginAt,
-    CheckpointFacts,
     Continue,
     FirstStart,
     Rebuild,
     Start,
-    Unusable,
-    Wanted,
-    adopted,
-    begun_anew,
     check_owner,
     decide_start,
-    first_marker,
-    gone_on,
-    rebuilt,
+)
+from pipeline.lanes.start.facts import CheckpointFacts, Unusable, Wanted
+from pipeline.lanes.start.markers import first_marker, gone_on
+from pipeline.lanes.start.plan import (
+    LinkedCheckpoint,
+    NoCheckpoint,
+    RebuiltCheckpoint,
+    StartFacts,
+    StartPlan,
+    plan_start,
 )
 from pipeline.names import FragmentNames
 from pipeline.planner.state import OnChange
@@ -207,7 +209,8 @@ class StableLane:
             log = self._log_of_inputs()
             log.check_acknowledged(marker, fragment, output_id, self._topics.ask)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
-        folder, lowered = self._begin(start, wanted, sink, lowered)
+        plan = plan_start(start, wanted, self._facts(start, wanted, lowered))
+        folder, lowered = self._begin(plan, wanted, sink, lowered)
         if not wanted.ran_before:
             self._settings.record_start()
         try:
@@ -270,52 +273,48 @@ class StableLane:
             return checkpoints.any(epoch)
         return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
+    def _facts(self, start: Start, wanted: Wanted, lowered: Lowered) -> StartFacts:
+        """What a plan of the start needs to be known of topics and clock."""
+        carried = self._from
+        first: Positions = {}
+        held: CommitMarker | None = None
+        if isinstance(start, FirstStart):
+            positions = self._host.surveyor.start_positions(lowered)
+            first = first_positions(positions, carried.sources, self._settings.begins)
+        elif isinstance(start, BeginAt | Rebuild) and wanted.on_change is OnChange.EMPTY:
+            held = self._held(reassigned(start.marker, wanted.positions), lowered)
+        return StartFacts(
+            incarnation=self._incarnation(),
+            now_ms=self._clock.now_ms(),
+            first=first,
+            held=held,
+            written=carried.written,
+            not_before=carried.not_before,
+        )
+
     def _begin(
-        self, start: Start, wanted: Wanted, sink: Sink, lowered: Lowered
+        self, plan: StartPlan, wanted: Wanted, sink: Sink, lowered: Lowered
     ) -> tuple[Path, Lowered]:
-        """Commit the marker and make the checkpoint folder that the query goes on from."""
-        epoch, now_ms, incarnation = wanted.epoch, self._clock.now_ms(), self._incarnation()
-        match start:
-            case FirstStart():
-                positions = first_positions(
-                    self._host.surveyor.start_positions(lowered),
-                    self._from.sources,
-                    self._settings.begins,
-                )
-                sink.start(first_marker(wanted, incarnation, positions, now_ms))
+        """Carry out a plan: the folder that the query goes on from, and with which schemas."""
+        epoch = wanted.epoch
+        sink.start(plan.marker)
+        match plan.checkpoint:
+            case NoCheckpoint():
                 folder = self._checkpoints.empty(epoch)
-            case BeginAt(marker):
-                marker = self._where_it_stands(marker, lowered, wanted)
-                sink.start(begun_anew(marker, wanted, incarnation))
-                folder = self._checkpoints.empty(epoch)
-            case Continue(marker, planned):
-                # A batch that is planned already reads the partitions that the marker has.
-                marker = marker if planned is not None else reassigned(marker, wanted.positions)
-                sink.start(gone_on(marker, wanted))
+            case LinkedCheckpoint():
                 folder = self._checkpoints.folder(epoch)
-            case Rebuild():
-                marker = self._where_it_stands(start.marker, lowered, wanted)
-                empty = wanted.on_change is OnChange.EMPTY
-                begin = marker.end if empty else begin_of_all(start.begin, marker.end)
-                start = replace(start, marker=marker, begin=begin, not_before=self._from.not_before)
-                # As it was written: what is decided here counts once the state is built.
-                sink.start(adopted(self._from.written or start.marker, wanted))
+            case RebuiltCheckpoint(rebuild):
                 folder = self._checkpoints.empty(epoch)
-                done, lowered, refused = self._rebuild(start, folder, incarnation, lowered)
-                sink.start(rebuilt(done.start, done.begin, wanted, incarnation), refused)
+                done, lowered, refused = self._rebuild(rebuild, folder, plan.incarnation, lowered)
+                sink.start(plan.marker_after(done.start, done.begin, wanted), refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
 
-    def _where_it_stands(
-        self, marker: CommitMarker, lowered: Lowered, wanted: Wanted
-    ) -> CommitMarker:
-        """The marker for the partitions that there are, and what was chosen to be passed over."""
-        marker = reassigned(marker, wanted.positions)
-        if wanted.on_change is not OnChange.EMPTY:
-            return marker
+    def _held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        """The marker within what its topics still hold, where that was chosen."""
         held = self._log_of_inputs().held(marker, lowered)
         for at, offset in sorted(marker.end.items()):
             if held.end[at] != offset:

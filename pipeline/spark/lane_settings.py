@@ -15,7 +15,7 @@ from pipeline.ids import (
 from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.sources import Begin
-from pipeline.lanes.start import StateChoice
+from pipeline.lanes.start.facts import StateChoice
 from pipeline.lanes.succession import Succession
 from pipeline.names import LaneNames
 from pipeline.planner.digest import fragment_digest

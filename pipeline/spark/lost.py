@@ -1,7 +1,7 @@
 """What follows when Spark finds that an input no longer holds what was to be read. Pure."""
 
 from pipeline.errors import MedusaError, RefusedError, RetryError
-from pipeline.lanes.start import Rebuild
+from pipeline.lanes.start.decision import Rebuild
 from pipeline.planner.state import OnChange
 from pipeline.spark.query import LostDataError
 

@@ -29,7 +29,8 @@ from pipeline.lanes.left_out import LeftOut, left_out, sent_again, within
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.needed_letters import first_gone
 from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.lanes.start import Rebuild, passed_over
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.markers import passed_over
 from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
 from pipeline.spark.lowered import Lowered, TopicRole

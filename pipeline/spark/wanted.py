@@ -1,6 +1,6 @@
 """What a lane is to start as, from its settings and from the servers."""
 
-from pipeline.lanes.start import Wanted
+from pipeline.lanes.start.facts import Wanted
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.spark.carried import CarriedMarker
 from pipeline.spark.lane_settings import LaneSettings

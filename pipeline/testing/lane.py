@@ -28,7 +28,8 @@ from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.signals import AdvanceRecord
 from pipeline.lanes.sources import named_sources
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
 from pipeline.names import boundaries_topic
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment

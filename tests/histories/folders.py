@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
-from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable
 from pipeline.names import LaneNames
 from pipeline.spark.facts import positions
 from pipeline.spark.lowered import Lowered

@@ -35,7 +35,8 @@ from pipeline.ids import (
 from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import StateChoice, Wanted, first_marker
+from pipeline.lanes.start.facts import StateChoice, Wanted
+from pipeline.lanes.start.markers import first_marker
 from pipeline.network.model import Silence
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network

@@ -25,7 +25,7 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
-from pipeline.lanes.start import StateChoice
+from pipeline.lanes.start.facts import StateChoice
 from pipeline.planner.state import OnChange
 from tests.unit.agent.support import (
     CARS,

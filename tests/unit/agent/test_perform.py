@@ -65,7 +65,7 @@ from pipeline.lanes import codec
 from pipeline.lanes.events import LaneStopped
 from pipeline.lanes.promises import Promises
 from pipeline.lanes.signals import ActivityRecord, activity_key
-from pipeline.lanes.start import StateChoice
+from pipeline.lanes.start.facts import StateChoice
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Plan

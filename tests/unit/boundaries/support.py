@@ -17,7 +17,8 @@ from pipeline.ids import (
 )
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
 from pipeline.network.model import Silence
 
 CARS = ExternalInput(

@@ -30,7 +30,8 @@ from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import carry, first_sources, planned_sources
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
 from pipeline.planner.changes import Action, Item
 from pipeline.planner.digest import state_digest
 from pipeline.planner.inputs import Fared, InputFrom, Ranges

@@ -10,7 +10,8 @@ from pipeline.lanes.ids import LATE_RESULT
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import BoundaryRecord
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
 from tests.faults.history import Kind, Place
 from tests.faults.lanes import (
     Boundary,

@@ -11,7 +11,9 @@ from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repe
 from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.needed_letters import LetterSpan
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import Rebuild, Wanted, begun_anew, first_marker, rebuilt
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import begun_anew, first_marker, rebuilt
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
 OTHER = InputPartition(StreamName("cars"), TopicName("car-sightings"), 1)

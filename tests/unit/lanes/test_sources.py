@@ -35,7 +35,8 @@ from pipeline.lanes.sources import (
     planned_sources,
     sources_after,
 )
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
 from tests.unit.spark.support import fragment
 
 REDRIVE, ADVANCES = TopicName("net.f.redrive"), TopicName("net.f.advances")

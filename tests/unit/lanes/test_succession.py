@@ -27,7 +27,8 @@ from pipeline.lanes.markers import (
 )
 from pipeline.lanes.signals import BoundaryRecord
 from pipeline.lanes.sources import Begin, first_sources, sources_after
-from pipeline.lanes.start import Wanted, begun_anew
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import begun_anew
 from pipeline.lanes.succession import (
     Succession,
     begun_beside,

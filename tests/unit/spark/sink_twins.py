@@ -36,7 +36,8 @@ from pipeline.ids import (
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.sources import named_sources
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.failed_results import ROW_COLUMNS

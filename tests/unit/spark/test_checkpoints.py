@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.errors import EnvironmentProblem
 from pipeline.ids import Epoch, Incarnation, NetworkLife
-from pipeline.lanes.start import CheckpointFacts, Unusable
+from pipeline.lanes.start.facts import CheckpointFacts, Unusable
 from pipeline.spark.checkpoints import TRIES, Checkpoints
 from pipeline.spark.linking import Disk, LocalDisk
 from pipeline.spark.lower import lower

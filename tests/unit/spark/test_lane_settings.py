@@ -14,7 +14,7 @@ from pipeline.ids import (
 from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker, Judged
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import StateChoice
+from pipeline.lanes.start.facts import StateChoice
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.state import OnChange
 from pipeline.spark.lane_settings import LaneSettings

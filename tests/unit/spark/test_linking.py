@@ -17,16 +17,9 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.batch import BatchFacts, is_repeat
 from pipeline.lanes.markers import CommitMarker, Judged
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import (
-    BeginAt,
-    CheckpointFacts,
-    Continue,
-    PlannedBatch,
-    Rebuild,
-    Wanted,
-    decide_start,
-    first_marker,
-)
+from pipeline.lanes.start.decision import BeginAt, Continue, Rebuild, decide_start
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Wanted
+from pipeline.lanes.start.markers import first_marker
 from pipeline.spark.linking import (
     BATCHES_RETAINED,
     PROGRESS_MAX,

@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.errors import RefusedError, RetryError
-from pipeline.lanes.start import Rebuild
+from pipeline.lanes.start.decision import Rebuild
 from pipeline.planner.state import OnChange
 from pipeline.spark.lost import in_batch, in_rebuild
 from pipeline.spark.query import LostDataError

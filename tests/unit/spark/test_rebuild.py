@@ -23,7 +23,9 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import Rebuild, Wanted, first_marker
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
 from pipeline.spark import rebuild
 from pipeline.spark.hidden import Reason
 from pipeline.spark.lower import lower

@@ -1,26 +1,15 @@
-"""How a lane starts: from what the last marker and the checkpoint say, and nothing else.
-
-A batch goes through four steps: Spark plans it (its end offsets go into the checkpoint), executes
-it, the sink commits its transaction (marker included), Spark commits it in the checkpoint. So with
-the lane's own untouched checkpoint the last marker is about the checkpoint's last committed batch,
-or about the one after it, which is then planned with exactly the marker's ends. (A stateless lane
-lets Spark go on while its transaction is on the way; if that fails, the checkpoint is ahead.)
-
-In every other case the marker is the truth and the checkpoint is not used: the state is built anew
-from the log, from the oldest positions that it needs up to the marker's, and nothing of that is
-published. That is exact from any earlier state, an old copy or none at all.
-"""
+"""What a lane starts from, decided by its last marker and its checkpoint."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pipeline.errors import FencedError, RefusedError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
-from pipeline.lanes.batch_size import RECORDS_PER_BATCH, too_many
-from pipeline.lanes.deploys import NO_DEPLOY, DeployId
+from pipeline.ids import BatchId, Epoch, Millis
+from pipeline.lanes.batch_size import too_many
 from pipeline.lanes.growth import no_beginning
-from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
+from pipeline.lanes.markers import NO_BATCH, CommitMarker
+from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable, Wanted
 from pipeline.planner.digest import same_format
 from pipeline.planner.state import OnChange
 
@@ -28,48 +17,6 @@ OTHER_DIGEST = "another version of Medusa made the state"
 """Its digest says nothing here. That the state belongs to this plan is known all the same: a deploy
 of a changed plan is refused until somebody chooses. How its query kept it is not known."""
 _ASKED = "it was asked for at deploy"
-REBUILT = BatchId(0)
-"""The batch of a new incarnation that builds its state; it publishes nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedBatch:
-    """The newest batch whose end positions are in the checkpoint, committed there or not."""
-
-    batch: BatchId
-    end: Positions
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointFacts:
-    """What a checkpoint folder holds, a copy of the lane's own that nobody else changes.
-
-    Args:
-        incarnation: the life of the lane that it belongs to.
-        committed: the last batch that Spark committed in it; None if there is none.
-        planned: the newest planned batch; None if there is none.
-        foreign: why this engine must not read the state in it, in words; empty: it may.
-    """
-
-    incarnation: Incarnation
-    committed: BatchId | None
-    planned: PlannedBatch | None
-    foreign: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """There is no checkpoint to go on from: `why` completes "the state is rebuilt, since …"."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class StateChoice:
-    """What somebody chose, for as long as the lane's last marker is of that incarnation."""
-
-    on_change: OnChange
-    incarnation: Incarnation
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,55 +69,6 @@ class Rebuild:
 Start = FirstStart | BeginAt | Continue | Rebuild
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to start.
-
-    Args:
-        epoch: the ownership under which it starts.
-        state: the digest of everything that decides what its state holds.
-        stateful: whether it keeps any.
-        on_change: what was chosen to happen with the state; None: go on with it, exactly.
-        place: names the fragment, for errors.
-        most: how many records a batch may read now.
-        letters: Kafka's id of its dead-letter topic.
-        sources: what it reads, in the order of its plan.
-        same_sources: whether the marker's lane has read the same, in the same order.
-        plan: the digest of its whole plan.
-        ran_before: whether the catalog says that a first marker was committed.
-        derived: the streams that fragments write.
-        positions: where to read on in each partition that there is now: where the marker stands,
-            or at the first record of one that came later.
-        anew: whether the marker is the one that it begins anew from, beside others' results.
-        deploy: whose version of the network the lane is of.
-    """
-
-    epoch: Epoch
-    state: str
-    stateful: bool
-    on_change: OnChange | None
-    place: str
-    most: int = RECORDS_PER_BATCH
-    letters: str = ""
-    sources: tuple[MarkedSource, ...] = ()
-    same_sources: bool = True
-    plan: str = ""
-    ran_before: bool = False
-    derived: frozenset[StreamName] = frozenset()
-    positions: Positions = field(default_factory=dict)
-    anew: bool = False
-    deploy: DeployId = NO_DEPLOY
-
-    @property
-    def chosen(self) -> bool:
-        """Whether it starts as somebody chose, rather than from what its lane has left."""
-        return self.on_change is not None or self.anew
-
-    def fits(self, marker: CommitMarker) -> bool:
-        """Whether what the marker's lane has kept is what this one needs."""
-        return self.same_sources and marker.state == self.state
-
-
 def decide_start(
     marker: CommitMarker | None, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
 ) -> Start:
@@ -218,131 +116,6 @@ def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
             f"epoch {marker.epoch} wrote the last commit marker, this lane has epoch {epoch}",
             place=place,
         )
-
-
-def first_marker(
-    wanted: Wanted, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
-) -> CommitMarker:
-    """The marker of a lane's first start: positions are settled, nothing has run."""
-    return CommitMarker(
-        epoch=wanted.epoch,
-        incarnation=incarnation,
-        batch=NO_BATCH,
-        start=positions,
-        end=positions,
-        needed=positions,
-        late_ms=None,
-        eviction_ms=None,
-        progress={},
-        late_settled=NO_BATCH,
-        boundary_ms=None,
-        totals=Totals(),
-        written_at_ms=written_at_ms,
-        state=wanted.state,
-        letters=wanted.letters,
-        sources=wanted.sources,
-        plan=wanted.plan,
-        decided=wanted.deploy,
-    )
-
-
-def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
-    """A copy of the last marker under an own epoch, which a new owner commits before it starts.
-
-    What deploys have decided since that marker is not done yet.
-    """
-    letters = marker.letters if marker.letters_from else wanted.letters
-    return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
-
-
-def gone_on(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
-    """The same of a lane that goes on with its checkpoint: then nothing is left to be done."""
-    return replace(adopted(marker, wanted), decided=wanted.deploy)
-
-
-def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
-    """The marker of a new incarnation that goes on at the same positions without any state."""
-    return replace(
-        marker,
-        epoch=wanted.epoch,
-        incarnation=incarnation,
-        batch=NO_BATCH,
-        start=marker.end,
-        needed=marker.end,
-        late_ms=None,
-        eviction_ms=None,
-        late_settled=NO_BATCH,
-        state=wanted.state,
-        letters=wanted.letters,
-        letters_from={},
-        output_ends=_output_ends(marker, wanted),
-        chosen=wanted.chosen,
-        sources=_settled(marker, wanted),
-        judged=None,
-        plan=wanted.plan,
-        decided=wanted.deploy,
-    )
-
-
-def rebuilt(
-    start: Rebuild, begin: Positions, wanted: Wanted, incarnation: Incarnation
-) -> CommitMarker:
-    """The marker of a new incarnation whose state was built from the log, from `begin` on."""
-    return replace(
-        start.marker,
-        epoch=wanted.epoch,
-        incarnation=incarnation,
-        batch=REBUILT,
-        start=start.marker.end,
-        needed=begin,
-        late_ms=None,
-        eviction_ms=start.eviction_ms,
-        late_settled=REBUILT,
-        state=wanted.state,
-        letters=wanted.letters,
-        output_ends=_output_ends(start.marker, wanted),
-        chosen=wanted.chosen,
-        sources=_settled(start.marker, wanted),
-        judged=None,
-        plan=wanted.plan,
-        decided=wanted.deploy,
-    )
-
-
-def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
-    """The sources; of derived ones with the time up to which another plan has settled results.
-
-    That plan may have promised more than the writers of what is read now. Where it has, their
-    records come too late and break no promise of theirs.
-    """
-    settled_ms = marker.settled_ms
-    if settled_ms is None or (wanted.on_change is None and wanted.fits(marker)):
-        return marker.sources
-    return tuple(
-        replace(source, settled_ms=max(settled_ms, source.settled_ms or settled_ms))
-        if source.name in wanted.derived
-        else source
-        for source in marker.sources
-    )
-
-
-def _output_ends(marker: CommitMarker, wanted: Wanted) -> Mapping[int, Offset]:
-    """What is known of the output's ends; with a choice one goes on without what is lost."""
-    return marker.output_ends if wanted.on_change is None else {}
-
-
-def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) -> CommitMarker:
-    """The marker within what its topics still hold: from `earliest` to `latest`."""
-
-    def held(positions: Positions) -> Positions:
-        return {
-            at: max(min(offset, latest.get(at, offset)), earliest.get(at, offset))
-            for at, offset in positions.items()
-        }
-
-    return replace(
-        marker, start=held(marker.start), end=held(marker.end), needed=held(marker.needed)
-    )
 
 
 def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:

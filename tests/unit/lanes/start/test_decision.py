@@ -11,20 +11,19 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.growth import reassigned
 from pipeline.lanes.markers import NO_BATCH, CommitMarker, Judged, Totals
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import (
-    REBUILT,
+from pipeline.lanes.start.decision import (
     BeginAt,
-    CheckpointFacts,
     Continue,
     FirstStart,
-    PlannedBatch,
     Rebuild,
     Start,
-    Unusable,
-    Wanted,
+    decide_start,
+)
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable, Wanted
+from pipeline.lanes.start.markers import (
+    REBUILT,
     adopted,
     begun_anew,
-    decide_start,
     first_marker,
     passed_over,
     rebuilt,
