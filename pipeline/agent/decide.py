@@ -20,14 +20,41 @@ from pipeline.agent.events import (
     PlanMade,
 )
 from pipeline.agent.now import Now
-from pipeline.agent.rules import LANE_RULES, NODE_RULES
-from pipeline.agent.rules.rule import Effects
+from pipeline.agent.rules.activity import tell_activity
+from pipeline.agent.rules.assignment import assign
+from pipeline.agent.rules.event_time import observe_time
+from pipeline.agent.rules.planning import ask_for_plans
+from pipeline.agent.rules.promises import tell_promises
+from pipeline.agent.rules.reconcile import reconcile
+from pipeline.agent.rules.recovery import retry_soon
+from pipeline.agent.rules.rehearsal import rehearse
+from pipeline.agent.rules.report import report
+from pipeline.agent.rules.retention import tell_retention
+from pipeline.agent.rules.rule import Effects, LaneRule, NodeRule
+from pipeline.agent.rules.runs import follow_run
+from pipeline.agent.rules.steering import advance
+from pipeline.agent.rules.watching import watch
 from pipeline.agent.state import Lane, NodeState, Shared, Stopped
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary, heard, told_activity
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import stable_lane
 from pipeline.lanes.events import LaneStarted
+
+LANE_RULES: tuple[LaneRule, ...] = (
+    assign,
+    follow_run,
+    observe_time,
+    retry_soon,
+    reconcile,
+    advance,
+    tell_activity,
+    tell_promises,
+    tell_retention,
+    report,
+)
+NODE_RULES: tuple[NodeRule, ...] = (ask_for_plans, watch, rehearse)
+"""In this order; each rule sees what those before it have made of the lane, or of the node."""
 
 
 def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects]:

@@ -134,46 +134,69 @@ def run_node(
         started = opening.both(_session(settings, folders, java), servers_within_s)
         if started is None:
             return
-        servers, spark = started
-        record = _register(settings, servers.catalog, clock)
-        mailbox, watched = Mailbox(), Watched()
-        brokers = servers.brokers
-        surveyor, checkpoints = _surveyor(servers), folders.checkpoints
-        idle = IdleSession(spark, surveyor, brokers, partial(read_marker, brokers), clock)
-        warm_up = WarmUp(idle, folders.warm_up(settings))
-        host = LaneHost(spark, surveyor, brokers, checkpoints, clock, mailbox.tell, warm_up)
-        context = NodeContext(
-            node=record.node,
-            participant=record.participant,
-            life=record.started_at_ms,
-            catalog=servers.catalog,
-            make_plan=Planning(servers.catalog.version, replan).plan,
-            admit=host.admit,
-            make_lane=host.lane,
-            signals=PlainProducer(brokers, SERVER_TIMEOUT_S),
-            watched=watched,
-            workers=Workers(Background("planning"), Background("signals"), Background("reports")),
-            clock=clock,
-        )
-        state = NodeState(Shared(record.node, record.participant))
-        agent = Agent(mailbox, Performer(context, mailbox.tell), state, clock)
-        ending = Ending(stop)
-        looks: dict[str, Poll] = {
-            "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.tell),
-            "ends": EndsPoll(servers.admin, watched, clock, mailbox.tell),
-            "boundaries": _boundary_poll(servers, watched, clock, mailbox),
-            "warm-up": WarmUpPoll(warm_up, watched),
-            "engine": EnginePoll(watch_session(spark, settings.spark_master), ending),
-        }
-        threads = [start(poll, name, stop, ending) for name, poll in looks.items()]
-        _log.info("node %s is up", record.node)
-        ready()
-        agent.run(stop)
-        warm_up.end()
-        for thread in threads:
-            thread.join(SERVER_TIMEOUT_S)
-        ending.check()
-        _log.info("node %s has stopped", record.node)
+        _run(settings, _Engine(*started, folders, clock), stop, ready)
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    """What a node runs on, once all of it is there."""
+
+    servers: Servers
+    spark: Session
+    folders: Folders
+    clock: Clock
+
+
+def _run(
+    settings: Settings, engine: _Engine, stop: threading.Event, ready: Callable[[], None]
+) -> None:
+    """Register the node, and let its agent decide until it is stopped."""
+    servers, clock = engine.servers, engine.clock
+    record = _register(settings, servers.catalog, clock)
+    mailbox, watched, ending = Mailbox(), Watched(), Ending(stop)
+    surveyor, brokers = _surveyor(servers), servers.brokers
+    idle = IdleSession(engine.spark, surveyor, brokers, partial(read_marker, brokers), clock)
+    warm_up = WarmUp(idle, engine.folders.warm_up(settings))
+    host = LaneHost(
+        engine.spark,
+        surveyor,
+        brokers,
+        engine.folders.checkpoints,
+        clock,
+        mailbox.tell,
+        warm_up,
+    )
+    context = NodeContext(
+        node=record.node,
+        participant=record.participant,
+        life=record.started_at_ms,
+        catalog=servers.catalog,
+        make_plan=Planning(servers.catalog.version, replan).plan,
+        admit=host.admit,
+        make_lane=host.lane,
+        signals=PlainProducer(brokers, SERVER_TIMEOUT_S),
+        watched=watched,
+        workers=Workers(Background("planning"), Background("signals"), Background("reports")),
+        clock=clock,
+    )
+    state = NodeState(Shared(record.node, record.participant))
+    agent = Agent(mailbox, Performer(context, mailbox.tell), state, clock)
+    looks: dict[str, Poll] = {
+        "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.tell),
+        "ends": EndsPoll(servers.admin, watched, clock, mailbox.tell),
+        "boundaries": _boundary_poll(servers, watched, clock, mailbox),
+        "warm-up": WarmUpPoll(warm_up, watched),
+        "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
+    }
+    threads = [start(poll, name, stop, ending) for name, poll in looks.items()]
+    _log.info("node %s is up", record.node)
+    ready()
+    agent.run(stop)
+    warm_up.end()
+    for thread in threads:
+        thread.join(SERVER_TIMEOUT_S)
+    ending.check()
+    _log.info("node %s has stopped", record.node)
 
 
 def _surveyor(servers: Servers) -> Surveyor:
