@@ -164,7 +164,7 @@ def _run(
         engine.folders.checkpoints,
         clock,
         mailbox.tell,
-        warm_up,
+        claimed=warm_up.end,
     )
     context = NodeContext(
         node=record.node,

@@ -98,7 +98,6 @@ from pipeline.spark.succession import Others, look_back
 from pipeline.spark.surroundings import Surveyor
 from pipeline.spark.topics import watch_topics
 from pipeline.spark.wanted import wanted_lane
-from pipeline.spark.warm_up import WarmUp
 from schemas.wire import prefix
 
 START_DEADLINE_S = 60.0
@@ -108,7 +107,10 @@ SETTLE_DEADLINE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LaneHost:
-    """What all lanes of a node share."""
+    """What all lanes of a node share.
+
+    `claimed` is called when a lane has claimed its fragment, before it starts.
+    """
 
     spark: SparkSession
     surveyor: Surveyor
@@ -116,7 +118,7 @@ class LaneHost:
     checkpoints: Path
     clock: Clock
     tell: Callable[[LaneEvent], None]
-    warm_up: WarmUp
+    claimed: Callable[[], None]
 
     def admit(self, names: FragmentNames) -> Epoch:
         """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.
@@ -128,8 +130,8 @@ class LaneHost:
         return NO_EPOCH if marker is None else marker.epoch
 
     def lane(self, settings: LaneSettings) -> "StableLane":
-        """A lane on this node, of a fragment that it has claimed: that ends the warm-up."""
-        self.warm_up.end()
+        """A lane on this node, of a fragment that it has claimed."""
+        self.claimed()
         return StableLane(settings, self)
 
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-BATCHES_RETAINED: Final = 20
-"""How many batches Spark can go back to; older files are deleted."""
+from pipeline.spark.session import BATCHES_RETAINED
+
 PROGRESS_MAX: Final = BATCHES_RETAINED // 2
 """How many batches an owner may finish while its folder is linked."""
 _COMMITS, _OFFSETS = "commits", "offsets"

@@ -40,10 +40,11 @@ from pipeline.spark.cluster import (
     reason,
 )
 from pipeline.spark.java_log import LEVEL, hush
-from pipeline.spark.linking import BATCHES_RETAINED
 
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
+BATCHES_RETAINED: Final = 20
+"""How many batches Spark can go back to; older files of a checkpoint are deleted."""
 STATE_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 AVRO_BYTES_MAX = 16_777_216

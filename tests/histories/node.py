@@ -155,7 +155,7 @@ class Node:
             cast("Any", checkpoints),
             clock,
             mailbox.tell,
-            nothing,
+            claimed=nothing.end,
         )
         context = NodeContext(
             node=record.node,

@@ -21,12 +21,12 @@ from pipeline.lanes.start.decision import BeginAt, Continue, Rebuild, decide_sta
 from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Wanted
 from pipeline.lanes.start.markers import first_marker
 from pipeline.spark.linking import (
-    BATCHES_RETAINED,
     PROGRESS_MAX,
     Entries,
     LocalDisk,
     link_checkpoint,
 )
+from pipeline.spark.session import BATCHES_RETAINED
 
 CARS = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
 ONE = Incarnation("one")
