@@ -387,6 +387,29 @@ def test_an_input_that_is_loaded_first_says_nothing_before_all_is_read() -> None
     assert seen.watch(2_000, cars=(5,), table=(4,))[-1] == 90_000 - 5_001
 
 
+def test_rows_in_an_open_transaction_are_part_of_what_is_loaded() -> None:
+    """They lie there at the start, behind the last stable offset."""
+    seen = Observed(lane(CARS, FIRST), _loading(0, 0))
+    assert seen.watch(2_000, {at(FIRST, 0): 4}, cars=(5,), table=(0,)) == []
+    assert seen.watch(2_000, cars=(5,), table=(5,)) == [], "committed, and nothing of it read"
+    seen.finish(_loading(2, 80_000))
+    assert seen.watch(2_000, cars=(5,), table=(5,)) == []
+    seen.finish(_loading(5, 80_000))
+    assert seen.told() == 80_000 - 5_001
+
+
+def test_an_aborted_transaction_is_loaded_once_it_is_passed() -> None:
+    """A batch is planned up to the last stable offset, which lies beyond what was aborted."""
+    end = {**positions(CARS, 5), **positions(FIRST, 0)}
+    seen = Observed(lane(CARS, FIRST), marker(end, progress={at(CARS, 0): 90_000}))
+    assert seen.watch(2_000, {at(FIRST, 0): 4}, cars=(5,), table=(0,)) == []
+    seen.answer(cars=(5,), table=(5,))
+    assert seen.told() is None
+    passed = {**positions(CARS, 5), **positions(FIRST, 5)}
+    seen.finish(marker(passed, progress={at(CARS, 0): 90_000}))
+    assert seen.watch(2_000, cars=(5,), table=(5,)) == [90_000 - 5_001]
+
+
 def test_what_comes_while_an_input_is_loaded_is_no_part_of_it() -> None:
     """Else a table that is written all the time would hold everything back for ever."""
     seen = Observed(lane(CARS, FIRST), _loading(0, 0))
