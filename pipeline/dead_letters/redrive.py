@@ -86,7 +86,8 @@ class Rules:
             (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
             (
                 (letter.source, letter.port) not in self.reads,
-                "the fragment does not read that input any more, or not on that side",
+                "the fragment does not read that input any more, or not on that side, or begins "
+                "anew",
             ),
             (other, "the as-of join would decide otherwise by now: only a replay helps"),
         ):
@@ -98,7 +99,7 @@ class Rules:
 def reads(fragment: Fragment, sources: Iterable[MarkedSource]) -> frozenset[tuple[SourceId, str]]:
     """The sources of a fragment, each with the ways on which it comes in, and "" for all.
 
-    `sources`: as its commit marker names them; none if it has never run.
+    `sources`: as its commit marker names them; none if it has never run, or begins anew.
     """
     return frozenset(
         (source.id, at)

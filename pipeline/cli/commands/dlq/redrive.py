@@ -93,7 +93,7 @@ def command(
                 confirm(session, f"send {counted(tally.sent, 'dead letter')} again?")
             deadline = Deadline.after(session.clock, timeout, "beginning to send again")
             with session.printer.waiting("sending dead letters again"):
-                tally = run.sent(rules, deadline)
+                tally = run.sent(run.rules(), deadline)  # somebody may have deployed meanwhile
         name = label(run.fragment)
     if tally.refused and not tally.sent and not tally.already:
         raise RefusedError(
