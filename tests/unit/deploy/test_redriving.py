@@ -221,14 +221,32 @@ def test_one_that_was_known_has_to_be_there(scene: Scene, by: str, *, remade: bo
         scene.deploy()
 
 
-def test_a_restored_catalog_learns_of_it_again(scene: Scene) -> None:
-    """From who sends next, or from a deploy; the lane has gone on reading it meanwhile."""
+@pytest.mark.parametrize("by", ["redrive", "deploy"])
+@pytest.mark.parametrize("auto_create", [False, True])
+def test_a_restored_catalog_learns_of_it_again(
+    tmp_path: Path, by: str, *, auto_create: bool
+) -> None:
+    """From who sends next, or from a deploy; the lane has gone on reading it meanwhile.
+
+    It goes with the network that creates its topics. Else records of this life would be there in
+    the next one.
+    """
+    scene = Scene(World.new(), tmp_path)
+    scene.deploy()
+    if not auto_create:
+        scene.document = DOCUMENT.replace("streams:", "auto_create: false\nstreams:")
     scene.world.kafka.add(REDRIVE)
     topic_id = scene.world.kafka.topics[REDRIVE].topic_id
     scene.read(topic_id)
     assert scene.redrive.is_there()
-    scene.redrive.create()
+    if by == "redrive":
+        scene.redrive.create()
+    else:
+        scene.deploy()
     assert scene.known[REDRIVE] == topic_id
+    assert scene.made is auto_create
+    scene.redrive.create()
+    assert scene.made is auto_create
 
 
 def test_a_topic_that_vanishes_at_once_is_told(scene: Scene) -> None:
