@@ -86,8 +86,7 @@ class Rules:
             (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
             (
                 (letter.source, letter.port) not in self.reads,
-                "the fragment does not read that input any more, or not on that side, or begins "
-                "anew",
+                "the fragment begins anew, or does not read that input any more on that side",
             ),
             (other, "the as-of join would decide otherwise by now: only a replay helps"),
         ):

@@ -28,9 +28,8 @@ from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import MarkedSource
-from pipeline.lanes.sources import first_sources, planned_sources
+from pipeline.lanes.sources import answered_by, first_sources, planned_sources
 from pipeline.names import FragmentNames
-from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment
 from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, opener
 from tests.unit.deploy.twins import World, write_project
@@ -73,7 +72,7 @@ class Rated:
         facts: dict[str, Any] = {
             "row": f"{SIGHTINGS}/0/{offset}",
             "topic_id": self.world.kafka.topics[SIGHTINGS].topic_id,
-            "held_by": answer_digest(self.fragment),
+            "held_by": answered_by(self.fragment, self.sources),
             "held": b"said",
             **more,
         }
@@ -167,7 +166,7 @@ def test_the_record_of_the_left_row_is_sent_again_once(rated: Rated) -> None:
         ("medusa.error.attempt", b"1"),
         ("medusa.redriven.from", b"0/0"),
         ("medusa.redriven.origin", b"car-sightings/0/1"),
-        ("medusa.error.held_by", answer_digest(rated.fragment).encode()),
+        ("medusa.error.held_by", answered_by(rated.fragment, rated.sources).encode()),
         ("medusa.error.held", b"said"),
     )
     assert second.value == b"value 2"
@@ -233,6 +232,6 @@ def test_a_deploy_with_another_select_still_takes_it(rated: Rated) -> None:
     assert json.dumps(mended) != json.dumps(DOCUMENT)
     write_project(Path(), mended)
     connections = TwinConnections(rated.world, rated.log, TwinRecomputer())
-    before = answer_digest(rated.fragment)
+    before = answered_by(rated.fragment, rated.sources)
     (plan,) = deployed_plans(connections)  # type: ignore[arg-type]
-    assert answer_digest(plan.fragments[0]) == before
+    assert answered_by(plan.fragments[0], rated.sources) == before

@@ -43,7 +43,7 @@ from pipeline.dead_letters.redrive import (
 from pipeline.dead_letters.send import send
 from pipeline.errors import RefusedError, SchemaError
 from pipeline.ids import BoxName, Millis, SchemaHandle
-from pipeline.planner.digest import answer_digest
+from pipeline.lanes.sources import answered_by
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
 from schemas.codec import decode
@@ -155,7 +155,7 @@ class _Run:
         marker = present_marker(self.fragment, self._connections)
         sources = () if marker is None else marker.sources
         self.closed = closed(self.fragment, marker)
-        decided = answer_digest(self.fragment)
+        decided = answered_by(self.fragment, sources)
         return Rules(reads(self.fragment, sources), kept_from_ms, self._has_schema, decided)
 
     def looked_at(self, rules: Rules) -> Tally:
