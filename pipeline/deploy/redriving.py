@@ -16,6 +16,7 @@ from pipeline.catalog.later_topics import LaterTopic
 from pipeline.deploy.apply import begun_before, spec_of
 from pipeline.deploy.gather import last_markers
 from pipeline.deploy.ports import Log, Topics
+from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import TopicName
 from pipeline.planner.diff import fitting, needs
@@ -106,9 +107,15 @@ class RedriveTopic:
         return None if record is None else dict(record.topic_ids).get(names.redrive)
 
     def _read(self) -> str | None:
-        """The id of the one that the fragment has read; None: none."""
+        """The id of the one that the fragment has read, unless it begins anew; None: none."""
+        names = self.fragment.names
         marker = last_markers((self.fragment,), self.topics, self.log).get(self.fragment.name)
-        return None if marker is None or marker.redrive is None else marker.redrive[1]
+        if marker is None or marker.redrive is None:
+            return None
+        network = self.catalog.network(names.network)
+        record = self.catalog.fragment(names.network, names.fragment)
+        anew = network is not None and pending_succession(record, network.life, marker) is not None
+        return None if anew else marker.redrive[1]
 
     def _wanted(self) -> NewTopic:
         """The topic as it is created beside the topics that exist."""
