@@ -6,15 +6,19 @@ from pathlib import Path
 import pytest
 
 from brokers.records import NewTopicSpec
+from brokers.versioned_store import Set
+from pipeline.catalog.codec import encode
 from pipeline.clock import Deadline
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.redriving import RedriveTopic
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
-from pipeline.ids import FragmentName, NetworkName, ParticipantId, TopicName
+from pipeline.ids import FragmentName, Incarnation, NetworkName, ParticipantId, TopicName
 from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.positions import InputPartition
+from pipeline.names import Znodes
+from pipeline.planner.state import OnChange
 from tests.unit.deploy.twins import DOCUMENT, TwinKafka, World, write_project
 from tests.unit.lanes.marked import marked
 from tests.unit.spark.test_rebuild import MARKER
@@ -122,6 +126,22 @@ def test_it_goes_with_its_network(scene: Scene) -> None:
     gone = destroy(doomed(CARS, servers), servers, deadline, lambda _: None)
     assert REDRIVE in gone.topics
     assert REDRIVE not in scene.world.kafka.topics
+
+
+def test_one_that_turns_up_leaves_a_choice_as_it_is(scene: Scene) -> None:
+    """Somebody has created it: its fragment has not begun as was chosen all the same."""
+    chosen = OnChange.REBUILD, Incarnation("a")
+    path = Znodes("").fragment(CARS, MOVING)
+    found, record = scene.world.store.get(path), scene.world.catalog.fragment(CARS, MOVING)
+    assert found is not None
+    assert record is not None
+    scene.world.store.apply((Set(path, encode(replace(record, choice=chosen)), found.version),))
+    scene.world.kafka.add(REDRIVE)
+    scene.deploy()
+    assert REDRIVE in scene.known
+    now = scene.world.catalog.fragment(CARS, MOVING)
+    assert now is not None
+    assert (now.choice, now.version) == (chosen, record.version)
 
 
 class CutOff(TwinKafka):
