@@ -106,6 +106,17 @@ def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -
     assert scene.world.catalog.begun_deploy(CARS) == ()
 
 
+def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Scene) -> None:
+    """Else it would forget what was sent again; one that others have created is judged."""
+    scene.redrive.create()
+    made = scene.world.kafka.topics[REDRIVE]
+    assert dict(made.config)["retention.bytes"] == "-1"
+    limited = tuple((n, "1000" if n == "retention.bytes" else v) for n, v in made.config)
+    scene.world.kafka.topics[REDRIVE] = replace(made, config=limited)
+    with pytest.raises(RefusedError, match=r"retention\.bytes=1000, the network needs -1"):
+        scene.redrive.create()
+
+
 def test_an_unchanged_deploy_leaves_it_as_it_is(scene: Scene) -> None:
     """No version, no restart; and the version of a changed network still knows it."""
     scene.redrive.create()
