@@ -6,7 +6,7 @@ the table said comes with it, so the lane needs no state for it, and by its time
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -298,6 +298,20 @@ def test_what_fails_again_is_a_letter_of_the_next_attempt(
     third.advance(BEGIN + 20_000)
     third.send(again(letter, [again(letters[2], ROWS, same.fragment)], third.fragment))
     assert [of for of, _ in third.computed] == [{"k": "b", "part": -1}]
+
+
+def test_what_is_no_version_of_the_table_fails_alone(start: Any, letters: Sequence[Letter]) -> None:
+    """Bytes that somebody else has sent end no query; the other rows have their results."""
+    mended: Run = start(planned(MENDED))
+    mended.advance(BEGIN + 20_000)
+    forged = replace(letters[2], held=b"\xff\xff")
+    mended.send(again(forged, ROWS, mended.fragment), again(letters[3], ROWS, mended.fragment))
+    assert [(of["k"], of["part"]) for of, _ in mended.computed] == [("c", -1)]
+    (letter,) = mended.letters
+    assert (letter.field, letter.box, letter.held) == ("held", "known", b"\xff\xff")
+    assert "is no version of the table" in letter.message
+    assert letter.computed_from is not None
+    assert letter.computed_from["left"] == {"k": "b", "v": 9}
 
 
 def test_by_another_join_a_row_is_late_as_any_other(start: Any, letters: Sequence[Letter]) -> None:

@@ -178,7 +178,7 @@ def test_an_as_of_join_is_lowered_to_what_it_compares() -> None:
     planned = _planned(replace(box, how=How.LEFT))
     lowered = lower(planned, surroundings(planned))
     decided = answered_by(planned, named_sources(planned))
-    assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT, decided)
+    assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT, decided, "known")
     assert not lowered.keeps_key
     assert lowered.names_rows
     assert [path.port for path in lowered.paths] == ["left", "right"]
