@@ -156,7 +156,15 @@ class _Run:
         sources = () if marker is None else marker.sources
         self.closed = closed(self.fragment, marker)
         decided = answered_by(self.fragment, sources)
-        return Rules(reads(self.fragment, sources), kept_from_ms, self._has_schema, decided)
+        most = config.get("max.message.bytes")
+        return Rules(
+            reads(self.fragment, sources),
+            kept_from_ms,
+            self._has_schema,
+            decided,
+            topic,
+            None if most is None else int(most),
+        )
 
     def looked_at(self, rules: Rules) -> Tally:
         """What would be done."""
