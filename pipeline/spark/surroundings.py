@@ -144,7 +144,7 @@ class Surveyor:
             for assigned in source.topics:
                 if assigned.role in {TopicRole.ADVANCES, TopicRole.REDRIVE}:
                     offsets = self._ends_of(assigned.topic)
-                elif assigned.role is TopicRole.DATA and source.start is not None:
+                elif source.start is not None:
                     offsets = {assigned.topic: self._start_of(assigned.topic, source.start)}
                 else:
                     offsets = self._starts_of(assigned.topic)
