@@ -269,9 +269,24 @@ def advance(
     time = replace(time, reached=reached, held=held, idle=idle)
     target = least_active(tuple(found.values()))
     if target is None:
-        return time, None
+        return _loading_from(time, ends, now_ms), None
     release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
     return replace(time, release=release), value
+
+
+def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:
+    """Take in where event time would begin if it did not wait for inputs to be loaded.
+
+    Much may be read until then: the first step is measured from there.
+    """
+    known = (time.release.in_force_ms, time.release.begins_ms)
+    if not time.unloaded or any(at_ms is not None for at_ms in known):
+        return time
+    least = least_active(tuple(input_times(replace(time, unloaded={}), ends, now_ms).values()))
+    if least is None:
+        return time
+    begins_ms = max(least.at_ms, Millis(0))  # Spark's watermark begins at 0, too
+    return replace(time, release=replace(time.release, begins_ms=begins_ms))
 
 
 def input_times(

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from pipeline.boundaries.profile import Joined
+from pipeline.boundaries.release import WAITING_STEP_MAX_MS
 from pipeline.lanes.markers import CommitMarker
 from pipeline.network.model import Load
 from tests.unit.boundaries.support import CARS, at, lane, marker, positions
@@ -76,3 +78,20 @@ def test_an_input_that_is_empty_is_loaded() -> None:
     end = {**positions(CARS, 5), **positions(FIRST, 0)}
     seen = Observed(lane(CARS, FIRST), marker(end, progress={at(CARS, 0): 90_000}))
     assert seen.watch(2_000, cars=(5,), table=(0,)) == [90_000 - 5_001]
+
+
+def test_what_was_read_meanwhile_is_let_go_in_steps() -> None:
+    """The first advance begins where event time would have been after the first batch."""
+    hour = 3_600_000
+
+    def read(batch: int) -> CommitMarker:
+        end = {**positions(CARS, batch), **positions(FIRST, batch)}
+        ms = {at(CARS, 0): hour * batch, at(FIRST, 0): 100 * hour}
+        return marker(end, batch=batch, progress=ms if batch else {})
+
+    seen = Observed(lane(CARS, FIRST, shape=Joined(24 * hour, lets_go=True)), read(0))
+    for batch in range(1, 10):
+        seen.answer(cars=(9,), table=(9,))
+        assert seen.told() is None
+        seen.finish(read(batch))
+    assert seen.told() == hour - 5_001 + WAITING_STEP_MAX_MS
