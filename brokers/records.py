@@ -1,6 +1,6 @@
 """What goes into and comes out of Kafka, as plain facts without the driver."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,11 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 Ends = Mapping[TopicName, Mapping[int, Offset]]
 """An offset for every partition of some topics."""
+
+
+def bytes_of(headers: Iterable[tuple[str, bytes | None]]) -> int:
+    """How many bytes the names and values of headers have."""
+    return sum(len(name.encode()) + len(value or b"") for name, value in headers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ _GONE: Final[_Row] = (
 )
 
 _ROOM_BYTES: Final = 65_536
-"""For headers, and for what Kafka adds to a record."""
+"""For what Kafka adds to a record, and headers of usual size."""
 
 _TABLE: Final[dict[int, _Row]] = {
     KafkaError._TRANSPORT: _DOWN,
@@ -249,19 +249,25 @@ def medusa_error(error: KafkaError | KafkaException, place: str = "") -> MedusaE
     return kind(f"{words} ({plain.str()})", place=place, hint=hint)
 
 
-def undelivered(error: KafkaError, message: Message, before: str = "") -> MedusaError:
+def undelivered(
+    error: KafkaError, message: Message, before: str = "", headers: int = 0
+) -> MedusaError:
     """What the failed delivery of one record is in our tree, with its topic and its size.
 
-    `before` stands in front of the place.
+    Args:
+        error: why it failed.
+        message: the record; the driver hands it back without its headers.
+        before: what is written in front of the place.
+        headers: how many bytes its headers have at most.
     """
     place = f"{before}topic {message.topic()}"
     found = medusa_error(error, place)
     if not isinstance(found, RecordTooLargeError):
         return found
     size = len(message.value() or b"") + len(message.key() or b"")
-    least = size + _ROOM_BYTES
+    least, more = size + headers + _ROOM_BYTES, f", with headers of up to {headers} bytes,"
     return RecordTooLargeError(
-        f"a record of {size} bytes is larger than the topic takes",
+        f"a record of {size} bytes{more if headers else ''} is larger than the topic takes",
         place=place,
         hint=f"raise `max.message.bytes` of the topic to {least} or more, with Kafka's own tool: "
         f"kafka-configs.sh --alter --entity-type topics --entity-name {message.topic()} "

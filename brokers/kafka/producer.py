@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
 from brokers.kafka.errors import translated, undelivered
 from brokers.kafka.servers import Brokers
-from brokers.records import Headers
+from brokers.records import Headers, bytes_of
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Millis, TopicName
@@ -33,6 +33,7 @@ class PlainProducer:
         self._clock = clock or SystemClock()
         self._failed = 0
         self._first_failure: MedusaError | None = None
+        self._headers_bytes = 0
         self._producer = Producer(
             client_config(
                 brokers,
@@ -64,6 +65,7 @@ class PlainProducer:
             RetryError: the queue stayed full.
         """
         deadline = Deadline.after(self._clock, self._timeout_s, f"sending to topic {topic}")
+        self._headers_bytes = max(self._headers_bytes, bytes_of(headers))
         with translated(f"Kafka {self._brokers}, topic {topic}"):
             while True:
                 try:
@@ -121,4 +123,5 @@ class PlainProducer:
             return
         self._failed += 1
         if self._first_failure is None:
-            self._first_failure = undelivered(error, message, f"Kafka {self._brokers}, ")
+            before = f"Kafka {self._brokers}, "
+            self._first_failure = undelivered(error, message, before, self._headers_bytes)

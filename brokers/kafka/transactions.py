@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
 from brokers.kafka.errors import medusa_error, translated, undelivered
 from brokers.kafka.servers import Brokers
+from brokers.records import bytes_of
 from pipeline.clock import Deadline
 from pipeline.errors import MedusaError, RefusedError, UnavailableError
 from pipeline.ids import TopicName, TransactionalId
@@ -59,6 +60,7 @@ class TransactionalWriter:
         self._producer = Producer(self._settings)
         self._refused: RefusedError | None = None
         self._fatal: MedusaError | None = None
+        self._headers_bytes = 0
         self._id = transactional_id
 
     def start(self, deadline: Deadline) -> None:
@@ -78,7 +80,7 @@ class TransactionalWriter:
 
     def begin(self) -> None:
         """Open a transaction."""
-        self._refused = None
+        self._refused, self._headers_bytes = None, 0
         with translated(f"beginning a transaction of {self._id}"):
             self._producer.begin_transaction()
 
@@ -93,6 +95,7 @@ class TransactionalWriter:
         partition: int = -1,
     ) -> None:
         """Add one record. `partition` -1: by the key's murmur2 hash, as the Java clients do."""
+        self._headers_bytes = max(self._headers_bytes, bytes_of(headers))
         with self._writing(topic):
             self._enqueue(topic, key, value, timestamp_ms, partition, headers)
 
@@ -191,7 +194,7 @@ class TransactionalWriter:
         """Keep what the error of the whole transaction does not tell: which record it was."""
         if error is None or self._refused is not None:
             return
-        found = undelivered(error, message)
+        found = undelivered(error, message, headers=self._headers_bytes)
         if isinstance(found, RefusedError):
             self._refused = found
 

@@ -14,8 +14,9 @@ from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.network.model import Silence
 
 NEVER_USED_MS = 10_000
-"""After how long a partition in which the lane has not yet seen a record steps aside at the latest:
-no producer has been cut off from it."""
+"""After how long a partition that has never held anything steps aside at the latest: no producer
+has been cut off from it. Where a lane has only seen no record, one may have been: it began at the
+end, retention has removed them, or none could be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def is_idle(
     present: what came since is not known yet.
     """
     patience_ms = stream.idle_after_ms
-    if partition.progress_ms is None:
+    if partition.end == 0:
         patience_ms = min(patience_ms, NEVER_USED_MS)
     return (
         stream.silence is Silence.IDLE

@@ -56,11 +56,22 @@ class Ends:
         by_topic: last stable offsets; a topic that is missing did not answer.
         open: the partitions of these in which a transaction is open, and since when that is
             observed. What it has written lies behind the last stable offset.
+        written: the next offsets to be written, of the same topics.
     """
 
     read_at_ms: SteadyMillis
     by_topic: Mapping[TopicName, Mapping[int, Offset]]
     open: Mapping[tuple[TopicName, int], SteadyMillis] = field(default_factory=dict)
+    written: Mapping[TopicName, Mapping[int, Offset]] = field(default_factory=dict)
+
+    def all_written(self, topic: TopicName) -> Mapping[int, Offset] | None:
+        """By partition up to where anything lies, open transactions included; None: no answer.
+
+        A lane comes so far: the last stable offset moves beyond what a transaction has written,
+        once that is committed or aborted.
+        """
+        stable, written = self.by_topic.get(topic), self.written.get(topic, {})
+        return stable and {p: max(end, written.get(p, end)) for p, end in stable.items()}
 
     def fresh(self, now_ms: SteadyMillis) -> bool:
         """Whether the answer still says something about the present."""
@@ -99,8 +110,8 @@ class LaneTime:
         stood_at: what `reached` was when the input's last record was seen.
         writers: what is known of the writer of each derived input.
         release: what the lane was told.
-        unloaded: inputs that have to be read first, up to where they ended when the lane started;
-            None: that has not been told yet.
+        unloaded: inputs that have to be read first, up to all that was written when the lane
+            started, be it finished by then or not; None: that has not been told yet.
         held: by which input event time is held back; None: by none.
         idle: whether all inputs were idle when they were last looked at.
     """
@@ -217,7 +228,7 @@ def ends_of(
             same = before is not None and before.by_topic.get(topic, {}).get(partition) == end
             known = before.open.get(at) if before is not None and same else None
             since[at] = read_at_ms if known is None else known
-    return Ends(read_at_ms, stable, since)
+    return Ends(read_at_ms, stable, since, written)
 
 
 def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
@@ -258,9 +269,24 @@ def advance(
     time = replace(time, reached=reached, held=held, idle=idle)
     target = least_active(tuple(found.values()))
     if target is None:
-        return time, None
+        return _loading_from(time, ends, now_ms), None
     release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
     return replace(time, release=release), value
+
+
+def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:
+    """Take in where event time would begin if it did not wait for inputs to be loaded.
+
+    Much may be read until then: the first step is measured from there.
+    """
+    known = (time.release.in_force_ms, time.release.begins_ms)
+    if not time.unloaded or any(at_ms is not None for at_ms in known):
+        return time
+    least = least_active(tuple(input_times(replace(time, unloaded={}), ends, now_ms).values()))
+    if least is None:
+        return time
+    begins_ms = max(least.at_ms, Millis(0))  # Spark's watermark begins at 0, too
+    return replace(time, release=replace(time.release, begins_ms=begins_ms))
 
 
 def input_times(
@@ -415,7 +441,7 @@ def _heard_from(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMi
 def _loading(time: LaneTime, ends: Ends) -> LaneTime:
     """Take in up to where inputs that are read first have to be read."""
     unloaded = {
-        i.stream: ends.by_topic.get(i.topic) if known is None else known
+        i.stream: ends.all_written(i.topic) if known is None else known
         for i in _external(time.profile)
         if i.stream in time.unloaded
         for known in (time.unloaded[i.stream],)

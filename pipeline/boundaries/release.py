@@ -58,6 +58,7 @@ class Release:
         released_at_ms: steady time when it was sent by us.
         step_ms: how far beyond `in_force_ms` event time may be released.
         cut: whether the last advance was cut short by the step.
+        begins_ms: where the first step begins, at least 0; None: the first advance is free.
     """
 
     in_force_ms: Millis | None
@@ -65,6 +66,7 @@ class Release:
     released_at_ms: SteadyMillis | None
     step_ms: int
     cut: bool = False
+    begins_ms: Millis | None = None
 
 
 def begin(shape: Shape, marker: CommitMarker) -> Release:
@@ -116,7 +118,8 @@ def next_advance(
 ) -> tuple[Release, Millis | None]:
     """Decide whether to tell the lane to move on, and how far.
 
-    The first advance of a lane's life is free: before it there is nothing to measure a jump from.
+    The first advance of a lane's life is free, if nothing is known to measure a jump from: it comes
+    as soon as a batch was read.
 
     Returns:
         The new state, and the advance to send if there is one: above every earlier one, at or
@@ -151,13 +154,14 @@ def _must_wait(shape: Shape, release: Release) -> bool:
 
 def _within_step(shape: Shape, release: Release, target: Millis) -> tuple[Millis, bool]:
     """The target cut to the step, for windows to just before an end; and whether it was cut."""
-    if release.in_force_ms is None:
+    begins_ms = release.begins_ms if release.in_force_ms is None else release.in_force_ms
+    if begins_ms is None:
         return _closing(shape, target), False
-    limit = Millis(release.in_force_ms + release.step_ms)
+    limit = Millis(begins_ms + release.step_ms)
     goal, value = _closing(shape, target), _closing(shape, min(target, limit))
-    if isinstance(shape, Windowed) and value <= release.in_force_ms < goal:
+    if isinstance(shape, Windowed) and value <= begins_ms < goal:
         # A step that began inside a window and reaches no end still has to close one.
-        value = Millis(next_end(shape.window, Millis(release.in_force_ms + 1)) - 1)
+        value = Millis(next_end(shape.window, Millis(begins_ms + 1)) - 1)
     return value, value < goal
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 
+from brokers.kafka.answers import complete
 from brokers.kafka.reader import TopicReader
 from brokers.records import KafkaRecord
 from pipeline.cli.connections import Connections
@@ -122,18 +123,23 @@ def sent_again(redrive: RedriveTopic, connections: Connections) -> frozenset[Ide
 def records_of_rows(
     letters: Sequence[Letter], reader: TopicReader, connections: Connections
 ) -> Mapping[Place, KafkaRecord]:
-    """The records that letters name, as far as they are still there."""
+    """The records that letters name, as far as they are still there.
+
+    Raises:
+        NotNowError: a topic that is there does not say what it holds, as without a leader.
+    """
     places = {letter.row: letter.topic_id for letter in letters if letter.row is not None}
-    topics = {place.topic for place in places}
-    described = connections.topics.describe(topics)
-    starts, ends = connections.topics.start_offsets(topics), connections.topics.end_offsets(topics)
+    described = connections.topics.describe({place.topic for place in places})
+    topics = sorted(described)
+    starts = complete(connections.topics.start_offsets(topics), topics)
+    ends = complete(connections.topics.end_offsets(topics), topics)
     there = {
         place
         for place, topic_id in places.items()
         if place.topic in described
         and described[place.topic].topic_id == topic_id
-        and place.offset >= starts.get(place.topic, {}).get(place.partition, place.offset + 1)
-        and place.offset < ends.get(place.topic, {}).get(place.partition, 0)
+        and place.offset >= starts[place.topic].get(place.partition, place.offset + 1)
+        and place.offset < ends[place.topic].get(place.partition, 0)
     }
     found = dict[Place, KafkaRecord]()
     for ranges in rounds(there):

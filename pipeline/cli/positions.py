@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from brokers.kafka.reader import TopicReader
 from pipeline.cli.connections import Connections
+from pipeline.deploy.writers import pending_succession
 from pipeline.ids import Millis, Offset, StreamName, TopicName
 from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.markers import CommitMarker
@@ -19,7 +20,8 @@ class Standing:
     """How one input partition of a fragment stands.
 
     Args:
-        position: the next offset to read; None: the fragment never ran, or not with this partition.
+        position: the next offset to read; None: the fragment never ran, or not with this
+            partition, or begins anew when it starts.
         log_start: the oldest offset that the partition holds.
         end: its committed end.
         next_ms: the Kafka timestamp of the record at the position, or of the first one after it;
@@ -50,16 +52,21 @@ def last_marker(names: FragmentNames, connections: Connections) -> CommitMarker 
 
 
 def present_marker(fragment: Fragment, connections: Connections) -> CommitMarker | None:
-    """The last commit marker in the names that the deployed version has; None: it never ran."""
+    """The last commit marker in the names that the deployed version has.
+
+    None: it never ran, or it begins anew when it starts, where another fragment has written. Then
+    it goes on from nothing that it has read before.
+    """
     names = fragment.names
     record = connections.catalog.fragment(names.network, names.fragment)
     marker = last_marker(names, connections)
     if record is None or marker is None:
         return None
-    planned = planned_sources(fragment, dict(record.topic_ids))
     network = connections.catalog.network(names.network)
-    decided = record.decided(network.life) if network is not None else {}
-    return carry(marker, planned, decided).marker
+    if network is None or pending_succession(record, network.life, marker) is not None:
+        return None
+    planned = planned_sources(fragment, dict(record.topic_ids))
+    return carry(marker, planned, record.decided(network.life)).marker
 
 
 def standings(fragment: Fragment, connections: Connections) -> tuple[Standing, ...]:

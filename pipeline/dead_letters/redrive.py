@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from brokers.records import Headers, KafkaRecord
-from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, told_place
+from brokers.records import Headers, KafkaRecord, bytes_of
+from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, Place, told_place
 from pipeline.formats import WRITTEN
 from pipeline.ids import Millis, Offset, SchemaHandle, SourceId, TopicName
 from pipeline.lanes.dead_letters import (
@@ -36,6 +36,11 @@ SCHEMA_NOT_FOUND = "schema_not_found"
 MARGIN_MS = 3_600_000
 """How long before the end of its retention a record is no longer sent, at most."""
 
+_BATCH_BYTES = 128
+"""What Kafka adds to a record that is alone in its batch, its numbers at their longest."""
+_FIELD_BYTES = 10
+"""The lengths that it writes before a name and a value."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -46,12 +51,16 @@ class Rules:
         kept_from_ms: older records are about to be removed by retention; None: there is no limit.
         has_schema: whether the registry has a schema now.
         decided: digest of what decides what the table of an as-of join says; empty: it has none.
+        redrive: the name of the redrive topic.
+        most_bytes: how large a record may be there; None: that is not known.
     """
 
     reads: AbstractSet[tuple[SourceId, str]]
     kept_from_ms: Millis | None
     has_schema: Callable[[SchemaHandle], bool]
     decided: str = ""
+    redrive: str = ""
+    most_bytes: int | None = None
 
     def wants_original(self, letter: Letter) -> bool:
         """Whether a letter can be sent again if the record is still there that it names."""
@@ -66,6 +75,8 @@ class Rules:
             return why
         if letter.row is not None and letter.original is None:
             return "the record of the left row is not in its topic any more"
+        if self.most_bytes is not None and size_again(letter) > self.most_bytes:
+            return "they are larger than the redrive topic takes: raise its max.message.bytes"
         if self.kept_from_ms is not None and letter.again_ms < self.kept_from_ms:
             return "their timestamps have reached the retention of the redrive topic"
         if letter.reason == SCHEMA_NOT_FOUND:
@@ -76,6 +87,7 @@ class Rules:
     def _refused(self, letter: Letter) -> str:
         """The same, as far as the letter alone says it."""
         other = letter.row is not None and letter.held_by != self.decided
+        elsewhere = letter.row is not None and self._is_elsewhere(letter, letter.row)
         for holds, why in (
             (letter.reason == UNKNOWN, "no fragment wrote it"),
             (
@@ -86,19 +98,25 @@ class Rules:
             (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
             (
                 (letter.source, letter.port) not in self.reads,
-                "the fragment does not read that input any more, or not on that side",
+                "the fragment begins anew, or does not read that input any more on that side",
             ),
+            (elsewhere, "they name a record of a topic that is not that of their input"),
             (other, "the as-of join would decide otherwise by now: only a replay helps"),
         ):
             if holds:
                 return why
         return ""
 
+    def _is_elsewhere(self, letter: Letter, row: Place) -> bool:
+        """Whether a record is in a topic that the lane does not read it from."""
+        carrying = letter.source.rpartition("/")[0]
+        return row.topic != self.redrive and letter.topic_id != carrying
+
 
 def reads(fragment: Fragment, sources: Iterable[MarkedSource]) -> frozenset[tuple[SourceId, str]]:
     """The sources of a fragment, each with the ways on which it comes in, and "" for all.
 
-    `sources`: as its commit marker names them; none if it has never run.
+    `sources`: as its commit marker names them; none if it has never run, or begins anew.
     """
     return frozenset(
         (source.id, at)
@@ -153,6 +171,13 @@ def headers_again(letter: Letter) -> Headers:
         ours.append((HELD_BY, letter.held_by.encode()))
         ours += [(HELD, letter.held)] if letter.held is not None else []
     return (*letter.original_headers, *ours)
+
+
+def size_again(letter: Letter) -> int:
+    """How many bytes a letter has when it is sent again, in a batch of its own, at most."""
+    record, headers = letter.again, headers_again(letter)
+    body = len(record.key or b"") + len(record.value or b"") + bytes_of(headers)
+    return body + _BATCH_BYTES + _FIELD_BYTES * (1 + len(headers))
 
 
 @dataclass

@@ -212,7 +212,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     facts = Facts(ids, version, found.chosen, found.begins, comparison.successions)
     fragments = desired_fragments(plan, recorded.fragments, facts)
     life = before.life if before else servers.new_life()
-    made = _made(plan, before, created)
+    made = _made(plan, before, (*created, *_read_before_recorded(comparison, ids)))
     writers = recorded_writers(before.writers if before else (), plan, ids)
     network = NetworkRecord(plan.network, plan.owner, version, life, made, writers)
     registered = tuple(schema.subject for schema in found.register)
@@ -257,6 +257,24 @@ def _made(
     external = {topic.name for topic in plan.topics if topic.external}
     earlier = before.made_topics if before else ()
     return tuple(sorted({*earlier, *created} - external))
+
+
+def _read_before_recorded(
+    comparison: Comparison, topic_ids: Mapping[TopicName, str]
+) -> tuple[TopicName, ...]:
+    """The redrive topics that fragments have read, and of which the catalog has nothing.
+
+    It was restored from before they were created: by the network, if that creates topics.
+    """
+    if not comparison.plan.auto_create:
+        return ()
+    recorded = {topic for one in comparison.recorded.fragments for topic, _ in one.topic_ids}
+    read = (marker.redrive for marker in comparison.markers.values())
+    return tuple(
+        topic
+        for topic, topic_id in filter(None, read)
+        if topic not in recorded and topic_ids.get(topic) == topic_id
+    )
 
 
 def _topic_ids(

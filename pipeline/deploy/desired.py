@@ -44,7 +44,8 @@ def desired_fragments(
 ) -> tuple[FragmentRecord, ...]:
     """A record for every fragment of the plan; one that did not change keeps its version.
 
-    What is paused stays so. A choice that was made before stays for a fragment that did not change.
+    What is paused stays so. A choice that was made before stays for a fragment that did not change,
+    be it that it has got its redrive topic.
     """
     known = {record.fragment: record for record in before}
     return tuple(_record(fragment, known.get(fragment.name), facts) for fragment in plan.fragments)
@@ -54,7 +55,10 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     digest, name = fragment_digest(fragment), fragment.name
     topics = sorted(set(positioned_topics(fragment, facts.topic_ids)))
     ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
-    same = old if old is not None and (old.digest, old.topic_ids) == (digest, ids) else None
+    # What is sent again reaches the same query, so that the topic for it changes nothing else.
+    was = _but_redriven(fragment, old.topic_ids) if old is not None else ()
+    unchanged = old is not None and old.digest == digest and was == _but_redriven(fragment, ids)
+    same = old if unchanged else None
     paused = old is not None and old.desired is DesiredState.PAUSED
     output_id = TopicId(facts.topic_ids[fragment.output.topic])
     choice = facts.chosen.get(name, same.choice if same else None)
@@ -73,6 +77,12 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         succeeds=facts.successions.of(name, facts.version, output_id)
         or (same.succeeds if same else None),
     )
+
+
+def _but_redriven(
+    fragment: Fragment, ids: tuple[tuple[TopicName, str], ...]
+) -> tuple[tuple[TopicName, str], ...]:
+    return tuple(one for one in ids if one[0] != fragment.names.redrive)
 
 
 def _begins(

@@ -3,7 +3,8 @@
 Whoever sends creates it, and writes its id into the catalog before anything is sent. So no record
 is in a topic that the fragment's lane does not come to read: it is told by the catalog, as of every
 change of its topics. A run that is cut off has noted before what it was about to create, as deploys
-do: the next run, or deploy, knows whose the topic is.
+do: the next run, or deploy, has it from there whose the topic is. One that only the last commit
+marker names was made by the network as well: the catalog was restored from before that.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from pipeline.catalog.later_topics import LaterTopic
 from pipeline.deploy.apply import begun_before, spec_of
 from pipeline.deploy.gather import last_markers
 from pipeline.deploy.ports import Log, Topics
+from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import TopicName
 from pipeline.planner.diff import fitting, needs
@@ -53,7 +55,7 @@ class RedriveTopic:
             RefusedError: the catalog, or the fragment's last commit marker, knows one that is not
                 there any more.
         """
-        described, known = self._described(), self._known()
+        described, known = self._described(), self._recorded() or self._read()
         if known is not None and (described is None or described.topic_id != known):
             what = "is gone" if described is None else "was deleted and made again"
             raise RefusedError(
@@ -83,6 +85,7 @@ class RedriveTopic:
             raise RetryError("the topic is gone again", place=f"topic {topic}", hint="run it again")
         self._check_settings()
         made = created or (begun and bool(begun_before((topic,), self.topics)))
+        made = made or (self.plan.auto_create and self._recorded() is None and bool(self._read()))
         self.catalog.later_topics.add(LaterTopic(names, topic, described.topic_id, made))
         if begun:
             self.catalog.end_deploy(network, (topic,))
@@ -97,14 +100,22 @@ class RedriveTopic:
         topic = self.fragment.names.redrive
         return self.topics.describe((topic,)).get(topic)
 
-    def _known(self) -> str | None:
-        """The id of the topic; the catalog may have been restored from an older state."""
+    def _recorded(self) -> str | None:
+        """The id of the topic as the catalog has it, which may have been restored; None: none."""
         names = self.fragment.names
         record = self.catalog.fragment(names.network, names.fragment)
-        if record is not None and names.redrive in dict(record.topic_ids):
-            return dict(record.topic_ids)[names.redrive]
+        return None if record is None else dict(record.topic_ids).get(names.redrive)
+
+    def _read(self) -> str | None:
+        """The id of the one that the fragment has read, unless it begins anew; None: none."""
+        names = self.fragment.names
         marker = last_markers((self.fragment,), self.topics, self.log).get(self.fragment.name)
-        return None if marker is None or marker.redrive is None else marker.redrive[1]
+        if marker is None or marker.redrive is None:
+            return None
+        network = self.catalog.network(names.network)
+        record = self.catalog.fragment(names.network, names.fragment)
+        anew = network is not None and pending_succession(record, network.life, marker) is not None
+        return None if anew else marker.redrive[1]
 
     def _wanted(self) -> NewTopic:
         """The topic as it is created beside the topics that exist."""

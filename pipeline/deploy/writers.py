@@ -92,7 +92,7 @@ def successions(
         if others and (written_by[0] != name or not _names(record, topic_id)):
             found[name] = _split(others, planned)
             continue
-        known = _pending(record, life, markers.get(name))
+        known = pending_succession(record, life, markers.get(name))
         # Unless it is back in a topic that it wrote last itself.
         if known is not None and (topic_id == known[1] or name not in written_by):
             version, output, gone, moved = known
@@ -111,10 +111,16 @@ def _split(others: Iterable[FragmentName], planned: Collection[FragmentName]) ->
     return gone, tuple(one for one in every if one in planned)
 
 
-def _pending(
+def pending_succession(
     record: FragmentRecord | None, life: NetworkLife, marker: CommitMarker | None
 ) -> Succeeds | None:
-    """What an earlier deploy has found, and the fragment has not begun anew since."""
+    """What the last deploy has recorded, as long as the fragment has not begun anew since.
+
+    Args:
+        record: the fragment's; None: it is not deployed.
+        life: of its network.
+        marker: its last one; None: it has never run.
+    """
     if record is None or record.succeeds is None:
         return None
     due = Succession(life, *record.succeeds).is_due(marker, ran_before=False)

@@ -20,7 +20,7 @@ from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.limits import Refused
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
-from pipeline.planner.digest import source_digest, timing_digest
+from pipeline.planner.digest import answer_digest, source_digest, timing_digest
 from pipeline.planner.plan import Fragment, FragmentInput
 
 
@@ -154,6 +154,11 @@ def sources_after(
     if marker is None:
         return first_sources(planned)
     return _marked(planned, {}, (), next_number(marker))
+
+
+def answered_by(fragment: Fragment, sources: Iterable[MarkedSource]) -> str:
+    """Digest of what decides what the table of an as-of join says; see `answer_digest`."""
+    return answer_digest(fragment, {source.name: source.id for source in sources})
 
 
 def carry(

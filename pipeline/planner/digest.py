@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import BoxName, StreamName, TopicName
+from pipeline.ids import BoxName, SourceId, StreamName, TopicName
 from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.network.boxes.join import Join
@@ -77,12 +77,20 @@ def state_digest(fragment: Fragment) -> str:
     return _hash(plain)
 
 
-def answer_digest(fragment: Fragment) -> str:
+def answer_digest(fragment: Fragment, sources: Mapping[StreamName, SourceId]) -> str:
     """`<format version>:<SHA-256 in hex>` of what decides what a table says of a record's row.
 
     Which version a row of an as-of join meets, and in which bytes a version is kept. What is made
     of both decides nothing about it: neither `select` nor what stands behind the join, but for the
-    columns of the table that they read. Empty if the fragment has no such join.
+    columns of the table that they read. Which table it is counts, whatever its stream is called.
+
+    Args:
+        fragment: as planned.
+        sources: what its lane reads, by the names of the streams; the table may be missing as long
+            as no lane has run.
+
+    Returns:
+        Empty if the fragment has no such join.
     """
     box = fragment.stateful_box
     if not isinstance(box, AsOf):
@@ -90,10 +98,11 @@ def answer_digest(fragment: Fragment) -> str:
     asking = replace(box, select=(), columns=(), event_time_column=None, key=())
     before = fragment.boxes[: fragment.boxes.index(box)]
     decides, kept = pruned(replace(fragment, boxes=(*before, asking))), pruned(fragment)
-    table = {way.source for way in fragment.ways if way.port == "right"}
+    table = [way.source for way in fragment.ways if way.port == "right"]
     return _hash(
         {
             "format": ANSWER_FORMAT,
+            "from": [sources.get(name) for name in table],
             "inputs": [_state_of(stream) for stream in decides.inputs],
             "boxes": _placed_boxes(decides, decides.boxes),
             "table": [_state_of(stream) for stream in kept.inputs if stream.name in table],

@@ -5,7 +5,8 @@ that mends it. What each kind of topic accepts:
 
 | topic | `cleanup.policy` | `message.timestamp.type` | `retention.ms`, `retention.bytes` |
 |---|---|---|---|
-| output, redrive | `delete` | `CreateTime` | any |
+| output | `delete` | `CreateTime` | any |
+| redrive | `delete` | `CreateTime` | any, `-1` |
 | dead letters | `delete` | `LogAppendTime` | `-1` |
 | advances | `delete` | `LogAppendTime` | `-1`, any |
 | markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` goes by them |
@@ -33,6 +34,7 @@ _NEEDED: Final = (
 _LACKED: Final = (
     "a fragment that rests for longer would not find again what it has not read, and stop"
 )
+_SENT: Final = "it would forget which dead letters were sent again, and they could be sent twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +90,5 @@ def _why(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
             return "its records' timestamps are their event times, and the broker replaces them"
         return "its records count from when the broker took them"
     if setting in {RETENTION_MS, RETENTION_BYTES} and value == UNLIMITED != found:
-        return _NEEDED if topic.trimmed else _LACKED
+        return _SENT if topic.when_needed else _NEEDED if topic.trimmed else _LACKED
     return None

@@ -379,7 +379,10 @@ def _windowed(rows: DataFrame, core: WindowCore | SessionCore, *, ids: bool) -> 
 
 def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """Steps on results. A result that fails is kept as JSON of what it was computed from."""
-    rows = rows.withColumn(hidden.FAILED_ON, F.lit(None).cast("string"))
+    failed_on = F.lit(None).cast("string")
+    if lowered.names_rows:  # whose core may have refused what came with a row
+        failed_on = F.when(F.col(hidden.REASON).isNotNull(), _told_values(rows, lowered))
+    rows = rows.withColumn(hidden.FAILED_ON, failed_on)
     ids = (hidden.ID,) if lowered.ids else ()
     row = (hidden.RECORD, hidden.HELD, hidden.ANSWERED) if lowered.names_rows else ()
     carried = (hidden.FAILED_ON, *_passed_columns(lowered), *ids, *row)

@@ -241,7 +241,7 @@ class StableLane:
         """Find out what it starts from: its last marker, or another one if it begins anew."""
         settings, host = self._settings, self._host
         succession = settings.succession
-        if succession is None or not succession.is_due(last, ran_before=settings.ran_before):
+        if succession is None or not settings.begins_anew(last):
             goes_on = None if last is None else last.writing(settings.output_id)
             self._from = carried(goes_on, settings, host.surveyor.admin)
             return self._lowered()

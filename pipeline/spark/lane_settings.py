@@ -91,12 +91,18 @@ class LaneSettings:
         begun = own and marker.chosen and marker.judged is None
         return chosen if begun and chosen is OnChange.EMPTY else None
 
+    def begins_anew(self, last: CommitMarker | None) -> bool:
+        """Whether others have written its output since its last marker; None: it has none."""
+        succession = self.succession
+        return succession is not None and succession.is_due(last, ran_before=self.ran_before)
+
     def after(self, last: CommitMarker) -> "LaneSettings":
         """The same of a lane that goes on from a marker: what that has read, it reads.
 
-        The catalog may not know of a redrive topic, since it was restored from an older state.
+        The catalog may not know of a redrive topic, since it was restored from an older state. One
+        that begins anew does not go on there: the topic may be gone by now.
         """
-        if last.redrive is None or last.redrive[0] in self.topic_ids:
+        if last.redrive is None or last.redrive[0] in self.topic_ids or self.begins_anew(last):
             return self
         name, topic_id = last.redrive
         return replace(self, topic_ids={**self.topic_ids, name: topic_id})

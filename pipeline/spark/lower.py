@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.ids import SchemaHandle, SchemaId, StreamName, TopicName
 from pipeline.lanes.positions import MarkedSource
+from pipeline.lanes.sources import answered_by
 from pipeline.network.model import Box, ExternalStream, Origin
 from pipeline.network.sql_text import string
 from pipeline.network.types import EnumForm
 from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.columns import pruned
-from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.boxes import lower_stateful, lower_stateless
 from pipeline.spark.keys import key_sql
@@ -59,7 +59,7 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     Raises:
         BrokenInvariantError: the planner made a fragment that is not a tree with one stateful box.
     """
-    decided = answer_digest(fragment)
+    decided = answered_by(fragment, around.sources)
     fragment = pruned(fragment)
     stateful = fragment.stateful_box
     lowered = None if stateful is None else lower_stateful(stateful)

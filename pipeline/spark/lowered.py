@@ -283,12 +283,14 @@ class AsOfCore:
         within_ms: how far before the left row's event time that one may lie.
         how: whether a left row for which there is none is dropped (inner) or not (left).
         decided: digest of what decides which one it is, and what is kept of it.
+        box: the name of the join.
     """
 
     on: tuple[tuple[str, str], ...]
     within_ms: int
     how: How
     decided: str = ""
+    box: str = ""
 
     watermark_lead_ms = 0
 

@@ -46,7 +46,7 @@ from pipeline.lanes.needed_letters import (
     resume_letters,
 )
 from pipeline.lanes.positions import MarkedSource, by_topic
-from pipeline.planner.digest import answer_digest
+from pipeline.lanes.sources import answered_by
 from pipeline.spark.failed_results import FailedResult
 from pipeline.spark.ports import BatchEngine, BatchRows, Schemas, SecondLook
 from pipeline.spark.publisher import Publisher
@@ -122,7 +122,7 @@ class Sink:
         self._needs = _Needs(NeededLog({}), ())
         self.publisher = Publisher(context)
         self._given_up: BatchId | None = None
-        self._decided = answer_digest(context.fragment)
+        self._decided = ""
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": str(context.lane.fragment)}
         )
@@ -262,6 +262,7 @@ class Sink:
         """
         clock = self._context.clock
         marker = marker.writing(self._context.output_id)
+        self._decided = answered_by(self._context.fragment, marker.sources)
         if rejected:
             totals = marker.totals
             totals = replace(totals, dead_letters=totals.dead_letters + len(rejected))

@@ -134,13 +134,17 @@ class Surveyor:
         return None if found is None else found.text
 
     def start_positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
-        """Where a first start begins: external streams as their document says, others first."""
+        """Where a first start begins: external streams as their document says, others first.
+
+        A redrive topic that is there already holds only what was sent to others, such as a
+        fragment of the same name in an earlier life of the network: letters of this one come later.
+        """
         found: dict[InputPartition, Offset] = {}
         for source in lowered.sources:
             for assigned in source.topics:
-                if assigned.role is TopicRole.ADVANCES:
+                if assigned.role in {TopicRole.ADVANCES, TopicRole.REDRIVE}:
                     offsets = self._ends_of(assigned.topic)
-                elif assigned.role is TopicRole.DATA and source.start is not None:
+                elif source.start is not None:
                     offsets = {assigned.topic: self._start_of(assigned.topic, source.start)}
                 else:
                     offsets = self._starts_of(assigned.topic)
@@ -172,10 +176,10 @@ class Surveyor:
         oldest = complete(self.admin.start_offsets(topics), topics)
         ever_read = {at.topic for end in (marker.end, *(o.end for o in marker.left)) for at in end}
         for at in new:
-            if (at.input, at.topic) in read_before:
-                found[at] = oldest[at.topic][at.partition]
-            elif assigned[at] is TopicRole.REDRIVE and at.topic not in ever_read:
+            if assigned[at] is TopicRole.REDRIVE and at.topic not in ever_read:
                 found[at] = Offset(0)
+            elif assigned[at] is TopicRole.REDRIVE or (at.input, at.topic) in read_before:
+                found[at] = oldest[at.topic][at.partition]
             else:
                 found[at] = first[at]
         return found

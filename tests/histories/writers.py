@@ -58,10 +58,11 @@ class Writers:
     ) -> set[Key]:
         """Take in a deploy: its fragments, and the version of each.
 
-        Returns the fragments that were to begin anew and go on where they were instead.
+        Returns the fragments that were to begin anew and do not: they go on where they were, or are
+        not there any more.
         """
         written: dict[Key, str] = {}
-        go_on: set[Key] = set()
+        do_not: set[Key] = set()
         for fragment, version in fragments:
             key, name = (life, str(fragment.name)), str(fragment.name)
             topic_id = kafka.topics[fragment.output.topic].topic_id
@@ -71,14 +72,15 @@ class Writers:
             elif self.is_due(kafka, life, fragment):
                 self.due[key] = (*self.due[key][:2], topic_id)
             elif self.due.pop(key, None) is not None:
-                go_on.add(key)
+                do_not.add(key)
             known = self.writers.setdefault((life, topic_id), [])
             known[:] = [*(one for one in known if one != name), name]
         names = {str(fragment.name) for fragment, _ in fragments}
         self.written = written
         for key in [key for key in self.due if key[0] == life and key[1] not in names]:
             del self.due[key]
-        return go_on
+            do_not.add(key)
+        return do_not
 
     def heard(self, commit: Commit, ledger: Ledger, ledgers: dict[Key, Ledger]) -> Iterator[Wrong]:
         """Let a fragment begin anew whose first marker this is; what is wrong with it."""

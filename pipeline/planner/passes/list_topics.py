@@ -114,7 +114,9 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
         _topic(network, names.dead_letters, widest, letters), follows=inputs, trimmed=True
     )
     longest_ms = max(network.retention_ms, *(_kept_ms(network, s) for s in fragment.inputs))
-    redrive = _kept(network, names.redrive, widest, longest_ms, written)
+    # What was sent again must not be forgotten before its age, whatever the broker's default is.
+    again = (("retention.bytes", "-1"), *written)
+    redrive = _kept(network, names.redrive, widest, longest_ms, again)
     yield replace(redrive, follows=inputs, when_needed=True)
     advances = _topic(network, names.advances, 1, _ADVANCES)
     yield replace(advances, single_partition=True)

@@ -8,4 +8,5 @@ from pipeline.spark.lowered import AsOfCore
 
 def lower(box: AsOf) -> LoweredBox:
     """Nothing before, one core, one projection after."""
-    return LoweredBox((), AsOfCore(box.on, box.within_ms, box.how), (selected(box.select),))
+    core = AsOfCore(box.on, box.within_ms, box.how, box=box.name)
+    return LoweredBox((), core, (selected(box.select),))

@@ -31,6 +31,7 @@ from pipeline.spark.held import (
     bucket_text,
     settle_bucket,
 )
+from pipeline.spark.hidden import Failed
 from pipeline.spark.lowered import AsOfCore
 from pipeline.spark.sql import quoted
 
@@ -67,15 +68,25 @@ def held(
         settled = settled.where(F.col("right").isNotNull())
     found = settled.select(
         from_avro("left", _avro(left)).alias("left"),
-        from_avro("right", _avro(right)).alias("right"),
+        from_avro("right", _avro(right), {"mode": "PERMISSIVE"}).alias("right"),
         F.timestamp_millis("at_ms").alias(hidden.EVENT_TIME),
-        F.lit(None).cast("string").alias(hidden.REASON),
         F.col("right").alias(hidden.HELD),
         F.col("answered").alias(hidden.ANSWERED),
     )
+    found = found.withColumn(hidden.REASON, _unread(core))
     found = found.withColumn(hidden.RECORD, F.col(f"left.{hidden.RECORD}"))
     found = found.withColumn(hidden.ID, F.col(f"left.{hidden.ID}")) if ids else found
     return found.where(above(settled_ms) | F.col(hidden.ANSWERED))
+
+
+def _unread(core: AsOfCore) -> Column:
+    """What is wrong where what came with a row is no version of the table: those have a time.
+
+    Somebody else may have sent it. To decode it strictly would end the query, at each start again.
+    """
+    word = str(Failed(core.box, "held", "what came with the record is no version of the table"))
+    time = F.col(f"right.{hidden.EVENT_TIME}")
+    return F.when(F.col(hidden.HELD).isNotNull() & time.isNull(), F.lit(word))
 
 
 def _known(names: Iterable[str]) -> Column:

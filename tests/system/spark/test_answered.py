@@ -6,7 +6,7 @@ the table said comes with it, so the lane needs no state for it, and by its time
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from pipeline.lanes.codec import encode_advance
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.signals import AdvanceRecord
-from pipeline.planner.digest import answer_digest
+from pipeline.lanes.sources import answered_by
 from pipeline.planner.plan import Fragment
 from pipeline.spark.facts import Engine
 from pipeline.spark.from_memory import MemoryQueries
@@ -155,9 +155,8 @@ class Run:
             self.rejected += inspector.rejected(self._read, facts.end, facts.late_ms)
         names, sources = self.fragment.names, sources_with_redrive(self.fragment)
         for one in found.failed():
-            context = one.context(
-                self.fragment, NetworkVersion(1), sources, answer_digest(self.fragment)
-            )
+            decided = answered_by(self.fragment, sources)
+            context = one.context(self.fragment, NetworkVersion(1), sources, decided)
             offset = Offset(len(self.letters))
             of = headers(names, context, ())
             topic, at_ms = names.dead_letters, one.timestamp_ms
@@ -237,7 +236,7 @@ def test_a_failed_result_names_its_left_row(letters: Sequence[Letter]) -> None:
         "right": {"k": "b", "v": 0, "at": "2024-10-04T00:00:00.500Z"},
     }
     assert (letter.at, letter.attempt, letter.first) == (None, 1, letter.row)
-    assert letter.held_by == answer_digest(planned(FAILS))
+    assert letter.held_by == answered_by(planned(FAILS), sources_with_redrive(planned(FAILS)))
     assert letter.held
     assert letters[3].held is None
 
@@ -301,10 +300,24 @@ def test_what_fails_again_is_a_letter_of_the_next_attempt(
     assert [of for of, _ in third.computed] == [{"k": "b", "part": -1}]
 
 
+def test_what_is_no_version_of_the_table_fails_alone(start: Any, letters: Sequence[Letter]) -> None:
+    """Bytes that somebody else has sent end no query; the other rows have their results."""
+    mended: Run = start(planned(MENDED))
+    mended.advance(BEGIN + 20_000)
+    forged = replace(letters[2], held=b"\xff\xff")
+    mended.send(again(forged, ROWS, mended.fragment), again(letters[3], ROWS, mended.fragment))
+    assert [(of["k"], of["part"]) for of, _ in mended.computed] == [("c", -1)]
+    (letter,) = mended.letters
+    assert (letter.field, letter.box, letter.held) == ("held", "known", b"\xff\xff")
+    assert "is no version of the table" in letter.message
+    assert letter.computed_from is not None
+    assert letter.computed_from["left"] == {"k": "b", "v": 9}
+
+
 def test_by_another_join_a_row_is_late_as_any_other(start: Any, letters: Sequence[Letter]) -> None:
     """Whether the table would have said the same is not known: so nothing is computed."""
     other = planned(MENDED, within="2d")
-    assert answer_digest(other) != letters[2].held_by
+    assert answered_by(other, sources_with_redrive(other)) != letters[2].held_by
     asked: Run = start(other)
     asked.advance(BEGIN + 20_000)
     asked.send(again(letters[2], ROWS, asked.fragment))

@@ -72,11 +72,20 @@ def test_a_partition_that_was_never_used_is_waited_for_less_long() -> None:
     """No producer can have been cut off from it."""
     patient = replace(CARS, idle_after_ms=180_000)
     busy = seen(90_000, quiet=START_MS + 9_000)
-    assert boundary(busy, seen(None), at=START_MS + 9_999, stream=patient) is None
-    never = boundary(busy, seen(None), at=START_MS + 10_000, stream=patient)
+    unused = seen(None, position=0, end=0)
+    assert boundary(busy, unused, at=START_MS + 9_999, stream=patient) is None
+    never = boundary(busy, unused, at=START_MS + 10_000, stream=patient)
     assert never == StreamBoundary(Millis(84_999))
     used = boundary(busy, seen(1_000), at=START_MS + 179_999, stream=patient)
     assert used == StreamBoundary(Millis(-4_001))
+
+
+def test_a_partition_with_a_past_that_the_lane_has_not_seen_is_waited_for() -> None:
+    """It may have begun at the end: whoever wrote there before may be cut off."""
+    patient = replace(CARS, idle_after_ms=180_000)
+    busy = seen(90_000, quiet=START_MS + 179_000)
+    assert boundary(busy, seen(None), at=START_MS + 179_999, stream=patient) is None
+    assert boundary(busy, seen(None), at=START_MS + 180_000, stream=patient) is not None
 
 
 def test_an_idle_partition_steps_aside() -> None:

@@ -27,7 +27,7 @@ from pipeline.boundaries.profile import DerivedInput, Joined, LaneProfile
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.positions import InputPartition
-from pipeline.network.model import Load, Silence
+from pipeline.network.model import Silence
 from tests.unit.boundaries.support import (
     CARS,
     SPEED,
@@ -362,54 +362,6 @@ def test_an_input_without_any_record_holds_back_no_other_one() -> None:
     seen = Observed(lane(CARS, TABLE), marker(end, progress={at(CARS, 0): 90_000}))
     assert seen.watch(11_000, cars=(5,)) == []
     assert seen.watch(11_000, cars=(5,), table=(0,)) != []
-
-
-FIRST = replace(TABLE, load=Load.FIRST, idle_after_ms=1_000)
-
-
-def _loading(table: int, progress: int) -> CommitMarker:
-    end = {**positions(CARS, 5), **positions(FIRST, table)}
-    return marker(end, progress={at(CARS, 0): 90_000, at(FIRST, 0): progress})
-
-
-def test_an_input_that_is_loaded_first_says_nothing_before_all_is_read() -> None:
-    """Its records may lie in any order: the second batch has earlier ones than the first."""
-    seen = Observed(lane(CARS, FIRST), _loading(0, 0))
-    assert seen.watch(2_000, cars=(5,)) == [], "not told yet where the table ends"
-    seen.answer(cars=(5,), table=(4,))
-    seen.finish(_loading(2, 80_000))
-    assert seen.watch(2_000, cars=(5,), table=(4,)) == []
-    held = seen.time.held
-    assert held is not None
-    assert (held.stream, held.by_ms) == (FIRST.stream, None)
-    seen.finish(_loading(4, 80_000))
-    assert seen.told() == 80_000 - 5_001
-    assert seen.watch(2_000, cars=(5,), table=(4,))[-1] == 90_000 - 5_001
-
-
-def test_what_comes_while_an_input_is_loaded_is_no_part_of_it() -> None:
-    """Else a table that is written all the time would hold everything back for ever."""
-    seen = Observed(lane(CARS, FIRST), _loading(0, 0))
-    seen.answer(cars=(5,), table=(4,))
-    seen.answer(cars=(5,), table=(9,))
-    seen.finish(_loading(4, 80_000))
-    assert seen.told() == 80_000 - 5_001
-
-
-def test_an_input_is_loaded_first_at_each_start() -> None:
-    """What came while the lane was away may lie in any order, too."""
-    seen = Observed(lane(CARS, FIRST), _loading(4, 80_000))
-    assert seen.told() is None
-    assert seen.watch(2_000, cars=(5,), table=(6,)) == []
-    seen.finish(_loading(6, 85_000))
-    assert seen.told() == 85_000 - 5_001
-
-
-def test_an_input_that_is_empty_is_loaded() -> None:
-    """There is nothing to wait for."""
-    end = {**positions(CARS, 5), **positions(FIRST, 0)}
-    seen = Observed(lane(CARS, FIRST), marker(end, progress={at(CARS, 0): 90_000}))
-    assert seen.watch(2_000, cars=(5,), table=(0,)) == [90_000 - 5_001]
 
 
 def test_a_derived_input_steps_aside_while_its_writer_is_idle() -> None:

@@ -58,6 +58,20 @@ def test_the_first_advance_is_free() -> None:
 
 
 @pytest.mark.parametrize("shape", [MINUTE, SLIDING, JOIN, VISITS])
+@pytest.mark.parametrize("begins_ms", [0, 10**9 + 1])
+def test_the_first_advance_is_a_step_where_it_is_known_what_it_begins_at(
+    shape: Shape, begins_ms: int
+) -> None:
+    """It goes on, however near to 1970; and what lies within the step is told at once."""
+    fresh = replace(begin(shape, FRESH), begins_ms=Millis(begins_ms))
+    release, sent = ask(shape, fresh, 10**12)
+    assert sent is not None
+    assert release.cut
+    assert begins_ms < sent <= begins_ms + fresh.step_ms
+    assert ask(shape, fresh, sent)[1] == sent
+
+
+@pytest.mark.parametrize("shape", [MINUTE, SLIDING, JOIN, VISITS])
 def test_nothing_is_told_of_the_time_before_1970(shape: Shape) -> None:
     """Spark would never show it in force: a first record of 1970 would hold event time for ever."""
     release, sent = ask(shape, begin(shape, FRESH), -4_000)

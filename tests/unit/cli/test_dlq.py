@@ -214,6 +214,18 @@ def test_what_was_sent_again_is_not_guessed(
     assert len(log.records) == sent
 
 
+def test_a_lost_redrive_topic_hides_nothing_of_the_others(dlq: Caller, world: World) -> None:
+    """What it would say is not known; the rest is listed."""
+    assert dlq("redrive", "moving", "--yes").code == 0
+    del world.kafka.topics[NAMES.redrive]
+    called = dlq("list", "-o", "json")
+    assert called.code == 0
+    assert f"topic {NAMES.redrive}: the topic is gone" in called.err
+    rows = [(row["letters"], row["redriven"]) for row in called.data["fragments"]]
+    assert rows == [(3, None), (0, 0)]
+    assert "?" in dlq("list").out
+
+
 def test_late_records_are_refused_with_the_way_out(dlq: Caller, log: TwinLog) -> None:
     """Nothing could be sent: that is an error with words."""
     called = dlq("redrive", "moving", "--reason", "late", "--yes")

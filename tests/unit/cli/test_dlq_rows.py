@@ -1,7 +1,7 @@
 """Dead letters of results of an as-of join: shown with the left row, and its record sent again."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,10 @@ from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.positions import MarkedSource
-from pipeline.lanes.sources import first_sources, planned_sources
+from pipeline.lanes.sources import answered_by, first_sources, planned_sources
 from pipeline.names import FragmentNames
-from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment
-from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, opener
+from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, TwinTopics, opener
 from tests.unit.deploy.twins import World, write_project
 
 Caller = Callable[..., Any]
@@ -73,7 +72,7 @@ class Rated:
         facts: dict[str, Any] = {
             "row": f"{SIGHTINGS}/0/{offset}",
             "topic_id": self.world.kafka.topics[SIGHTINGS].topic_id,
-            "held_by": answer_digest(self.fragment),
+            "held_by": answered_by(self.fragment, self.sources),
             "held": b"said",
             **more,
         }
@@ -167,7 +166,7 @@ def test_the_record_of_the_left_row_is_sent_again_once(rated: Rated) -> None:
         ("medusa.error.attempt", b"1"),
         ("medusa.redriven.from", b"0/0"),
         ("medusa.redriven.origin", b"car-sightings/0/1"),
-        ("medusa.error.held_by", answer_digest(rated.fragment).encode()),
+        ("medusa.error.held_by", answered_by(rated.fragment, rated.sources).encode()),
         ("medusa.error.held", b"said"),
     )
     assert second.value == b"value 2"
@@ -198,7 +197,7 @@ def test_what_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
     ("more", "why"),
     [
         ({"row": "car-sightings/0/9"}, "not in its topic any more"),
-        ({"topic_id": "another"}, "not in its topic any more"),
+        ({"topic_id": "another"}, "not that of their input"),
         ({"row": "gone/0/1"}, "not in its topic any more"),
         ({"held_by": "2:other"}, "would decide otherwise by now"),
     ],
@@ -214,6 +213,35 @@ def test_what_cannot_be_had_exactly_is_refused(
     assert why in called.err
     assert "medusa replay cars.rated" in called.err
     assert rated.redriven() == []
+
+
+def test_a_topic_without_a_leader_is_asked_again(
+    rated: Rated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the record all the same, so that nobody is to be sent to a replay."""
+
+    def none(_: TwinTopics, topics: Sequence[TopicName]) -> dict[TopicName, dict[int, Offset]]:
+        return {topic: {0: Offset(0)} for topic in topics if topic != SIGHTINGS}
+
+    monkeypatch.setattr(TwinTopics, "start_offsets", none)
+    called = rated.dlq("redrive", "rated", "--yes")
+    assert called.code == 75
+    assert "has no leader now" in called.err
+    assert rated.redriven() == []
+
+
+def test_what_the_redrive_topic_does_not_take_stops_no_other_letter(rated: Rated) -> None:
+    """It is named; the other one is sent."""
+    large = replace(rated.log.records[2], value=b"v" * 9_000_000)
+    rated.log.records[2] = large
+    rated.letter(1, 2)
+    called = rated.dlq("redrive", "rated", "--yes", "-o", "json")
+    assert called.code == 0
+    (refused,) = called.data["refused"]
+    assert (called.data["sent"], refused["count"]) == (1, 1)
+    assert "raise its max.message.bytes" in refused["reason"]
+    (copy,) = rated.redriven()
+    assert copy.value == b"value 1"
 
 
 def test_a_record_about_to_expire_is_not_sent(rated: Rated) -> None:
@@ -233,6 +261,6 @@ def test_a_deploy_with_another_select_still_takes_it(rated: Rated) -> None:
     assert json.dumps(mended) != json.dumps(DOCUMENT)
     write_project(Path(), mended)
     connections = TwinConnections(rated.world, rated.log, TwinRecomputer())
-    before = answer_digest(rated.fragment)
+    before = answered_by(rated.fragment, rated.sources)
     (plan,) = deployed_plans(connections)  # type: ignore[arg-type]
-    assert answer_digest(plan.fragments[0]) == before
+    assert answered_by(plan.fragments[0], rated.sources) == before

@@ -20,7 +20,7 @@ from pipeline.dead_letters.redrive import (
 )
 from pipeline.dead_letters.send import send
 from pipeline.errors import UnavailableError
-from pipeline.ids import Millis, Offset, SchemaId, SourceId, StreamName, TopicName
+from pipeline.ids import Millis, Offset, SchemaId, SourceId, StreamName, TopicId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_FROM
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import named_sources
@@ -193,6 +193,38 @@ def test_what_the_topic_is_about_to_forget_is_not_sent() -> None:
     rules = Rules(READS, kept_from_ms, lambda _: True)
     assert "retention" in rules.obstacle(letter(time=Millis(NOW - 23 * HOUR - 1), came=NOW))
     assert rules.obstacle(letter(time=Millis(NOW - 23 * HOUR), came=Millis(0))) == ""
+
+
+def test_what_the_topic_does_not_take_is_not_sent() -> None:
+    """It would be refused with all that is sent in its transaction, in each run again."""
+    rules = replace(RULES, most_bytes=10_000)
+    small, large = (
+        replace(letter(), record=replace(letter().record, value=b"v" * size))
+        for size in (9_000, 10_000)
+    )
+    assert rules.obstacle(small) == ""
+    assert "max.message.bytes" in rules.obstacle(large)
+    held = letter(0, (("h", b"v" * 10_000),))
+    assert "max.message.bytes" in rules.obstacle(held)
+    assert RULES.obstacle(held) == ""
+
+
+def test_a_letter_of_a_row_names_a_record_of_its_input_or_of_the_redrive_topic() -> None:
+    """Another one is no record of the row; a letter that somebody else has made may name any."""
+    rules = replace(RULES, redrive=NAMES.redrive, decided="2:a")
+    facts = dict.fromkeys(("topic", "partition", "offset"))
+    own, again, other = (
+        letter(**facts, row=f"{topic}/0/1", topic_id=TopicId(topic_id), held_by="2:a")
+        for topic, topic_id in (
+            ("car-sightings", "id of car-sightings"),
+            (NAMES.redrive, "#9"),
+            ("limits", "#7"),
+        )
+    )
+    assert rules.wants_original(own)
+    assert rules.wants_original(again)
+    assert not rules.wants_original(other)
+    assert "not that of their input" in rules.obstacle(other)
 
 
 def test_a_tally_says_what_became_of_each_letter() -> None:

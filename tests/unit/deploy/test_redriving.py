@@ -6,15 +6,19 @@ from pathlib import Path
 import pytest
 
 from brokers.records import NewTopicSpec
+from brokers.versioned_store import Set
+from pipeline.catalog.codec import encode
 from pipeline.clock import Deadline
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.redriving import RedriveTopic
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
-from pipeline.ids import FragmentName, NetworkName, ParticipantId, TopicName
+from pipeline.ids import FragmentName, Incarnation, NetworkName, ParticipantId, TopicName
 from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.positions import InputPartition
+from pipeline.names import Znodes
+from pipeline.planner.state import OnChange
 from tests.unit.deploy.twins import DOCUMENT, TwinKafka, World, write_project
 from tests.unit.lanes.marked import marked
 from tests.unit.spark.test_rebuild import MARKER
@@ -102,6 +106,17 @@ def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -
     assert scene.world.catalog.begun_deploy(CARS) == ()
 
 
+def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Scene) -> None:
+    """Else it would forget what was sent again; one that others have created is judged."""
+    scene.redrive.create()
+    made = scene.world.kafka.topics[REDRIVE]
+    assert dict(made.config)["retention.bytes"] == "-1"
+    limited = tuple((n, "1000" if n == "retention.bytes" else v) for n, v in made.config)
+    scene.world.kafka.topics[REDRIVE] = replace(made, config=limited)
+    with pytest.raises(RefusedError, match=r"retention\.bytes=1000, the network needs -1"):
+        scene.redrive.create()
+
+
 def test_an_unchanged_deploy_leaves_it_as_it_is(scene: Scene) -> None:
     """No version, no restart; and the version of a changed network still knows it."""
     scene.redrive.create()
@@ -122,6 +137,22 @@ def test_it_goes_with_its_network(scene: Scene) -> None:
     gone = destroy(doomed(CARS, servers), servers, deadline, lambda _: None)
     assert REDRIVE in gone.topics
     assert REDRIVE not in scene.world.kafka.topics
+
+
+def test_one_that_turns_up_leaves_a_choice_as_it_is(scene: Scene) -> None:
+    """Somebody has created it: its fragment has not begun as was chosen all the same."""
+    chosen = OnChange.REBUILD, Incarnation("a")
+    path = Znodes("").fragment(CARS, MOVING)
+    found, record = scene.world.store.get(path), scene.world.catalog.fragment(CARS, MOVING)
+    assert found is not None
+    assert record is not None
+    scene.world.store.apply((Set(path, encode(replace(record, choice=chosen)), found.version),))
+    scene.world.kafka.add(REDRIVE)
+    scene.deploy()
+    assert REDRIVE in scene.known
+    now = scene.world.catalog.fragment(CARS, MOVING)
+    assert now is not None
+    assert (now.choice, now.version) == (chosen, record.version)
 
 
 class CutOff(TwinKafka):
@@ -221,14 +252,32 @@ def test_one_that_was_known_has_to_be_there(scene: Scene, by: str, *, remade: bo
         scene.deploy()
 
 
-def test_a_restored_catalog_learns_of_it_again(scene: Scene) -> None:
-    """From who sends next, or from a deploy; the lane has gone on reading it meanwhile."""
+@pytest.mark.parametrize("by", ["redrive", "deploy"])
+@pytest.mark.parametrize("auto_create", [False, True])
+def test_a_restored_catalog_learns_of_it_again(
+    tmp_path: Path, by: str, *, auto_create: bool
+) -> None:
+    """From who sends next, or from a deploy; the lane has gone on reading it meanwhile.
+
+    It goes with the network that creates its topics. Else records of this life would be there in
+    the next one.
+    """
+    scene = Scene(World.new(), tmp_path)
+    scene.deploy()
+    if not auto_create:
+        scene.document = DOCUMENT.replace("streams:", "auto_create: false\nstreams:")
     scene.world.kafka.add(REDRIVE)
     topic_id = scene.world.kafka.topics[REDRIVE].topic_id
     scene.read(topic_id)
     assert scene.redrive.is_there()
-    scene.redrive.create()
+    if by == "redrive":
+        scene.redrive.create()
+    else:
+        scene.deploy()
     assert scene.known[REDRIVE] == topic_id
+    assert scene.made is auto_create
+    scene.redrive.create()
+    assert scene.made is auto_create
 
 
 def test_a_topic_that_vanishes_at_once_is_told(scene: Scene) -> None:

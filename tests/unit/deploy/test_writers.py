@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.deploy.apply import Comparison, deploy
+from pipeline.deploy.redriving import RedriveTopic
 from pipeline.deploy.writers import recorded_writers
 from pipeline.errors import DeployError
 from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
@@ -195,3 +196,22 @@ def test_a_state_is_not_asked_for_where_a_fragment_begins_anew(scene: Scene) -> 
     found = scene.compare(counts, Choices(named={MOVED: OnChange.EMPTY}, inputs=begin))
     with pytest.raises(DeployError, match="which begins anew without a state"):
         found.check()
+
+
+def test_who_begins_anew_misses_no_redrive_topic_of_its_former_life(scene: Scene) -> None:
+    """Nothing is sent there any more; the next redrive creates another one."""
+    world = scene.world
+
+    def redrive() -> RedriveTopic:
+        plan = scene.compare(MOVING).plan
+        return RedriveTopic(plan, plan.fragments[0], world.catalog, world.kafka, world.log)
+
+    redrive().create()
+    scene.read(MOVING, {"car-sightings": 5}, output=output_id(scene))
+    topic = redrive().planned.name
+    scene.deploy(DRIVING, **END)
+    del world.kafka.topics[topic]
+    scene.deploy(MOVING, **END)
+    assert not redrive().is_there()
+    redrive().create()
+    assert dict(scene.record.topic_ids)[topic] == world.kafka.topics[topic].topic_id

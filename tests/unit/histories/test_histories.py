@@ -99,6 +99,13 @@ ONCE_WRONG = {
             "take_over:734773"
         ),
     ),
+    "a fragment that was to begin anew was gone before it began": (
+        31011,
+        (
+            "run:983685 rename_topic:9948 rollback:74653 rename_last:281906 produce:378338 "
+            "rename_last:400388 rollback:411452 rollback:660966"
+        ),
+    ),
     "a rebuild skipped what its source had skipped": (
         907045,
         (

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import StreamName, TopicName
+from pipeline.ids import SourceId, StreamName, TopicName
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.sides import How, Pair
 from pipeline.network.model import ExternalStream, Network, Origin
@@ -239,7 +239,9 @@ def _answering(
     box = replace(box, **changes)  # type: ignore[arg-type]  # keywords
     last = (filtered("last", box, behind),) if behind else ()
     (fragment,) = plan(network((left, right), (few, some, box, *last)), OWNER).fragments
-    return answer_digest(fragment)
+    return answer_digest(
+        fragment, {stream.name: SourceId(stream.topic) for stream in (left, right)}
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,8 +251,10 @@ def _answering(
         _answering("`left`.`fee` / `right`.`fee` + length(`left`.`note`)"),
         _answering(left=replace(LEFT, lateness_ms=5), right=replace(RIGHT, idle_after_ms=5)),
         _answering(behind="`part` > 0"),
+        _answering(left=replace(LEFT, topic=TopicName("other")), right=RIGHT),
+        _answering(right=replace(RIGHT, name=StreamName("other"))),
     ],
-    ids=["select", "another column of the rows", "patience", "a box behind"],
+    ids=["select", "another column of the rows", "patience", "a box behind", "rows", "name"],
 )
 def test_what_is_made_of_an_answer_decides_nothing_about_it(same: str) -> None:
     """A mended expression takes what the table had said."""
@@ -266,8 +270,9 @@ def test_what_is_made_of_an_answer_decides_nothing_about_it(same: str) -> None:
         _answering(on=("fee", "fee")),
         _answering(left=replace(LEFT, event_time=expression("`at` + 1"))),
         _answering(right=replace(RIGHT, event_time=expression("`at` + 1"))),
+        _answering(right=replace(RIGHT, topic=TopicName("other"))),
     ],
-    ids=["another column of the table", "within", "how", "on", "time of rows", "of the table"],
+    ids=["another column of the table", "within", "how", "on", "time of rows", "of it", "table"],
 )
 def test_what_decides_an_answer_changes_its_digest(other: str) -> None:
     """Then it is not known what the table would have said."""
@@ -276,7 +281,7 @@ def test_what_decides_an_answer_changes_its_digest(other: str) -> None:
 
 def test_only_as_of_joins_have_answers() -> None:
     """So nothing is equal to what another fragment says."""
-    assert answer_digest(_fragment(BASE)) == ""
+    assert answer_digest(_fragment(BASE), {}) == ""
 
 
 def test_plan_digest_covers_topics() -> None:

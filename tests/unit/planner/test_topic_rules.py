@@ -48,6 +48,8 @@ def test_topics_as_they_are_made_fit() -> None:
         (INPUT, {POLICY: "compact"}, False),
         (LETTERS, {"retention.ms": "604800000"}, True),
         (LETTERS, {"retention.bytes": "1000000"}, True),
+        (REDRIVE, {"retention.bytes": "1000000"}, True),
+        (REDRIVE, {"retention.ms": "1000"}, None),
         (ADVANCES, {"retention.ms": "604800000"}, True),
         (ADVANCES, {"retention.bytes": "-1"}, None),
         (OUTPUT, {"retention.ms": "1000"}, None),

@@ -7,7 +7,7 @@ import pytest
 from pipeline.ids import Millis, NetworkVersion
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.ids import LATE_RESULT
-from pipeline.planner.digest import answer_digest
+from pipeline.lanes.sources import answered_by
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.failed_results import FailedResult, FailedRow
@@ -33,9 +33,8 @@ def told(row: FailedRow | None, of: Fragment | None = None) -> dict[str, bytes |
     """The headers of a letter, without what begins them all."""
     planned = of or as_of()
     result = FailedResult(WORD, b"{}", Millis(5), row)
-    context = result.context(
-        planned, NetworkVersion(1), sources_with_redrive(planned), answer_digest(planned)
-    )
+    sources = sources_with_redrive(planned)
+    context = result.context(planned, NetworkVersion(1), sources, answered_by(planned, sources))
     found = headers(planned.names, context, ())
     return {name.removeprefix("medusa.error."): value for name, value in found}
 
@@ -48,7 +47,7 @@ def test_a_letter_names_the_record_of_the_left_row() -> None:
         b"vans-topic/1/2", b"vans", b"left.2", b"vans-topic/0", b"vans-topic", b"said", b"1",
         b"priced",
     ]  # fmt: skip
-    assert found["held_by"] == answer_digest(as_of()).encode()
+    assert found["held_by"] == answered_by(as_of(), sources_with_redrive(as_of())).encode()
     assert not {"topic", "partition", "offset", "medusa.redriven.origin"} & found.keys()
 
 

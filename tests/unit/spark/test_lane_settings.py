@@ -9,12 +9,14 @@ from pipeline.ids import (
     NetworkVersion,
     RunNumber,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.deploys import DeployId
 from pipeline.lanes.markers import CommitMarker, Judged
 from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start.facts import StateChoice
+from pipeline.lanes.succession import Succession
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.state import OnChange
 from pipeline.spark.lane_settings import LaneSettings
@@ -76,6 +78,20 @@ def test_a_lane_reads_on_in_the_redrive_topic_that_its_marker_has_read() -> None
     assert lane.after(read).topic_ids == {redrive: f"id of {redrive}"}
     known = replace(lane, topic_ids={redrive: "another"})
     assert known.after(read) == known
+
+
+def test_a_lane_that_begins_anew_does_not_read_on_in_a_redrive_topic() -> None:
+    """It may be gone by now, and would be waited for."""
+    at = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
+    redrive = fragment("tolls").names.redrive
+    read = replace(MARKER, sources=marked({at: 1, replace(at, topic=redrive): 2}))
+    found = Succession(NetworkLife("life"), SECOND.version, TopicId("out"), (), ())
+    lane = replace(settings(None), succession=found)
+    assert lane.begins_anew(read)
+    assert lane.after(read) == lane
+    begun = replace(read, anew=found.token)
+    assert not lane.begins_anew(begun)
+    assert redrive in lane.after(begun).topic_ids
 
 
 RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))

@@ -7,14 +7,13 @@ from pipeline.dead_letters.redrive import reads
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, SchemaId
 from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.sources import answered_by, named_sources
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
 from pipeline.network.types import DecimalType, EnumForm, Scalar
-from pipeline.planner.digest import answer_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.boxes.aggregate import lower as lower_aggregate
@@ -178,7 +177,8 @@ def test_an_as_of_join_is_lowered_to_what_it_compares() -> None:
     box = held("known", CARS, CARS, (("car", "car"),), {"car": "`left`.`car`"}, 7)
     planned = _planned(replace(box, how=How.LEFT))
     lowered = lower(planned, surroundings(planned))
-    assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT, answer_digest(planned))
+    decided = answered_by(planned, named_sources(planned))
+    assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT, decided, "known")
     assert not lowered.keeps_key
     assert lowered.names_rows
     assert [path.port for path in lowered.paths] == ["left", "right"]

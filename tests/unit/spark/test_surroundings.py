@@ -145,7 +145,20 @@ class Older(EveryTopic):
         """All begin at 4."""
         return {topic: {0: Offset(4), 1: Offset(4)} for topic in topics}
 
-    end_offsets = start_offsets
+    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """All end at 8."""
+        return {topic: {0: Offset(8), 1: Offset(8)} for topic in topics}
+
+
+def test_a_first_start_reads_nothing_that_was_sent_again_before() -> None:
+    """It has no dead letters yet: what a redrive topic holds was sent to somebody else."""
+    planned = fragment("tow_dispatch")
+    lowered = lower(planned, surroundings(planned, redrive=True))
+    kafka = cast("KafkaAdmin", Older())
+    found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
+    begins = {at.topic: offset for at, offset in found.start_positions(lowered).items()}
+    names = planned.names
+    assert begins == {planned.inputs[0].topic: 4, names.redrive: 8, names.advances: 8}
 
 
 def test_a_redrive_topic_that_comes_later_is_read_from_its_first_offset_on() -> None:

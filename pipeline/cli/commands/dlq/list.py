@@ -1,6 +1,6 @@
 """`medusa dlq list`: how many dead letters there are, and why."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import click
@@ -15,6 +15,8 @@ from pipeline.cli.streams import deployed_plans
 from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 from pipeline.dead_letters.choose import Summary, summary
+from pipeline.dead_letters.letter import Identity
+from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 from pipeline.planner.plan import Fragment, Plan
 
@@ -37,10 +39,19 @@ def command(session: Session, name: str) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections, session.printer.waiting("reading dead letters"):
         plans = {plan.network: plan for plan in deployed_plans(connections)}
-        found = [
-            _row(fragment, plans[fragment.names.network], connections)
-            for fragment in fragments_of(name, connections)
-        ]
+        fragments, lost, found = fragments_of(name, connections), [], []
+        for fragment in fragments:
+            plan, sent = plans[fragment.names.network], None
+            try:
+                sent = sent_again(redrive_topic(plan, fragment, connections), connections)
+            except RefusedError as error:
+                if len(fragments) == 1:
+                    raise
+                # It is no reason to hide what the others have.
+                lost.append(f"{error.place}: {error.message}")
+            found.append(_row(fragment, plan, sent, connections))
+    for words in lost:
+        session.printer.note(words)
     table = Table(
         _COLUMNS,
         tuple(_cells(row) for row in found),
@@ -52,15 +63,18 @@ def command(session: Session, name: str) -> None:
     session.printer.show({"fragments": found}, table)
 
 
-def _row(fragment: Fragment, plan: Plan, connections: Connections) -> dict[str, Any]:
+def _row(
+    fragment: Fragment, plan: Plan, sent: Container[Identity] | None, connections: Connections
+) -> dict[str, Any]:
+    """What is told of a fragment; `sent`: what was sent again, None: that is not known."""
     topic = fragment.names.dead_letters
-    sent = sent_again(redrive_topic(plan, fragment, connections), connections)
-    counted = summary(letters_of(fragment, connections), sent)
+    counted = summary(letters_of(fragment, connections), () if sent is None else sent)
     return {
         "network": fragment.names.network,
         "fragment": fragment.names.fragment,
         "topic": topic,
         **_counts(counted),
+        **({"redriven": None} if sent is None else {}),
         "retention_ms": plan.retention_ms,
         **_limits(connections.topics.topic_configs([topic]).get(topic, {})),
     }
@@ -94,7 +108,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"{row['network']}.{row['fragment']}",
         str(row["letters"]),
-        str(row["redriven"]),
+        "?" if row["redriven"] is None else str(row["redriven"]),
         reasons or "-",
         row["oldest"] or "-",
         row["newest"] or "-",

@@ -43,7 +43,7 @@ from pipeline.dead_letters.redrive import (
 from pipeline.dead_letters.send import send
 from pipeline.errors import RefusedError, SchemaError
 from pipeline.ids import BoxName, Millis, SchemaHandle
-from pipeline.planner.digest import answer_digest
+from pipeline.lanes.sources import answered_by
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
 from schemas.codec import decode
@@ -93,7 +93,7 @@ def command(
                 confirm(session, f"send {counted(tally.sent, 'dead letter')} again?")
             deadline = Deadline.after(session.clock, timeout, "beginning to send again")
             with session.printer.waiting("sending dead letters again"):
-                tally = run.sent(rules, deadline)
+                tally = run.sent(run.rules(), deadline)  # somebody may have deployed meanwhile
         name = label(run.fragment)
     if tally.refused and not tally.sent and not tally.already:
         raise RefusedError(
@@ -155,8 +155,16 @@ class _Run:
         marker = present_marker(self.fragment, self._connections)
         sources = () if marker is None else marker.sources
         self.closed = closed(self.fragment, marker)
-        decided = answer_digest(self.fragment)
-        return Rules(reads(self.fragment, sources), kept_from_ms, self._has_schema, decided)
+        decided = answered_by(self.fragment, sources)
+        most = config.get("max.message.bytes")
+        return Rules(
+            reads(self.fragment, sources),
+            kept_from_ms,
+            self._has_schema,
+            decided,
+            topic,
+            None if most is None else int(most),
+        )
 
     def looked_at(self, rules: Rules) -> Tally:
         """What would be done."""

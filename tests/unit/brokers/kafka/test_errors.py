@@ -1,7 +1,9 @@
 """The driver's errors and ours."""
 
+from typing import cast
+
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from brokers.kafka.errors import (
     NoAccessListsError,
@@ -12,7 +14,9 @@ from brokers.kafka.errors import (
     TopicExistsError,
     medusa_error,
     translated,
+    undelivered,
 )
+from brokers.records import bytes_of
 from pipeline.errors import (
     BrokenInvariantError,
     EnvironmentProblem,
@@ -71,6 +75,32 @@ def test_what_the_driver_calls_retriable_is_tried_again() -> None:
     aborting = KafkaError(KafkaError.INVALID_REQUEST, "x", txn_requires_abort=True)
     assert type(medusa_error(retriable)) is NotNowError
     assert type(medusa_error(aborting)) is NotNowError
+
+
+class Refused:
+    """A record as the driver hands it back: without its headers."""
+
+    def topic(self) -> str:
+        """Where it was sent to."""
+        return "n.f.dlq"
+
+    def value(self) -> bytes:
+        """Five megabytes."""
+        return b"v" * 5_000_000
+
+    def key(self) -> None:
+        """There is none."""
+
+
+def test_a_record_that_is_too_large_counts_with_its_headers() -> None:
+    """Else the advice may be a limit below the one that there is."""
+    error, record = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), cast("Message", Refused())
+    plain = undelivered(error, record)
+    assert plain.message == "a record of 5000000 bytes is larger than the topic takes"
+    assert "max.message.bytes=5065536" in plain.hint
+    held = undelivered(error, record, headers=bytes_of((("held", b"h" * 4_000_000), ("é", None))))
+    assert "of 5000000 bytes, with headers of up to 4000006 bytes, is larger" in held.message
+    assert "max.message.bytes=9065542" in held.hint
 
 
 OUTAGE = (
