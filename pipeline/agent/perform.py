@@ -38,19 +38,19 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes import codec
 from pipeline.lanes.events import LaneStopped, stopped_by
 from pipeline.lanes.promises import Promises
-from pipeline.lanes.signals import ActivityRecord, AdvanceRecord, activity_key
+from pipeline.markers import codec
+from pipeline.markers.signals import ActivityRecord, AdvanceRecord, activity_key
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import Plan
-from pipeline.spark.lane_settings import LaneSettings
+from pipeline.spark.run.lane_settings import LaneSettings
 
 _log = logging.getLogger(__name__)
 
 
 class Lane(Protocol):
-    """What is asked of a lane; as in `pipeline/spark/lane.py`."""
+    """What is asked of a lane; as in `pipeline/spark/run/lane.py`."""
 
     promises: Promises
 

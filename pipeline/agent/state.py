@@ -29,8 +29,8 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.lifecycle import Happening, Phase, move
-from pipeline.lanes.markers import CommitMarker
 from pipeline.lanes.start.facts import StateChoice
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
 
 

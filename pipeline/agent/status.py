@@ -28,7 +28,7 @@ from pipeline.boundaries.profile import LaneInput
 from pipeline.boundaries.promise import is_spent
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.ids import SteadyMillis, TopicName
-from pipeline.lanes.markers import Totals
+from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
 ENDS_LOG_MAX = 64

@@ -9,7 +9,7 @@ from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Wind
 from pipeline.boundaries.sessions import oldest_record
 from pipeline.boundaries.windows import next_end
 from pipeline.ids import Millis, StreamName
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 
 
 def watermark_for(shape: Shape, advance: Millis) -> Millis:

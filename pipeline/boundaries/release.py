@@ -13,7 +13,7 @@ from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Wind
 from pipeline.boundaries.promise import advance_in_force, watermark_for
 from pipeline.boundaries.windows import last_end, next_end
 from pipeline.ids import Millis, SteadyMillis
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 
 LEAST_WATERMARK_MS = 2
 """Spark's watermark begins at 0, so one up to there would never be seen to be in force, and whoever

@@ -27,8 +27,8 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.sources import Begin
+from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
 
 

@@ -25,7 +25,7 @@ from schemas.client import RegistryClient
 from schemas.transport import registry_address
 
 if TYPE_CHECKING:
-    from pipeline.spark.replay import Recomputer
+    from pipeline.spark.run.replay import Recomputer
 
 CONNECT_TIMEOUT_S = 5.0
 BRIEF_TIMEOUT_S = 1.0
@@ -123,7 +123,7 @@ class Connections:
     def recomputer(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> "Recomputer":
         """What computes results of a fragment again, with a Spark session of its own."""
         # PySpark takes seconds to import; only this needs it.
-        from pipeline.spark import replay  # noqa: PLC0415
+        from pipeline.spark.run import replay  # noqa: PLC0415
 
         servers = replay.Servers(self._brokers, self.topics, self.registry)
         opened = replay.open_recomputer(self._settings, servers, fragment, topic_ids)

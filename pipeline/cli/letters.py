@@ -17,7 +17,7 @@ from pipeline.deploy.redriving import RedriveTopic
 from pipeline.errors import RefusedError
 from pipeline.ids import Offset, TopicName
 from pipeline.planner.plan import Fragment, Plan
-from pipeline.spark.hidden import Reason
+from pipeline.spark.query.hidden import Reason
 
 REASONS = tuple(reason.value for reason in Reason)
 

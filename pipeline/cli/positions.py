@@ -7,10 +7,10 @@ from brokers.kafka.reader import TopicReader
 from pipeline.cli.connections import Connections
 from pipeline.deploy.writers import pending_succession
 from pipeline.ids import Millis, Offset, StreamName, TopicName
-from pipeline.lanes.codec import decode_marker
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import Positions
 from pipeline.lanes.sources import carry, planned_sources
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
 from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
 

@@ -13,7 +13,7 @@ from pipeline.cli.times import parse_time
 from pipeline.errors import RefusedError, UsageError
 from pipeline.ids import Millis, NetworkVersion, Offset, TopicName
 from pipeline.lanes.dead_letters import LATENESS
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.positions import InputPartition
 from pipeline.names import INTERNAL_SUFFIXES, replay_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput, Plan

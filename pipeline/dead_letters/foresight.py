@@ -9,7 +9,7 @@ from pipeline.boundaries.profile import Shape, Stateless, Windowed, profile
 from pipeline.boundaries.windows import final_end
 from pipeline.dead_letters.letter import Letter
 from pipeline.ids import BoxName, Millis
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.planner.rename import plain_column

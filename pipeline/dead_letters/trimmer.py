@@ -17,8 +17,8 @@ from pipeline.clock import Clock
 from pipeline.dead_letters.trim import trim
 from pipeline.errors import MedusaError
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.needed_letters import kept_from
+from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 
 EVERY_S: Final = 60.0

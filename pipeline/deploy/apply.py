@@ -36,7 +36,7 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner import planner
 from pipeline.planner.changes import Changes
 from pipeline.planner.diff import changes

@@ -15,8 +15,8 @@ from pipeline.deploy.review import Surroundings
 from pipeline.deploy.writers import Successions, successions
 from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicId, TopicName
-from pipeline.lanes import codec
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.changes import (
     Current,
     DeployedFragment,

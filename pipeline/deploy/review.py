@@ -9,7 +9,7 @@ from pipeline.deploy.others import Taken, conflicts
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import value_subject
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, Incarnation, LaneId, RunNumber
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 
 
 @dataclass(frozen=True, slots=True)

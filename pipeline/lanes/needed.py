@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pipeline.boundaries.profile import Shape, Stateless
 from pipeline.boundaries.promise import kept_from
 from pipeline.ids import Millis, Offset
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition, Positions
 
 SPANS_MAX = 256
 """Spans per partition: with batches of 100 ms, half a minute of state to the batch, and longer

@@ -42,11 +42,11 @@ from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
 from pipeline.settings import Settings
-from pipeline.spark.cluster import check_folder, is_cluster
-from pipeline.spark.idle_session import IdleSession
-from pipeline.spark.lane import LaneHost
-from pipeline.spark.last_marker import read_marker
-from pipeline.spark.session import (
+from pipeline.spark.run.lane import LaneHost
+from pipeline.spark.run.last_marker import read_marker
+from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.session.cluster import check_folder, is_cluster
+from pipeline.spark.session.session import (
     Session,
     SessionSettings,
     abandon_session,
@@ -55,8 +55,8 @@ from pipeline.spark.session import (
     session_settings,
     watch_session,
 )
-from pipeline.spark.surroundings import Surveyor
-from pipeline.spark.warm_up import WarmUp
+from pipeline.spark.warm_up.idle_session import IdleSession
+from pipeline.spark.warm_up.warm_up import WarmUp
 from schemas.client import RegistryClient
 from schemas.transport import registry_address
 

@@ -16,7 +16,7 @@ from pipeline.network.boxes.route import Route
 from pipeline.network.model import Box, Network, Output
 from pipeline.planner import planner
 from pipeline.planner.plan import Plan
-from pipeline.spark.hidden import Reason
+from pipeline.spark.query.hidden import Reason
 from pipeline.testing import records
 from pipeline.testing.compare import Expected
 from pipeline.testing.document import (

@@ -10,8 +10,8 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.admin import Isolation
 from brokers.kafka.reader import read_last
 from pipeline.ids import NetworkName, Offset, TopicName
-from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.needed_letters import kept_from
+from pipeline.markers.codec import decode_marker
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment
 from tests.faults.history import place_of

@@ -19,8 +19,8 @@ from pipeline.clock import SystemClock
 from pipeline.deploy.documents import read_document
 from pipeline.errors import MedusaError
 from pipeline.ids import NetworkName, ParticipantId, TopicName
-from pipeline.lanes.codec import decode_marker
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import Znodes, boundaries_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner import planner

@@ -17,13 +17,13 @@ import pyarrow as pa
 from pipeline.boundaries.profile import Windowed, profile
 from pipeline.ids import BatchId, Millis
 from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
 from pipeline.planner.plan import Fragment
-from pipeline.spark.facts import positions
-from pipeline.spark.lowered import Lowered, TopicRole
-from pipeline.spark.query import NOBODY, LostDataError, Query, StoppingError
+from pipeline.spark.batch.facts import positions
+from pipeline.spark.query.lowered import Lowered, TopicRole
+from pipeline.spark.run.query_runner import NOBODY, LostDataError, Query, StoppingError
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of
 from tests.histories.looking import Frame, Look, Ranges
@@ -46,7 +46,7 @@ def plan_first_batch(
     watermark_ms: Millis | None,
     _now_ms: Millis,
 ) -> None:
-    """Stands in for the function of `pipeline/spark/planned.py`."""
+    """Stands in for the function of `pipeline/spark/run/planned.py`."""
     ends: dict[str, dict[str, dict[int, int]]] = {s.input: {} for s in lowered.sources}
     for at, offset in end.items():
         if at.input in ends:

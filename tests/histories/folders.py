@@ -1,4 +1,4 @@
-"""Checkpoint folders as values, and what `pipeline/spark/checkpoints.py` does with them."""
+"""Checkpoint folders as values, and what `pipeline/spark/run/checkpoints.py` does with them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +8,8 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
 from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable
 from pipeline.names import LaneNames
-from pipeline.spark.facts import positions
-from pipeline.spark.lowered import Lowered
+from pipeline.spark.batch.facts import positions
+from pipeline.spark.query.lowered import Lowered
 from tests.histories.turns import pause
 
 KEPT_EPOCHS = 2

@@ -28,15 +28,15 @@ from pipeline.catalog.records import NodeRecord
 from pipeline.deploy import documents
 from pipeline.errors import MedusaError
 from pipeline.ids import Millis, NodeId, ParticipantId
-from pipeline.lanes.positions import Positions
+from pipeline.markers.positions import Positions
 from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark import lane, last_marker, rebuild, succession
-from pipeline.spark.lane import LaneHost, StableLane
-from pipeline.spark.lane_settings import LaneSettings
-from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.run import lane, last_marker, rebuild, succession
+from pipeline.spark.run.lane import LaneHost, StableLane
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.surroundings import Surveyor
 from tests.histories import beside, engine, folders, kafka, looking
 from tests.histories.folders import Root
 from tests.histories.kafka import Kafka, Producer

@@ -26,8 +26,8 @@ from pipeline.ids import (
     Subject,
     TopicName,
 )
-from pipeline.lanes import codec
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment, Plan

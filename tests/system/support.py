@@ -28,9 +28,9 @@ from pipeline.deploy.life import random_life
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import MedusaError
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
-from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.continuity import violations
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.state import NO_CHOICES, Choices
 from schemas import avro, codec, wire

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.tidy.tree import ROOT, text_of
 
 DOCUMENT = Path("docs/testing.md")
-FOLDERS = ("pipeline/lanes", "pipeline/boundaries", "pipeline/spark", "brokers")
+FOLDERS = ("pipeline/lanes", "pipeline/markers", "pipeline/boundaries", "pipeline/spark", "brokers")
 """Code that crashes and failing servers test, which only the second tier does thoroughly."""
 RUN_AGAIN = (
     f"Run `make test-all`, and write its commit, date and figures into {DOCUMENT}"

@@ -14,8 +14,8 @@ from pipeline.boundaries.profile import DerivedInput
 from pipeline.clock import Clock
 from pipeline.errors import BrokenInvariantError, MedusaError, UnavailableError
 from pipeline.ids import TopicName
-from pipeline.lanes import codec
-from pipeline.lanes.signals import is_activity
+from pipeline.markers import codec
+from pipeline.markers.signals import is_activity
 from pipeline.names import boundaries_topic
 
 POLL_S: Final = 0.5

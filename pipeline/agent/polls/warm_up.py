@@ -14,7 +14,7 @@ WARM_PAUSE_S: Final = 3_600.0
 
 
 class Warming(Protocol):
-    """As in `pipeline/spark/warm_up.py`."""
+    """As in `pipeline/spark/warm_up/warm_up.py`."""
 
     @property
     def over(self) -> bool:

@@ -28,13 +28,13 @@ from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.counting import counted
 from pipeline.errors import UsageError
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.positions import InputPartition
 from pipeline.replay.corrections import corrections, publish
 from pipeline.replay.period import Asked
 from pipeline.replay.write import START_WITHIN_S, Target, write
 
 if TYPE_CHECKING:
-    from pipeline.spark.replay import Recomputer
+    from pipeline.spark.run.replay import Recomputer
 
 NOTHING_DONE = "nothing was done; --yes does it"
 _TOLD_EVERY_S = 5.0

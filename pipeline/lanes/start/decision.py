@@ -7,9 +7,9 @@ from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Millis
 from pipeline.lanes.batch_size import too_many
 from pipeline.lanes.growth import no_beginning
-from pipeline.lanes.markers import NO_BATCH, CommitMarker
-from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable, Wanted
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.planner.digest import same_format
 from pipeline.planner.state import OnChange
 

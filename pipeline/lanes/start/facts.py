@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from pipeline.ids import BatchId, Epoch, Incarnation, StreamName
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
-from pipeline.lanes.deploys import NO_DEPLOY, DeployId
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import MarkedSource, Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.deploys import NO_DEPLOY, DeployId
+from pipeline.markers.positions import MarkedSource, Positions
 from pipeline.planner.state import OnChange
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from pipeline.ids import BatchId, Incarnation, Millis, Offset
-from pipeline.lanes.markers import NO_BATCH, CommitMarker, Totals
-from pipeline.lanes.positions import MarkedSource, Positions
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import Wanted
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
+from pipeline.markers.positions import MarkedSource, Positions
 
 REBUILT: Final = BatchId(0)
 """The batch of a new incarnation that builds its state; it publishes nothing."""

@@ -5,11 +5,11 @@ from typing import assert_never
 
 from pipeline.ids import Incarnation, Millis
 from pipeline.lanes.growth import begin_of_all, reassigned
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import Positions
 from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild, Start
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import adopted, begun_anew, first_marker, gone_on, rebuilt
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
 from pipeline.planner.state import OnChange
 
 

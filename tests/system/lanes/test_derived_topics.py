@@ -16,8 +16,8 @@ from pipeline.catalog.records import LaneState
 from pipeline.clock import Deadline, SystemClock
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.ids import NetworkName, TopicName
-from pipeline.lanes.codec import decode_boundary
-from pipeline.lanes.signals import BoundaryRecord
+from pipeline.markers.codec import decode_boundary
+from pipeline.markers.signals import BoundaryRecord
 from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(400)]

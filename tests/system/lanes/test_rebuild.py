@@ -17,7 +17,7 @@ from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentId, FragmentName, NetworkName, TopicName, stable_lane
-from pipeline.spark.checkpoints import FORMAT_VERSION
+from pipeline.spark.run.checkpoints import FORMAT_VERSION
 from tests.system.lanes.conftest import NODE
 from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName, ParticipantId
-from pipeline.lanes.codec import decode_marker
+from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 from tests.system.support import (
     OWNER,

@@ -33,10 +33,10 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start.facts import StateChoice, Wanted
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition
 from pipeline.network.model import Silence
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network

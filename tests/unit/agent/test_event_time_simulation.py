@@ -29,7 +29,7 @@ from pipeline.boundaries.profile import (
 from pipeline.boundaries.promise import promise, watermark_for
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, RunNumber
 from pipeline.lanes.events import BatchFinished, LaneStarted
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.profiles import examples

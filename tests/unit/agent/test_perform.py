@@ -61,17 +61,17 @@ from pipeline.ids import (
     TopicName,
     stable_lane,
 )
-from pipeline.lanes import codec
 from pipeline.lanes.events import LaneStopped
 from pipeline.lanes.promises import Promises
-from pipeline.lanes.signals import ActivityRecord, activity_key
 from pipeline.lanes.start.facts import StateChoice
+from pipeline.markers import codec
+from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
-from pipeline.spark.lane_settings import LaneSettings
+from pipeline.spark.run.lane_settings import LaneSettings
 from tests.conftest import WaitFor
 from tests.unit.planner.networks import OWNER, external, filtered, network
 

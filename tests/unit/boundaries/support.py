@@ -15,10 +15,10 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition
 from pipeline.network.model import Silence
 
 CARS = ExternalInput(

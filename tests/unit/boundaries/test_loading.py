@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pipeline.boundaries.profile import Joined
 from pipeline.boundaries.release import WAITING_STEP_MAX_MS
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.model import Load
 from tests.unit.boundaries.support import CARS, at, lane, marker, positions
 from tests.unit.boundaries.test_lane_time import TABLE, Observed

@@ -24,7 +24,7 @@ from pipeline.boundaries.release import (
     took_effect,
 )
 from pipeline.ids import Millis, SteadyMillis
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.support import START_MS, marker

@@ -24,8 +24,8 @@ from pipeline.ids import (
     ParticipantId,
     ZnodePath,
 )
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.names import FragmentNames, Znodes
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project

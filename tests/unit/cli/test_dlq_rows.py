@@ -24,11 +24,11 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.dead_letters import Context, headers
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import MarkedSource
 from pipeline.lanes.sources import answered_by, first_sources, planned_sources
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
 from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, TwinTopics, opener

@@ -21,11 +21,11 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.ids import CORRECTION, RESULT_ID
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from tests.unit.cli.twins import TwinLog, TwinRecomputer, opener
 from tests.unit.deploy.twins import World, write_project

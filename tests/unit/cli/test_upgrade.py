@@ -17,9 +17,9 @@ from pipeline.ids import (
     NodeId,
     ParticipantId,
 )
-from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.codec import encode_marker
 from pipeline.planner.digest import state_digest
 from pipeline.planner.state import OnChange
 from tests.unit.cli.twins import opener

@@ -13,7 +13,7 @@ from pipeline.cli.connections import Connections
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range

@@ -20,9 +20,9 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.codec import encode_marker
 from pipeline.planner.digest import state_digest
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from schemas.registry.names import SubjectName

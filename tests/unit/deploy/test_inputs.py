@@ -25,13 +25,13 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.codec import decode_marker, encode_marker
-from pipeline.lanes.deploys import DeployId
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import carry, first_sources, planned_sources
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.codec import decode_marker, encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.deploys import DeployId
+from pipeline.markers.positions import InputPartition
 from pipeline.planner.changes import Action, Item
 from pipeline.planner.digest import state_digest
 from pipeline.planner.inputs import Fared, InputFrom, Ranges

@@ -15,13 +15,13 @@ from pipeline.deploy.redriving import RedriveTopic
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
 from pipeline.ids import FragmentName, Incarnation, NetworkName, ParticipantId, TopicName
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.positions import InputPartition
 from pipeline.names import Znodes
 from pipeline.planner.state import OnChange
 from tests.unit.deploy.twins import DOCUMENT, TwinKafka, World, write_project
 from tests.unit.lanes.marked import marked
-from tests.unit.spark.test_rebuild import MARKER
+from tests.unit.spark.run.test_rebuild import MARKER
 
 US, CARS, MOVING = ParticipantId("us"), NetworkName("cars"), FragmentName("moving")
 REDRIVE = TopicName("cars.moving.redrive")

@@ -16,8 +16,8 @@ from pipeline.errors import MedusaError
 from pipeline.ids import Epoch, FragmentId, FragmentName, NetworkName, RunNumber, stable_lane
 from pipeline.lanes.events import stopped_by
 from pipeline.lanes.limits import TooManyDeadLettersError
-from pipeline.spark.query import DamagedCheckpointError, LostDataError
-from pipeline.spark.surroundings import MissingSchemaError
+from pipeline.spark.run.query_runner import DamagedCheckpointError, LostDataError
+from pipeline.spark.run.surroundings import MissingSchemaError
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "failures.md"
 LANE = stable_lane(FragmentId(NetworkName("tolls"), FragmentName("speed")))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.needed import SPANS_MAX, BatchRead, NeededLog, after_batch, resume
-from pipeline.lanes.positions import InputPartition, Positions
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.profiles import examples

@@ -16,8 +16,8 @@ from pipeline.dead_letters.letter import read
 from pipeline.dead_letters.purge import Purge, purge
 from pipeline.errors import RefusedError, RetryError, UsageError
 from pipeline.ids import Millis, Offset
-from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.needed_letters import kept_from
+from pipeline.markers.codec import decode_marker
 from pipeline.planner.plan import Fragment
 
 

@@ -13,7 +13,7 @@ from pipeline.cli.output import Format
 from pipeline.cli.positions import last_marker, starting_offsets
 from pipeline.cli.session import Session
 from pipeline.errors import RefusedError
-from pipeline.lanes.positions import by_topic
+from pipeline.markers.positions import by_topic
 from pipeline.planner.plan import Fragment
 
 _SPARK, _KAFKA = "spark", "kafka"

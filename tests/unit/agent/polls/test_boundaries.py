@@ -22,8 +22,8 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_activity, encode_boundary
-from pipeline.lanes.signals import ActivityRecord, BoundaryRecord, activity_key
+from pipeline.markers.codec import encode_activity, encode_boundary
+from pipeline.markers.signals import ActivityRecord, BoundaryRecord, activity_key
 
 COUNTS = TopicName("net.counts")
 BOUNDARIES = TopicName("net.counts.boundaries")

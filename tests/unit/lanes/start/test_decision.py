@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.growth import reassigned
-from pipeline.lanes.markers import NO_BATCH, CommitMarker, Judged, Totals
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.start.decision import (
     BeginAt,
     Continue,
@@ -28,6 +26,8 @@ from pipeline.lanes.start.markers import (
     passed_over,
     rebuilt,
 )
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Judged, Totals
+from pipeline.markers.positions import InputPartition
 from pipeline.planner.state import OnChange
 from tests.unit.lanes.marked import marked
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from pipeline.ids import Epoch, Incarnation, Millis, Offset
-from pipeline.lanes.markers import NO_BATCH
 from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild
 from pipeline.lanes.start.markers import REBUILT
 from pipeline.lanes.start.plan import (
@@ -13,6 +12,7 @@ from pipeline.lanes.start.plan import (
     StartFacts,
     plan_start,
 )
+from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.planner.state import OnChange
 from tests.unit.lanes.start.test_decision import STATEFUL, ends, marker
 
