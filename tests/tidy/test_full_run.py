@@ -57,7 +57,7 @@ def numstat_since(commit: str) -> str | None:
     """The difference between a commit and the working tree; None if the clone lacks the commit."""
     if _git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
         return None
-    shown = _git("diff", "--numstat", "--no-renames", commit, "--", *FOLDERS)
+    shown = _git("diff", "--numstat", "--find-renames", commit, "--", *FOLDERS)
     assert shown.returncode == 0, shown.stderr
     return shown.stdout
 
