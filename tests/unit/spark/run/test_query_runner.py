@@ -72,7 +72,8 @@ def test_a_python_process_that_fails_is_told_by_what_it_raised() -> None:
 def test_a_function_that_cannot_be_called_is_told_as_such(folder: Path | None) -> None:
     """In one line out of a trace; trying again by itself would not help."""
     said = "box rated: rating.py:rate: cannot be loaded on this node: No module named 'x'"
-    text = f"Traceback:\n  File x\npipeline.spark.query.function_task.FunctionError: {SIGN} {said}\n\tat"
+    error = "pipeline.spark.query.function_task.FunctionError"
+    text = f"Traceback:\n  File x\n{error}: {SIGN} {said}\n\tat"
     found = from_spark(PySparkException(text), folder)
     assert type(found) is RefusedError
     assert found.message == said
