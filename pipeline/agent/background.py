@@ -33,12 +33,13 @@ class Background:
             self._jobs[key] = job
             self._changed.notify()
 
-    def end(self, within_s: float) -> None:
-        """Do what waits, then end; jobs that take longer than `within_s` are left to themselves."""
+    def end(self, within_s: float) -> bool:
+        """Do what waits, then end; whether that took no longer than `within_s`."""
         with self._changed:
             self._ended = True
             self._changed.notify()
         self._thread.join(within_s)
+        return not self._thread.is_alive()
 
     def _work(self) -> None:
         while (job := self._next()) is not None:

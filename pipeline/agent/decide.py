@@ -77,9 +77,13 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects
     state = _with_new_lanes(replace(state, shared=_noted(state.shared, event, now)))
     effects: list[Effect] = []
     for key in sorted(state.lanes):
-        lane, asked = _ruled(state.lanes[key], state.shared, event, now)
+        before = state.lanes[key]
+        lane, asked = _ruled(before, state.shared, event, now)
         effects.extend(asked)
-        state = state.with_lane(lane) if _is_kept(lane) else _without(state, lane)
+        if not _is_kept(lane):
+            state = _without(state, lane)
+        elif lane is not before:
+            state = state.with_lane(lane)
     for rule in NODE_RULES:
         state, asked = rule(state, event)
         effects.extend(asked)
@@ -119,7 +123,7 @@ def _with_new_lanes(state: NodeState) -> NodeState:
 
 
 def _noted(shared: Shared, event: Event, now: Now) -> Shared:
-    shared = replace(shared, answered=False)
+    shared = replace(shared, answered=False) if shared.answered else shared
     match event:
         case CatalogRead() | CatalogLost() | PlanMade() | PlanFailed():
             return _catalog_noted(shared, event)

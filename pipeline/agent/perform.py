@@ -85,8 +85,8 @@ class Work(Protocol):
     def put(self, key: Hashable, job: Job) -> None:
         """Do a job soon, instead of one with this key that still waits."""
 
-    def end(self, within_s: float) -> None:
-        """Do what waits, then end."""
+    def end(self, within_s: float) -> bool:
+        """Do what waits, then end; whether that took no longer than `within_s`."""
 
 
 MakeLane = Callable[[LaneSettings], Lane]
@@ -104,10 +104,11 @@ class Workers:
     signals: Work
     reports: Work
 
-    def end(self, deadline: Deadline) -> None:
-        """End all of them."""
-        for work in (self.planning, self.signals, self.reports):
-            work.end(deadline.remaining_s())
+    def end(self, deadline: Deadline) -> bool:
+        """End all of them; whether each has done what was to be done."""
+        every = (self.signals, self.reports, self.planning)
+        ended = [work.end(deadline.remaining_s()) for work in every]
+        return all(ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +174,8 @@ class Performer:
             self._stop(lane)
         for running in self._lanes.values():
             running.thread.join(deadline.remaining_s())
-        self._context.workers.end(deadline)
-        self._context.signals.close()
+        if self._context.workers.end(deadline):
+            self._context.signals.close()  # else one of them may still be about to send
 
     # --- lanes ----------------------------------------------------------------------------------
 
@@ -285,7 +286,7 @@ class Performer:
             letters_kept_ms=lambda: running.kept_ms,
             ran_before=starts.recorded(*name),
             record_start=partial(starts.record, *name, epoch),
-            check_wanted=partial(starts.check, *name, epoch, version),
+            check_wanted=partial(starts.check, *name, epoch, deployed.version),
             choice=deployed.choice,
             begins=deployed.begins,
             succession=deployed.succession,

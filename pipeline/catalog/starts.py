@@ -11,9 +11,10 @@ from brokers.versioned_store import (
     VersionedStore,
 )
 from pipeline.catalog.codec import decode, encode
-from pipeline.catalog.records import FragmentRecord, OwnerRecord, StartRecord
+from pipeline.catalog.records import FragmentRecord, NetworkRecord, OwnerRecord, StartRecord
+from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import FencedError, RetryError
-from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion
+from pipeline.ids import Epoch, FragmentName, NetworkName
 from pipeline.names import Znodes
 
 
@@ -33,7 +34,7 @@ class Starts:
         network: NetworkName,
         fragment: FragmentName,
         epoch: Epoch,
-        version: NetworkVersion,
+        version: VersionId,
     ) -> None:
         """Make sure that a lane is still to start as it is about to.
 
@@ -43,22 +44,29 @@ class Starts:
             network: of the fragment.
             fragment: which one.
             epoch: under which it was claimed.
-            version: of the network, as the lane has it.
+            version: of the network, as the lane has it, in the life that it is of.
 
         Raises:
             FencedError: this epoch does not own the fragment any more.
-            RetryError: another version of it is deployed.
+            RetryError: another version of it is deployed, or it is in another life.
         """
         place = f"fragment {network}.{fragment}"
         of_owner, path = (
             self._znodes.owner(network, fragment),
             self._znodes.fragment(network, fragment),
         )
+        of_network = self._znodes.network(network)
         owner, record = self._store.get(of_owner), self._store.get(path)
+        deployed = self._store.get(of_network)
         if owner is None or decode(OwnerRecord, owner.value, of_owner).epoch != epoch:
             raise FencedError(f"epoch {epoch} does not own it any more", place=place)
-        if record is None or decode(FragmentRecord, record.value, path).version != version:
-            raise RetryError("it was deployed again before it started", place=place)
+        again = RetryError("it was deployed again before it started", place=place)
+        if record is None or deployed is None:
+            raise again
+        life = decode(NetworkRecord, deployed.value, of_network).life
+        now = VersionId(network, life, decode(FragmentRecord, record.value, path).version)
+        if now != version:
+            raise again
 
     def record(self, network: NetworkName, fragment: FragmentName, epoch: Epoch) -> None:
         """Keep that a fragment has run. Its owner calls this once a marker of its is committed.
