@@ -1,7 +1,7 @@
 """All checks over the history of one network. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,11 +54,15 @@ class FragmentTopics:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a run recorded of one network; `reads` holds its inputs and all that it wrote."""
+    """What a run recorded of one network; `reads` holds its inputs and all that it wrote.
+
+    `grown`: how often topics have got partitions.
+    """
 
     sent: tuple[Sent, ...]
     fragments: tuple[FragmentTopics, ...]
     reads: Reads
+    grown: Mapping[TopicName, int] = field(default_factory=dict)
 
     def records(self, topic: TopicName) -> tuple[KafkaRecord, ...]:
         """The committed records of a topic, in the order of their offsets.
@@ -133,7 +137,7 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         count += len(expected)
         seen = seen_in(topic, columns.names, history, decode)
         findings += check_values(topic, columns, expected, seen)
-        findings += check_order(columns, expected, seen)
+        findings += check_order(columns, expected, seen, grown=history.grown.get(topic, 0))
     aborted = len(history.reads.uncommitted) - len(history.reads.committed)
     return Verdict(
         network=network,
