@@ -23,7 +23,6 @@ _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
 )  # fmt: skip
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
-_ERROR_WIDTH = 60
 _PLACE_WIDTH = 40
 """A longer place would leave no room for what happened there."""
 _UNKNOWN = "-"
@@ -243,5 +242,5 @@ def _row(one: Seen) -> tuple[str, ...]:
         str(status.late_dropped),
         str(status.dead_letters),
         str(status.restarts),
-        error if len(error) <= _ERROR_WIDTH else f"{error[: _ERROR_WIDTH - 1]}…",
+        error,
     )
