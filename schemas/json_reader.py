@@ -148,7 +148,7 @@ class _Reading:
             else:
                 _fail(
                     f"{path}/{field.name}",
-                    f"the field is missing; it is a {describe(field.type)} without default",
+                    f"the field is missing; its type is {describe(field.type)}, without default",
                 )
         return made
 

@@ -94,6 +94,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held_ms=held_back.by_ms if held_back else None,
         held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
         held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
+        steps_ms=running.time.steps_ms if running else None,
     )
 
 

@@ -114,6 +114,8 @@ class LaneTime:
             started, be it finished by then or not; None: that has not been told yet.
         held: by which input event time is held back; None: by none.
         idle: whether all inputs were idle when they were last looked at.
+        steps_ms: how far event time is behind its inputs, since it goes on in steps; None: it does
+            not, or not for long.
     """
 
     profile: LaneProfile
@@ -128,6 +130,7 @@ class LaneTime:
     unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
     held: HeldBack | None = None
     idle: bool = False
+    steps_ms: int | None = None
 
 
 def begin(
@@ -266,12 +269,14 @@ def advance(
     idle = all(one.idle for one in found.values())
     silent = _silent(time, found, ends, now_ms)
     held = held_back(time.held, found, silent, time.writers.keys(), now_ms)
-    time = replace(time, reached=reached, held=held, idle=idle)
+    time = replace(time, reached=reached, held=held, idle=idle, steps_ms=None)
     target = least_active(tuple(found.values()))
     if target is None:
         return _loading_from(time, ends, now_ms), None
     release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
-    return replace(time, release=release), value
+    rest_ms = target.at_ms - (release.released_ms or target.at_ms) if release.cut else 0
+    steps_ms = rest_ms if rest_ms >= HELD_LEAST_MS else None
+    return replace(time, release=release, steps_ms=steps_ms), value
 
 
 def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:

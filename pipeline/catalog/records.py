@@ -305,6 +305,8 @@ class FragmentStatus:
         held_ms: by how much, against the furthest of the others; None: nothing is known of it.
         held_since_ms: since when.
         held_silent_since_ms: since when nothing has come in that input; None: it is not silent.
+        steps_ms: how far event time is behind its inputs, since it goes on in steps; None: it does
+            not.
     """
 
     network: NetworkName
@@ -334,6 +336,7 @@ class FragmentStatus:
     held_ms: int | None = None
     held_since_ms: Millis | None = None
     held_silent_since_ms: Millis | None = None
+    steps_ms: int | None = None
 
     def is_of(self, life: NodeRecord) -> bool:
         """Whether this life of a node reported it."""

@@ -21,7 +21,7 @@ from rich.text import Text
 from pipeline.cli.table import GAP, Fitted, Table, fit
 
 SCHEMA_VERSION = 1
-_PLAIN_WIDTH = 400
+_PLAIN_WIDTH = 4_000
 """Columns of a table that goes into a file or a pipe: wide enough that nothing is cut."""
 
 

@@ -23,7 +23,6 @@ _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
 )  # fmt: skip
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
-_ERROR_WIDTH = 60
 _PLACE_WIDTH = 40
 """A longer place would leave no room for what happened there."""
 _UNKNOWN = "-"
@@ -156,6 +155,7 @@ def as_data(one: Seen) -> dict[str, Any]:
         "lag_records": lag.records,
         "lag_ms": lag.age_ms,
         "held": _held_data(one),
+        "steps_ms": status.steps_ms,
         "lag_by_topic": dict(lag.by_topic),
         "boundary": rfc3339(boundary) if boundary is not None else None,
         "dead_letters": status.dead_letters,
@@ -198,7 +198,7 @@ def _error(state: str, status: FragmentStatus) -> str:
     """The last error on one line, or what a rebuild does; one that is over is left to programs.
 
     What happened comes first: the place in front of it is often a long path. Of a fragment that
-    runs it says which input holds event time back.
+    runs it says which input holds event time back, or that it catches up.
     """
     if state == LaneState.RUNNING.value:
         return _held_back(status)
@@ -213,7 +213,8 @@ def _error(state: str, status: FragmentStatus) -> str:
 
 def _held_back(status: FragmentStatus) -> str:
     if not status.held_by:
-        return ""
+        rest = "" if status.steps_ms is None else span(status.steps_ms)
+        return rest and f"event time catches up in steps, {rest} to go"
     if status.held_ms is None:
         return f"event time waits for {status.held_by}: it has given none"
     silent = ""
@@ -243,5 +244,5 @@ def _row(one: Seen) -> tuple[str, ...]:
         str(status.late_dropped),
         str(status.dead_letters),
         str(status.restarts),
-        error if len(error) <= _ERROR_WIDTH else f"{error[: _ERROR_WIDTH - 1]}…",
+        error,
     )

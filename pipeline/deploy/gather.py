@@ -192,7 +192,9 @@ def _states(
         record = records.get(fragment.name)
         if choices.some or inputs.is_changed(fragment, record):
             same = inputs.carried(fragment, marker, record).same
-            found[fragment.name] = KeptState(marker.state, marker.incarnation, same)
+            found[fragment.name] = KeptState(
+                marker.state, marker.incarnation, same, marker.boundary_ms
+            )
     return found
 
 

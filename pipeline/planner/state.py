@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pipeline.ids import FragmentName, Incarnation, StreamName
+from pipeline.ids import FragmentName, Incarnation, Millis, StreamName
 from pipeline.planner.digest import same_format, state_digest
 from pipeline.planner.inputs import InputFrom
 from pipeline.planner.plan import Fragment
@@ -32,11 +32,13 @@ class KeptState:
         digest: `state_digest` of the plan that made it.
         incarnation: the life of the lane that holds it.
         same_sources: whether it was made of what the new plan reads, in the same order.
+        promised_ms: the boundary that its lane has published last; None: none yet.
     """
 
     digest: str
     incarnation: Incarnation
     same_sources: bool = True
+    promised_ms: Millis | None = None
 
     def fits(self, fragment: Fragment) -> bool:
         """Whether a plan can go on with it."""

@@ -211,7 +211,8 @@ class Upgrade:
         if found is Fate.KEPT and before is not None and lost_symbols(before, fragment):
             found = Fate.UNDECIDED if self.choices.every is None else Fate(self.choices.every.value)
         since = self._since(fragment) if found in {Fate.REBUILD, *_REFUSED} else ()
-        reasons = (*item.reasons, WORDS[found], *since)
+        goes_on = self._goes_on(fragment) if found in {*CHOSEN, *_REFUSED} else ()
+        reasons = (*item.reasons, WORDS[found], *since, *goes_on)
         item = replace(item, reasons=reasons, fate=found)
         if found not in _REFUSED:
             return item
@@ -224,8 +225,17 @@ class Upgrade:
             item,
             refused=f"fragment {name} has run, and {_REFUSED[found]}",
             hint=choices if found is Fate.UNDECIDED else f"{_LET_IT_START} Or {choices}",
-            details=(f"rebuild: {REBUILD_MEANS}", *since, f"empty: {EMPTY_MEANS}"),
+            details=(f"rebuild: {REBUILD_MEANS}", *since, f"empty: {EMPTY_MEANS}", *goes_on),
         )
+
+    def _goes_on(self, fragment: Fragment) -> tuple[str, ...]:
+        """From when on there are results of the new plan, as far as that is known."""
+        kept = self.current.states.get(fragment.name)
+        if kept is None or kept.promised_ms is None:
+            return ()
+        after = instant(kept.promised_ms)
+        left_out = "a window of the new plan that ends by then is left out"
+        return (f"its results go on after {after}, or later: {left_out}",)
 
     def _since(self, fragment: Fragment) -> tuple[str, ...]:
         """How far back the inputs reach, as far as that is known."""

@@ -1,17 +1,18 @@
 """All checks over the history of one network. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, TopicName
 from pipeline.lanes.dead_letters import LATENESS
+from pipeline.lanes.ids import LATE_RESULT
 from pipeline.markers.codec import decode_boundary, decode_marker
 from pipeline.markers.signals import is_activity
 from tests.faults.case import Case
-from tests.faults.history import Finding, Kind, Row, Seen, Sent, Value, place_of
+from tests.faults.history import Finding, Kind, Letter, Place, Row, Seen, Sent, Value, place_of
 from tests.faults.lanes import (
     Boundary,
     Marker,
@@ -20,7 +21,7 @@ from tests.faults.lanes import (
     check_promises,
     check_totals,
 )
-from tests.faults.letters import Accepted, check_inputs, check_letters, letter_of
+from tests.faults.letters import Accepted, Derived, check_inputs, check_letters, letter_of
 from tests.faults.reads import Reads, check_reads, check_writers
 from tests.faults.segments import Log
 from tests.faults.values import check_order, check_values, counts
@@ -54,11 +55,15 @@ class FragmentTopics:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a run recorded of one network; `reads` holds its inputs and all that it wrote."""
+    """What a run recorded of one network; `reads` holds its inputs and all that it wrote.
+
+    `grown`: how often topics have got partitions.
+    """
 
     sent: tuple[Sent, ...]
     fragments: tuple[FragmentTopics, ...]
     reads: Reads
+    grown: Mapping[TopicName, int] = field(default_factory=dict)
 
     def records(self, topic: TopicName) -> tuple[KafkaRecord, ...]:
         """The committed records of a topic, in the order of their offsets.
@@ -118,13 +123,15 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         for fragment in history.fragments
         for record in history.records(fragment.dead_letters)
     )
+    marked = _marked_late(history)
     findings = [
         *_inputs(history),
-        *check_letters(history.sent, letters, {f.name: f.reads for f in history.fragments}),
+        *check_letters(history.sent, letters, {f.name: f.reads for f in history.fragments}, marked),
         *check_reads(history.reads),
     ]
     findings += check_lanes(history)
-    wanted = case.reference(Accepted(history.sent, letters))
+    late = {f.name: tuple(_too_late(f.name, letters, marked, decode)) for f in history.fragments}
+    wanted = case.reference(Accepted(history.sent, letters, late))
     topics = {fragment.name: fragment.output for fragment in history.fragments}
     count = 0
     for box, columns in case.columns.items():
@@ -133,7 +140,7 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         count += len(expected)
         seen = seen_in(topic, columns.names, history, decode)
         findings += check_values(topic, columns, expected, seen)
-        findings += check_order(columns, expected, seen)
+        findings += check_order(columns, expected, seen, grown=history.grown.get(topic, 0))
     aborted = len(history.reads.uncommitted) - len(history.reads.committed)
     return Verdict(
         network=network,
@@ -144,6 +151,29 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
         aborted=aborted,
         findings=tuple(findings),
     )
+
+
+def _too_late(
+    fragment: FragmentName,
+    letters: Iterable[Letter],
+    marked: Mapping[Place, KafkaRecord],
+    decode: Decode,
+) -> Iterator[Derived]:
+    """The results of others that a fragment has refused, since they came too late."""
+    for letter in letters:
+        record = marked.get(letter.origin) if letter.origin is not None else None
+        if record is not None and letter.fragment == fragment and letter.reason in LATENESS:
+            yield decode(record), int(record.timestamp_ms)
+
+
+def _marked_late(history: History) -> Mapping[Place, KafkaRecord]:
+    """The results that fragments have marked as late."""
+    return {
+        place_of(record): record
+        for fragment in history.fragments
+        for record in history.records(fragment.output)
+        if dict(record.headers).get(LATE_RESULT) is not None
+    }
 
 
 def row_of(names: Iterable[str], fields: Mapping[str, Any]) -> Row:

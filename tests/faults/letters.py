@@ -1,7 +1,8 @@
 """Checks dead letters: each is whole, just and the only one; tells who computes with what. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, Millis, TopicName
@@ -10,14 +11,20 @@ from tests.faults.history import Fate, Finding, Kind, Letter, Place, Sent, place
 
 Read = Mapping[FragmentName, frozenset[TopicName]]
 """The external topics that each fragment reads."""
+Derived = tuple[Mapping[str, Any], int]
+"""A result of a fragment that another one reads: its fields and its event time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What was sent, and which of it each fragment took in."""
+    """What was sent, and which of it each fragment took in.
+
+    `late`: the results of other fragments that came too late for a fragment.
+    """
 
     sent: tuple[Sent, ...]
     letters: tuple[Letter, ...]
+    late: Mapping[FragmentName, tuple[Derived, ...]] = field(default_factory=dict)
 
     def of(self, fragment: str, stream: str, port: str | None = None) -> tuple[Sent, ...]:
         """The records of a stream that a fragment computed with.
@@ -76,9 +83,16 @@ def letter_of(fragment: FragmentName, record: KafkaRecord) -> Letter:
 
 
 def check_letters(
-    sent: Iterable[Sent], letters: Iterable[Letter], read: Read
+    sent: Iterable[Sent], letters: Iterable[Letter], read: Read, late: Collection[Place] = ()
 ) -> tuple[Finding, ...]:
-    """Bad records are dead letters once, byte for byte; others are not, unless they came late."""
+    """Bad records are dead letters once, byte for byte; others are not, unless they came late.
+
+    Args:
+        sent: all that was sent.
+        letters: all dead letters.
+        read: what each fragment reads of external topics.
+        late: the results that fragments have marked as late; no other one may be.
+    """
     known = {record.place: record for record in sent}
     told: dict[tuple[FragmentName, Place, str], Letter] = {}
     found: list[Finding] = []
@@ -92,6 +106,9 @@ def check_letters(
             text = f"{letter.place} is the dead letter of {letter.origin}, as {told[name].place}"
             found.append(Finding(Kind.DUPLICATED, text))
         told[name] = letter
+        if letter.reason in LATENESS and letter.origin in late:
+            found += _judge_closed(letter)
+            continue
         found += _judge(letter, letter.origin, known.get(letter.origin), read)
     refused = {(fragment, origin) for fragment, origin, _ in told}
     for record in known.values():
@@ -142,6 +159,10 @@ def _judge_late(letter: Letter, record: Sent) -> Iterator[Finding]:
     if record.fate is not Fate.MAYBE_LATE:
         text = f"{record.place} was sent in time, but {letter.place} calls it late"
         yield Finding(Kind.LATE, text)
+    yield from _judge_closed(letter)
+
+
+def _judge_closed(letter: Letter) -> Iterator[Finding]:
     event_ms, closed_ms = letter.context.get("event_time"), letter.context.get("closed")
     if event_ms is None or closed_ms is None or int(event_ms) > int(closed_ms):
         text = f"{letter.place}: event time {event_ms} is late, but only {closed_ms} was closed"

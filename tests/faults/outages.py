@@ -81,6 +81,7 @@ def derived_topic_grows(world: World, random: Random) -> None:
     admin = AdminClient({"bootstrap.servers": world.stack.kafka_bootstrap_servers})
     (grown,) = admin.create_partitions([NewPartitions(topic, count)]).values()
     grown.result(GROWN_WITHIN_S)
+    world.grown[topic] += 1
     world.wait(
         lambda: world.admin.describe((topic,))[topic].partitions == count,
         f"topic {topic} has grown",

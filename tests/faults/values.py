@@ -61,11 +61,17 @@ def check_values(
 
 
 def check_order(
-    columns: Columns, expected: Iterable[Expected], seen: Sequence[Seen]
+    columns: Columns, expected: Iterable[Expected], seen: Sequence[Seen], *, grown: int = 0
 ) -> tuple[Finding, ...]:
     """Records of one group lie in one partition, and in it in the order of their ranks.
 
-    `seen` is in any order; offsets tell. Of equal records the first has the lowest rank.
+    Each time that the topic grows, those that come later may lie in another one.
+
+    Args:
+        columns: of the topic.
+        expected: what had to come, with ranks.
+        seen: what came, in any order; offsets tell. Of equal records the first has the lowest rank.
+        grown: how often the topic has got partitions meanwhile.
     """
     ranks: dict[Told, list[tuple[Row, int]]] = defaultdict(list)
     for one in expected:
@@ -73,24 +79,44 @@ def check_order(
             ranks[one.row, one.event_ms].append(one.order)
     for orders in ranks.values():
         orders.sort(key=lambda order: (order[1], repr(order[0])), reverse=True)
-    last: dict[Row, tuple[int, Seen]] = {}
-    found = []
+    groups: dict[Row, list[tuple[int, Seen]]] = defaultdict(list)
     for record in sorted(seen, key=lambda record: record.place):
-        orders = ranks.get((record.row, record.event_ms), [])
-        if not orders:
-            continue
-        group, rank = orders.pop()
-        before_rank, before = last.get(group, (rank, record))
-        what = columns.words((record.row, record.event_ms))
-        if before.place.partition != record.place.partition:
-            text = f"{what} at {record.place}, others of its group at {before.place}"
-            found.append(Finding(Kind.SCATTERED, text))
-        elif rank < before_rank:
+        if orders := ranks.get((record.row, record.event_ms), []):
+            group, rank = orders.pop()
+            groups[group].append((rank, record))
+    return tuple(
+        finding
+        for ranked in groups.values()
+        for finding in (*_reordered(columns, ranked), *_scattered(columns, ranked, grown))
+    )
+
+
+def _reordered(columns: Columns, ranked: Sequence[tuple[int, Seen]]) -> Iterator[Finding]:
+    """Records of a group that come after others of their partition which rank higher."""
+    last: dict[int, tuple[int, Seen]] = {}
+    for rank, record in ranked:
+        before_rank, before = last.get(record.place.partition, (rank, record))
+        if rank < before_rank:
+            what = columns.words((record.row, record.event_ms))
             earlier = columns.words((before.row, before.event_ms))
             text = f"{what} at {record.place} comes after {earlier} at {before.place}"
-            found.append(Finding(Kind.REORDERED, text))
-        last[group] = (max(rank, before_rank), record)
-    return tuple(found)
+            yield Finding(Kind.REORDERED, text)
+        last[record.place.partition] = (max(rank, before_rank), record)
+
+
+def _scattered(
+    columns: Columns, ranked: Sequence[tuple[int, Seen]], grown: int
+) -> Iterator[Finding]:
+    """Records of a group that lie in another partition than the one before them by rank."""
+    before: Seen | None = None
+    for _, record in sorted(ranked, key=lambda one: (one[0], one[1].place)):
+        if before is not None and before.place.partition != record.place.partition:
+            grown -= 1
+            if grown < 0:
+                what = columns.words((record.row, record.event_ms))
+                text = f"{what} at {record.place}, others of its group at {before.place}"
+                yield Finding(Kind.SCATTERED, text)
+        before = record
 
 
 def _different(

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -136,6 +137,7 @@ class World:
     networks: list[Running] = field(default_factory=list)
     others: list[Node] = field(default_factory=list)
     trimmed: set[TopicName] = field(default_factory=set)
+    grown: Counter[TopicName] = field(default_factory=Counter)
     """Topics of which records were removed once the observers had read them."""
     restarts: int = 0
     """How often the node ended without being killed and was started again."""
@@ -376,7 +378,7 @@ class World:
                 {t for f in fragments for t in (f.boundaries, f.markers)} | self.trimmed
             ),
         )
-        return History(sent, fragments, reads)
+        return History(sent, fragments, reads, self.grown)
 
     def decoder(self) -> Decode:
         """Decodes values of outputs."""

@@ -69,7 +69,7 @@ def _words(what: Doomed, checkpoints: Path | None, before: str) -> str:
     if checkpoints:
         lines.append(f"  checkpoints in {checkpoints}")
     lines.append(
-        f"  kept: {', '.join(what.kept_topics) or 'no topics'}; registered schemas; checkpoints on "
-        "other machines"
+        f"  kept: {', '.join(what.kept_topics) or 'no topics'}; registered schemas; checkpoints in "
+        "other data folders and on other machines"
     )
     return "\n".join(lines)

@@ -138,7 +138,9 @@ def _require_place(project: Project) -> None:
         raise RefusedError(
             f"there is no project here: no {PROJECT_FILE} in this folder or above it",
             place=str(project.folder),
-            hint="`medusa init` makes one; or say where data go, with --data FOLDER.",
+            hint="`medusa init` writes an example, `medusa init blank` an empty one. For a topic "
+            "of your own: `medusa up --detach --data .medusa`, let your producer write, then "
+            "`medusa init --topic TOPIC`.",
         )
 
 

@@ -1,7 +1,9 @@
 """flat_map: the rows of a record all or none, in its partition; and windows over them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from pipeline.ids import FragmentName
 from tests.faults.case import Case
 from tests.faults.cases.readings import close, declared, feed, feed_spoilt, stream
 from tests.faults.cases.stateless import number, text
@@ -33,11 +35,22 @@ def _rows(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
 
 def _counts(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
     parted = [(r, part) for r in accepted.of("parts", "readings") for part in parts(r)]
+    late = Counter(
+        (fields["sensor"], fields["value"], fields["part"], at_ms)
+        for fields, at_ms in accepted.late.get(FragmentName("counts"), ())
+    )
+    in_time = []
+    for record, part in parted:
+        key = text(record, "sensor"), number(record, "value"), part, number(record, "at")
+        if late[key]:
+            late[key] -= 1
+        else:
+            in_time.append(record)
     rows = [
         Expected((text(r, "sensor"), number(r, "value"), part), number(r, "at"), (r.place,))
         for r, part in parted
     ]
-    return {"parts": rows, "counts": counted([record for record, _ in parted])}
+    return {"parts": rows, "counts": counted(in_time)}
 
 
 FLAT_MAP = Case(

@@ -95,3 +95,4 @@ def test_what_was_read_meanwhile_is_let_go_in_steps() -> None:
         assert seen.told() is None
         seen.finish(read(batch))
     assert seen.told() == hour - 5_001 + WAITING_STEP_MAX_MS
+    assert seen.time.steps_ms == 8 * hour - WAITING_STEP_MAX_MS

@@ -134,7 +134,7 @@ def test_show_says_what_is_wrong_and_is_complete_as_json(dlq: Caller) -> None:
     assert "  from   car-sightings 1@102 of 2096-10-02T07:06:40.000Z, input sightings\n" in text
     assert "  value  hex 76616c7565 (" in text
     assert dlq("show", "moving", "--reason", "late", "-o", "json").data["offset"] == 1
-    assert "no such dead letter" in dlq("show", "moving", "--to", "1h").err
+    assert "no such dead letters" in dlq("show", "moving", "--to", "1h").err
 
 
 def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, log: TwinLog) -> None:

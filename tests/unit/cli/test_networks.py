@@ -378,12 +378,17 @@ def test_status_says_which_input_holds_event_time_back(medusa: Caller) -> None:
     silent_since_ms = Millis(status.reported_at_ms - 75_000)
     world.catalog.report(replace(held, held_silent_since_ms=silent_since_ms))
     row = medusa("status", opener=connect).out.splitlines()[1]
-    assert "event time is held back by sightings, 5m13s behind, silent" in row
+    assert "event time is held back by sightings, 5m13s behind, silent for 1m15s" in row
     world.catalog.report(replace(held, held_ms=0, held_silent_since_ms=silent_since_ms))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time waits for sightings, silent for 1m15s" in row
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert found["held"]["silent_since"] == rfc3339(silent_since_ms)
+    world.catalog.report(replace(status, steps_ms=66_000_000))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time catches up in steps, 18h20m to go" in row
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (found["held"], found["steps_ms"]) == (None, 66_000_000)
     world.catalog.report(status)
     assert medusa("status", "-o", "json", opener=connect).data["fragments"][0]["held"] is None
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -128,6 +129,18 @@ def test_windows_contain_their_start_and_not_their_end() -> None:
     sent = (reading(1, 1_000), reading(2, 1_999), reading(3, 2_000), *close)
     rows = {one.row for one in case.reference(Accepted(sent, ()))["counts"]}
     assert rows == {("ash", 1_000, 2_000, 2, 30, 20), ("ash", 2_000, 3_000, 1, 30, 30)}
+
+
+def test_parts_that_came_too_late_are_in_no_window() -> None:
+    """Each of them by itself: another part of the same record may have been in time."""
+    case = CASES["flat_map_window"]
+    plain = reading(1, 1_000)
+    record = replace(plain, fields={**(plain.fields or {}), "value": 1371})
+    late = {"sensor": "ash", "value": 1371, "part": "1"}
+    gone = {FragmentName("counts"): ((late, 1_000),)}
+    (row,) = case.reference(Accepted((record,), (), gone))["counts"]
+    (whole,) = case.reference(Accepted((record,), ()))["counts"]
+    assert (whole.row[3], row.row[3]) == (3, 2)
 
 
 def test_a_join_includes_both_ends_of_its_bound() -> None:

@@ -102,6 +102,20 @@ def test_a_good_record_that_is_refused_is_told() -> None:
     assert "topic net-in, partition 0, offset 0 was sent in time" in late_finding.message
 
 
+def test_a_result_may_be_late_if_its_writer_has_marked_it_so() -> None:
+    """No other one may, and not before what was closed."""
+    (record,) = sent([Fate.MAYBE_LATE])
+    result = Place(TopicName("net.parts"), 1, 7)
+    told = replace(letter(record), origin=result)
+    (finding,) = check_letters([], [told], READ)
+    assert finding.kind is Kind.LATE
+    assert "topic net.parts, partition 1, offset 7 of a derived stream was late" in finding.message
+    assert check_letters([], [told], READ, {result}) == ()
+    early = replace(told, context={**told.context, "closed": "4"})
+    (finding,) = check_letters([], [early], READ, {result})
+    assert "event time 5 is late, but only 4 was closed" in finding.message
+
+
 def test_a_letter_that_says_late_too_early_is_told() -> None:
     """What was closed has to reach the record's event time."""
     (record,) = sent([Fate.MAYBE_LATE])

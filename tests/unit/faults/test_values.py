@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 from hypothesis import assume, given
@@ -141,6 +142,29 @@ def test_a_group_in_two_partitions_is_told(
     found = check_order(COLUMNS, expected, seen)
     assert Kind.SCATTERED in {finding.kind for finding in found}
     assert any("topic net-out, partition 9, offset 0" in finding.message for finding in found)
+
+
+def test_a_group_goes_on_in_another_partition_once_its_topic_has_grown() -> None:
+    """Once for each time, and there in its order, too; a group that goes back is told."""
+    rows = [Expected(("a", end, 1), end, (), (("a",), end)) for end in range(6)]
+
+    def placed(*partitions: int) -> list[Seen]:
+        offsets = Counter[int]()
+        found = []
+        for row, partition in zip(rows, partitions, strict=True):
+            place = Place(OUT, partition, offsets[partition])
+            found.append(Seen(place, row.row, row.event_ms))
+            offsets[partition] += 1
+        return found
+
+    moved, back = placed(1, 1, 0, 0, 0, 0), placed(1, 1, 0, 0, 1, 1)
+    assert check_order(COLUMNS, rows, moved, grown=1) == ()
+    assert counts(check_order(COLUMNS, rows, moved)) == {Kind.SCATTERED: 1}
+    assert counts(check_order(COLUMNS, rows, back, grown=1)) == {Kind.SCATTERED: 1}
+    assert check_order(COLUMNS, rows, back, grown=2) == ()
+    swapped = [replace(moved[3], place=moved[4].place), replace(moved[4], place=moved[3].place)]
+    wrong = check_order(COLUMNS, rows, [*moved[:3], *swapped, moved[5]], grown=1)
+    assert counts(wrong) == {Kind.REORDERED: 1}
 
 
 def test_equal_records_do_not_hide_an_order() -> None:

@@ -133,17 +133,19 @@ def test_changed_box_changes_its_fragment_alone_and_says_why() -> None:
 
 
 def test_a_state_that_does_not_fit_is_refused_until_somebody_chooses() -> None:
-    """The refusal names both choices, what each means, and how far back the inputs reach."""
+    """The refusal names both choices, what each means, and from when on which results come."""
     new = plan(_faster(), OWNER)
     since = {TopicName("sightings-topic"): Millis(1_700_000_000_000)}
-    current = replace(deployed(), states=_states(PLAN), oldest=since)
-    found = changes(new, PLAN, current)
-    (problem,) = found.problems
+    states = {f: replace(one, promised_ms=Millis(59_999)) for f, one in _states(PLAN).items()}
+    current = replace(deployed(), states=states, oldest=since)
+    (problem,) = (found := changes(new, PLAN, current)).problems
     assert problem.box == "toll_notifications"
     assert "its state does not fit the new plan" in problem.message
     assert "--state toll_notifications=rebuild" in problem.hint
     assert "sightings-topic holds records since 2023-11-14T22:13:20Z" in problem.details
     assert problem.details[0] == "changed: where of moving `speed > 0` → `speed > 1`"
+    later = "its results go on after 1970-01-01T00:00:59.999Z, or later: a window of the new plan "
+    assert any(one.startswith(later) for one in problem.details)
     assert found.chosen == {}
     for choices in (Choices(OnChange.EMPTY), Choices(named={NOTIFICATIONS: OnChange.EMPTY})):
         chosen = changes(new, PLAN, current, choices)
@@ -152,6 +154,7 @@ def test_a_state_that_does_not_fit_is_refused_until_somebody_chooses() -> None:
         assert chosen.restarts == 1
         assert chosen.disturbing == (NOTIFICATIONS,)
         assert _item(chosen, NOTIFICATIONS).fate is Fate.EMPTY
+        assert any(one.startswith(later) for one in _item(chosen, NOTIFICATIONS).reasons)
 
 
 def test_a_state_that_fits_is_kept() -> None:

@@ -168,7 +168,7 @@ def test_records_get_their_defaults() -> None:
 @pytest.mark.parametrize(
     ("value", "place", "message"),
     [
-        ({}, "/id", "the field is missing; it is a long without default"),
+        ({}, "/id", "the field is missing; its type is long, without default"),
         ({"id": 1, "colour": "red"}, "/colour", "there is: id, kind, speeds, where"),
         ({"id": 1, "speeds": [1, "2"]}, "/speeds/1", "not a whole number"),
         ({"id": 1, "where": {"segment": "x"}}, "/where/segment", "not a whole number"),

@@ -72,7 +72,7 @@ def command(
                 {**_data(letter, content), "cause": cause or None}, _text(letter, content, cause)
             )
     if not found:
-        session.printer.note("there is no such dead letter")
+        session.printer.note("there are no such dead letters")
 
 
 def _content(letter: Letter, connections: Connections) -> Decoded:
