@@ -64,7 +64,7 @@ def test_up_outside_of_a_project_needs_to_be_told_where_data_go(medusa: Caller) 
     called = medusa("up")
     assert called.code == 65
     assert "there is no project here: no medusa.yaml in this folder or above it" in called.err
-    assert "--data FOLDER" in called.err
+    assert "--data .medusa" in called.err
     assert not Path(".medusa").exists()
     down = medusa("down", "--data", "elsewhere")
     assert down.code == 0
