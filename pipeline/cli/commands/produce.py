@@ -32,11 +32,11 @@ _KEPT_MAX = 1_000
 class _Count:
     """How many lines were sent, and which were not; of those the first are kept.
 
-    `good`: how many could be sent, of those that were not.
+    `unsent`: how many could have been, and were not meant to be.
     """
 
     sent: int = 0
-    good: int = 0
+    unsent: int = 0
     bad: int = 0
     kept: list[BadLine] = field(default_factory=list)
 
@@ -97,13 +97,13 @@ def command(
         if not dry_run and not (strict and count.bad):
             _send(topic, encoded, count, connections)
         else:
-            count.good = sum(1 for _ in encoded)
-    would = f"{counted(count.good, 'record')} would be sent to {topic}"
+            count.unsent = sum(1 for _ in encoded)
+    would = f"{counted(count.unsent, 'record')} would be sent to {topic}"
     session.printer.show(
         {
             "topic": topic,
             "sent": count.sent,
-            "good": count.sent + count.good,
+            "good": count.sent + count.unsent,
             "bad_lines": count.bad,
             "bad": [{"line": b.line, "path": b.path, "message": b.message} for b in count.kept],
         },
