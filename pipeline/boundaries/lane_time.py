@@ -274,9 +274,10 @@ def advance(
     if target is None:
         return _loading_from(time, ends, now_ms), None
     release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
-    rest_ms = target.at_ms - (release.released_ms or target.at_ms) if release.cut else 0
-    steps_ms = rest_ms if rest_ms >= HELD_LEAST_MS else None
-    return replace(time, release=release, steps_ms=steps_ms), value
+    if release.cut and release.released_ms is not None:
+        rest_ms = target.at_ms - release.released_ms
+        time = replace(time, steps_ms=rest_ms if rest_ms >= HELD_LEAST_MS else None)
+    return replace(time, release=release), value
 
 
 def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:

@@ -57,9 +57,9 @@ class Entry:
         """The fragment that it is about, as network.fragment; "": none."""
         return f"{self.network}.{self.fragment}" if self.fragment else ""
 
-    def is_about(self, fragment: str) -> bool:
-        """Whether it is about a fragment, named with its network or without."""
-        return bool(self.fragment) and fragment in {self.fragment, self.label}
+    def is_about(self, name: str) -> bool:
+        """Whether it is about a fragment, named with its network or without, or of that network."""
+        return bool(self.fragment) and name in {self.fragment, self.label, self.network}
 
     def __str__(self) -> str:
         label = f"[{self.label}]" if self.fragment else ""

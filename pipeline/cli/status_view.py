@@ -213,8 +213,9 @@ def _error(state: str, status: FragmentStatus) -> str:
 
 def _held_back(status: FragmentStatus) -> str:
     if not status.held_by:
-        rest = "" if status.steps_ms is None else span(status.steps_ms)
-        return rest and f"event time catches up in steps, {rest} to go"
+        if status.steps_ms is None:
+            return ""
+        return f"event time catches up in steps, {span(status.steps_ms)} to go"
     if status.held_ms is None:
         return f"event time waits for {status.held_by}: it has given none"
     silent = ""

@@ -137,8 +137,9 @@ class World:
     networks: list[Running] = field(default_factory=list)
     others: list[Node] = field(default_factory=list)
     trimmed: set[TopicName] = field(default_factory=set)
-    grown: Counter[TopicName] = field(default_factory=Counter)
     """Topics of which records were removed once the observers had read them."""
+    grown: Counter[TopicName] = field(default_factory=Counter)
+    """How often topics have got partitions."""
     restarts: int = 0
     """How often the node ended without being killed and was started again."""
     _numbers: int = 0

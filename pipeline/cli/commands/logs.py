@@ -1,4 +1,4 @@
-"""`medusa logs`: what the nodes of this machine logged, all of it or about one fragment."""
+"""`medusa logs`: what the nodes of this machine logged, all or about one network or fragment."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.completing import fragments
+from pipeline.cli.completing import parts
 from pipeline.cli.log_entries import (
     Entry,
     Reader,
@@ -45,7 +45,7 @@ class Log:
 
 
 @click.command("logs")
-@click.argument("fragment", required=False, shell_complete=fragments)
+@click.argument("about", required=False, metavar="[NAME]", shell_complete=parts)
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines until Ctrl-C.")
 @click.option(
     "-n",
@@ -56,28 +56,29 @@ class Log:
     help="How many of the last entries to begin with, over all nodes.",
 )
 @with_session
-def command(session: Session, fragment: str | None, *, follow: bool, lines: int) -> None:
-    """Show what the nodes on this machine logged, by time; with FRAGMENT, only about that one.
+def command(session: Session, about: str | None, *, follow: bool, lines: int) -> None:
+    """Show what the nodes on this machine logged, by time; with NAME, only what is about it.
 
-    FRAGMENT is the name of a fragment, or network.fragment. What Spark wrote in the nodes that
+    NAME is a network, a fragment, or network.fragment. What Spark wrote in the nodes that
     `medusa up` started is there, too. With -o json each entry is one line.
 
     \b
     Examples:
       medusa logs
       medusa logs toll_notifications -n 20
+      medusa logs tolls
       medusa logs tolls.toll_notifications -f
       medusa logs -o json | jq 'select(.level == "ERROR")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     found = _logs(session)
-    shown = deque(merged([_last(log, fragment, lines) for log in found]), maxlen=lines)
+    shown = deque(merged([_last(log, about, lines) for log in found]), maxlen=lines)
     for entry in shown:
         session.printer.record(entry.as_data(), str(entry))
-    if fragment is not None and not shown and lines:
-        _say_nothing_found(session, found, fragment, follow=follow)
+    if about is not None and not shown and lines:
+        _say_nothing_found(session, found, about, follow=follow)
     if follow:
         for entry in _follow(found, session.clock):
-            if _wanted(entry, fragment):
+            if _wanted(entry, about):
                 session.printer.record(entry.as_data(), str(entry))
 
 
@@ -97,21 +98,21 @@ def _logs(session: Session) -> tuple[Log, ...]:
     )
 
 
-def _last(log: Log, fragment: str | None, lines: int) -> deque[Entry]:
-    return deque((entry for entry in log.entries() if _wanted(entry, fragment)), maxlen=lines)
+def _last(log: Log, about: str | None, lines: int) -> deque[Entry]:
+    return deque((entry for entry in log.entries() if _wanted(entry, about)), maxlen=lines)
 
 
-def _wanted(entry: Entry, fragment: str | None) -> bool:
-    return fragment is None or entry.is_about(fragment)
+def _wanted(entry: Entry, about: str | None) -> bool:
+    return about is None or entry.is_about(about)
 
 
 def _say_nothing_found(
-    session: Session, logs: tuple[Log, ...], fragment: str, *, follow: bool
+    session: Session, logs: tuple[Log, ...], about: str, *, follow: bool
 ) -> None:
     """An error that names what there is; who follows may be early, and only hears of it."""
     known = labels(entry for log in logs for entry in log.entries())
     there = ", ".join(known) or "nothing about any fragment"
-    what = f"no log entry on this machine is about {fragment}"
+    what = f"no log entry on this machine is about {about}"
     if not follow:
         raise RefusedError(what, hint=f"there is: {there}.")
     session.printer.note(f"{what} so far; there is: {there}")

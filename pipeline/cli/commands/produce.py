@@ -30,9 +30,13 @@ _KEPT_MAX = 1_000
 
 @dataclass(slots=True)
 class _Count:
-    """How many lines were sent, and which were not; of those the first are kept."""
+    """How many lines were sent, and which were not; of those the first are kept.
+
+    `unsent`: how many could have been, and were not meant to be.
+    """
 
     sent: int = 0
+    unsent: int = 0
     bad: int = 0
     kept: list[BadLine] = field(default_factory=list)
 
@@ -93,16 +97,17 @@ def command(
         if not dry_run and not (strict and count.bad):
             _send(topic, encoded, count, connections)
         else:
-            for _ in encoded:
-                pass
+            count.unsent = sum(1 for _ in encoded)
+    would = f"{counted(count.unsent, 'record')} would be sent to {topic}"
     session.printer.show(
         {
             "topic": topic,
             "sent": count.sent,
+            "good": count.sent + count.unsent,
             "bad_lines": count.bad,
             "bad": [{"line": b.line, "path": b.path, "message": b.message} for b in count.kept],
         },
-        f"{counted(count.sent, 'record')} sent to {topic}"
+        (would if dry_run else f"{counted(count.sent, 'record')} sent to {topic}")
         + (f"; bad lines: {count.bad}" if count.bad else ""),
     )
     if count.bad:

@@ -4,7 +4,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeAlias
@@ -93,6 +93,7 @@ class QueryRunner:
         self._ending = threading.Event()
         self._stopped = threading.Event()
         self._raised: MedusaError | None = None
+        self._quiet = ExitStack()
 
     def run(self, query: Query) -> None:
         """Run a query; comes back only when one that runs `once` is done.
@@ -120,6 +121,8 @@ class QueryRunner:
             self._watch(running, query, holder[0])
         except PySparkException as error:
             raise self._failure(error, query) from error
+        finally:
+            self._quiet.close()
 
     def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:
         """What `write` raised, if that is what ended the query; a batch that begins gives up."""
@@ -138,6 +141,8 @@ class QueryRunner:
                 return
         except MedusaError as error:
             self._raised = error
+            # The lane logs it in our words; Spark would log its own stack for it.
+            self._quiet.enter_context(no_word_of_the_end(engine.query, rows.sparkSession))
             raise
         except (PySparkException, Py4JJavaError) as error:
             self._raised = from_spark(error, None)

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.errors import RefusedError
+from pipeline.errors import RefusedError, RetryError
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.from_memory import MemoryQueries
@@ -72,10 +72,10 @@ def test_a_batch_that_is_given_up_is_not_told_as_an_error(
     assert _FAILED not in logged()
 
 
-def test_a_query_that_fails_is_told_with_its_stack(
+def test_an_error_of_ours_ends_a_query_without_a_stack(
     spark: SparkSession, logged: Callable[[], str], tmp_path: Path
 ) -> None:
-    """Also after another one was stopped."""
+    """The lane logs it, in our words."""
 
     def write(_rows: DataFrame, _batch: int, _engine: Engine) -> None:
         raise RefusedError("it does not fit")
@@ -83,5 +83,19 @@ def test_a_query_that_fails_is_told_with_its_stack(
     query = Query("n.g.1", _rows(spark), _NOT_ASKED, tmp_path, write)
     with pytest.raises(RefusedError):
         QueryRunner(threading.Event()).run(query)
-    assert "Query n.g.1 [" in logged()
+    assert _FAILED not in logged()
+
+
+def test_another_error_ends_a_query_with_its_stack(
+    spark: SparkSession, logged: Callable[[], str], tmp_path: Path
+) -> None:
+    """Also after another query was stopped, and one had ended with an error of ours."""
+
+    def write(rows: DataFrame, _batch: int, _engine: Engine) -> None:
+        rows.selectExpr("raise_error('unforeseen')").collect()
+
+    query = Query("n.h.1", _rows(spark), _NOT_ASKED, tmp_path, write)
+    with pytest.raises(RetryError):
+        QueryRunner(threading.Event()).run(query)
+    assert "Query n.h.1 [" in logged()
     assert _FAILED in logged()

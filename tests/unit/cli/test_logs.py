@@ -42,6 +42,12 @@ def test_a_full_name_selects_one_network(medusa: Caller) -> None:
     assert medusa("logs", "other.moving").out == LOG.splitlines()[4] + "\n"
 
 
+def test_the_name_of_a_network_selects_its_fragments(medusa: Caller) -> None:
+    """What is about none of them is left out."""
+    _log()
+    assert medusa("logs", "tolls").out.splitlines() == LOG.splitlines()[1:4]
+
+
 def test_only_the_last_entries(medusa: Caller) -> None:
     """-n counts entries, not lines."""
     _log()

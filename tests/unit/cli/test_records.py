@@ -71,6 +71,17 @@ def test_bad_lines_are_told_by_number_and_the_good_are_sent(medusa: Caller, worl
     assert len(log.records) == 2
 
 
+def test_a_dry_run_says_how_many_would_be_sent(medusa: Caller, world: World) -> None:
+    """In data beside those that were: none."""
+    log = TwinLog()
+    asked = ("produce", "sightings", "-f", _lines(CAR, {**CAR, "car": "b"}), "--dry-run")
+    called = medusa(*asked, opener=opener(world, log))
+    assert (called.code, called.out) == (0, "2 records would be sent to car-sightings\n")
+    data = medusa(*asked, "-o", "json", opener=opener(world, log)).data
+    assert (data["sent"], data["good"]) == (0, 2)
+    assert log.records == []
+
+
 @pytest.mark.parametrize("flag", ["--strict", "--dry-run"])
 def test_nothing_is_sent_when_that_was_asked(medusa: Caller, world: World, flag: str) -> None:
     """--strict sends all or nothing; --dry-run only checks."""
