@@ -21,7 +21,7 @@ from pipeline.spark.facts import positions
 from pipeline.spark.linking import Disk, LocalDisk, link_checkpoint, newest
 from pipeline.spark.lowered import Lowered
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
 """Of a folder, and of what our queries keep in it: counts up when the same plan would make another
 state, or number its sources otherwise. A folder of another format is not read."""
 TRIES: Final = 5
