@@ -358,15 +358,6 @@ def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
             ],
         ),
         (
-            "  b: {map: s, select: {fast: round(speed, 2)}}\n",
-            [
-                (
-                    "'2)' is no name for a column\n    hint: in {…} a comma ends a column: "
-                    "put an expression that holds one in quotes"
-                )
-            ],
-        ),
-        (
             "  b: {map: s, select: [speed * 2]}\n",
             [
                 (
