@@ -13,8 +13,9 @@ from pipeline.markers.positions import InputPartition, Positions
 RECORDS_PER_BATCH: Final = 400_000
 """Small records cost memory beside their bytes."""
 JOINED_PER_BATCH: Final = 40_000
-"""A join compares each row with all of its key that the batch and the state hold, and walks through
-the state when event time moves; rows that were read too far ahead of it only make both longer."""
+"""A join walks through its state when event time moves, and a full one compares each row with all
+of its key that the batch and the state hold: rows that are read far ahead of event time make both
+longer."""
 BYTES_PER_BATCH: Final = 48_000_000
 """Of records as they came. Several lanes share a heap, and a batch is there more than once while
 it is turned into records or dead letters."""

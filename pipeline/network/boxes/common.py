@@ -199,6 +199,8 @@ def unfit_name(name: str) -> tuple[str, str]:
     """Why a column of a user's cannot be called so, and a hint; both empty when it can."""
     if not re.fullmatch(COLUMN_PATTERN, name):
         hint = "letters, digits and _, not beginning with a digit"
+        if name.count(")") > name.count("("):  # YAML took `{a: f(b, c)}` apart
+            hint = "in {…} a comma ends a column: put an expression that holds one in quotes"
         return f"{name!r} is no name for a column", hint
     if name.startswith(RESERVED_PREFIX):
         return f"{name} begins with {RESERVED_PREFIX}, which Medusa keeps for itself", ""

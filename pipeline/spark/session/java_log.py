@@ -51,8 +51,9 @@ def silenced(spark: SparkSession, logger: str) -> Iterator[None]:
 def no_word_of_the_end(query: StreamingQuery, spark: SparkSession) -> Iterator[None]:
     """Let Spark not log in a block that a query ended with an error.
 
-    The query is stopped there, or ends with an error of ours, which the lane logs. Spark knows a stop by what its thread fails with when it is interrupted, and of some of it does
-    not: then it logs an error, with the stack.
+    The query is stopped there, or ends with an error of ours, which the lane logs. Spark knows a
+    stop by what its thread fails with when it is interrupted, and of some of it does not: then it
+    logs an error, with the stack.
     """
     log4j = _log4j(spark)
     denied, neutral = log4j.core.Filter.Result.DENY, log4j.core.Filter.Result.NEUTRAL

@@ -2,7 +2,15 @@
 
 Spark keeps a row until no partner can come any more under the watermark. Of an outer join, rows
 that had none until then come out at that moment; a row with a null in `on` at once.
+
+Spark compares a row with all rows of its key that the other side keeps, whatever their time. A lane
+that lies behind keeps many, of a few keys, so the time that it needs would grow with their square.
+So event time is cut into spans, and the span is a part of the key: a left row lies in one, and of a
+right row there is a copy in each span that its partners may lie in. Rows of the right side without
+a partner would come out once for each copy, so a full join goes without spans.
 """
+
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
@@ -13,6 +21,10 @@ from pipeline.spark.query import hidden, result_ids
 from pipeline.spark.query.lowered import JoinCore
 from pipeline.spark.query.sql import quoted
 
+COPIES: Final = 4
+"""A span is so many times as long as the bound of the join: of a right row in so many, one has a
+copy more."""
+SPAN_LEAST_MS: Final = 1_000
 LEFT_TIME, RIGHT_TIME = (f"{side}.{hidden.EVENT_TIME}" for side in ("left", "right"))
 
 
@@ -44,8 +56,28 @@ def matched(left: DataFrame, right: DataFrame, core: JoinCore, *more: str) -> Da
         f"{LEFT_TIME} >= {RIGHT_TIME} + {_interval(core.lower_ms)}",
         f"{LEFT_TIME} <= {RIGHT_TIME} + {_interval(core.upper_ms)}",
     ]
-    on = F.expr(" AND ".join([*conditions, *more]))
-    return left.alias("left").join(right.alias("right"), on, core.how.value)
+    if core.how is How.FULL:
+        return _side_by_side(left, right, [*conditions, *more], core.how)
+    span_ms = max(COPIES * (core.upper_ms - core.lower_ms), SPAN_LEAST_MS)
+    left = left.withColumn(hidden.SPAN, _span(0, span_ms))
+    spans = F.sequence(
+        _span(core.lower_ms, span_ms), _span(core.upper_ms, span_ms), F.lit(span_ms).cast("long")
+    )
+    right = right.withColumn(hidden.SPAN, F.explode(spans))
+    conditions.append(f"left.{hidden.SPAN} = right.{hidden.SPAN}")
+    found = _side_by_side(left, right, [*conditions, *more], core.how)
+    return found.drop(F.col(f"left.{hidden.SPAN}"), F.col(f"right.{hidden.SPAN}"))
+
+
+def _span(ahead_ms: int, span_ms: int) -> Column:
+    """Where the span begins in which a row lies, or lay if its event time were so much later."""
+    time = F.unix_millis(hidden.EVENT_TIME) + F.lit(ahead_ms).cast("long")
+    return time - F.pmod(time, F.lit(span_ms).cast("long"))
+
+
+def _side_by_side(left: DataFrame, right: DataFrame, conditions: list[str], how: How) -> DataFrame:
+    on = F.expr(" AND ".join(conditions))
+    return left.alias("left").join(right.alias("right"), on, how.value)
 
 
 def above(settled_ms: Millis | None) -> Column:

@@ -1,0 +1,23 @@
+import pytest
+
+from pipeline.network.boxes.common import unfit_name
+
+
+@pytest.mark.parametrize("name", ["price", "Price2", "_p"])
+def test_names_of_columns(name: str) -> None:
+    """Letters, digits and _, of any case."""
+    assert unfit_name(name) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("a-b", "letters, digits and _, not beginning with a digit"),
+        ("f(x)", "letters, digits and _, not beginning with a digit"),
+        # What is left of `{price: round(price, 2)}`.
+        ("2)", "in {…} a comma ends a column: put an expression that holds one in quotes"),
+    ],
+)
+def test_what_is_no_name_has_a_hint(name: str, hint: str) -> None:
+    """And one that YAML has taken apart at a comma has one of its own."""
+    assert unfit_name(name) == (f"{name!r} is no name for a column", hint)
