@@ -27,9 +27,8 @@ class Background:
         self._thread.start()
 
     def put(self, key: Hashable, job: Job) -> None:
-        """Do a job soon, instead of one with this key that still waits."""
+        """Do a job soon; one with this key that still waits gives up its place in line to it."""
         with self._changed:
-            self._jobs.pop(key, None)
             self._jobs[key] = job
             self._changed.notify()
 

@@ -83,7 +83,7 @@ class Work(Protocol):
     """As `Background` in `pipeline/agent/background.py`."""
 
     def put(self, key: Hashable, job: Job) -> None:
-        """Do a job soon, instead of one with this key that still waits."""
+        """Do a job soon; one with this key that still waits gives up its place in line to it."""
 
     def end(self, within_s: float) -> bool:
         """Do what waits, then end; whether that took no longer than `within_s`."""

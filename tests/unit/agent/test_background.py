@@ -27,6 +27,24 @@ def test_of_the_jobs_with_one_key_only_the_newest_waits(wait_for: WaitFor) -> No
     work.end(10)
 
 
+def test_a_key_that_is_put_again_keeps_its_place(wait_for: WaitFor) -> None:
+    """Else the last ones would never have their turn while servers are slower than what is put."""
+    work, done, go = Background("work"), list[str](), threading.Event()
+
+    def wait() -> None:
+        assert go.wait(10)
+
+    work.put("first", wait)
+    for turn in (1, 2):
+        for key in ("a", "b"):
+            work.put(key, partial(done.append, f"{key}{turn}"))
+    work.put("a", partial(done.append, "a3"))
+    go.set()
+    wait_for(lambda: len(done) == 2, "the jobs are done")
+    assert done == ["a3", "b2"]
+    work.end(10)
+
+
 @pytest.mark.parametrize(
     "error", [UnavailableError("no answer"), FencedError("another"), ValueError("a bug")]
 )
