@@ -5,7 +5,7 @@ from dataclasses import replace
 from pipeline.agent.effects import MakePlan
 from pipeline.agent.events import CatalogRead, Event
 from pipeline.agent.rules.rule import Effects
-from pipeline.agent.state import NodeState, Shared, Starting
+from pipeline.agent.state import NodeState, Shared, Starting, Stopped
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.errors import InputError
 from pipeline.ids import ParticipantId
@@ -44,10 +44,10 @@ def _waited_for(state: NodeState) -> dict[VersionId, ParticipantId]:
 
 
 def _of_use(state: NodeState) -> dict[VersionId, ParticipantId]:
-    """The newest versions, for what they say of retention; a node with no lanes rehearses."""
+    """The newest versions, for what they say of retention; a node that runs no lane rehearses."""
     shared = state.shared
     found = {one.newest_version: one.network.owner for one in shared.assigned.values()}
-    if not state.lanes:
+    if all(isinstance(lane.phase, Stopped) for lane in state.lanes.values()):
         found |= {one.version: one.network.owner for one in shared.elsewhere}
     return found
 

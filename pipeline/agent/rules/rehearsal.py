@@ -1,4 +1,4 @@
-"""What a node rehearses as long as it has no lanes: the fragments that other nodes run."""
+"""What a node rehearses as long as it runs no lane: the fragments that other nodes run."""
 
 from dataclasses import replace
 

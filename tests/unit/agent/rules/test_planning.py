@@ -10,7 +10,15 @@ from pipeline.agent.state import NodeState, Shared, Stopped
 from pipeline.catalog.records import LaneState, OwnerRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, VersionId
 from pipeline.errors import RefusedError, UnavailableError
-from pipeline.ids import Epoch, FragmentId, Millis, NetworkVersion, NodeId, SteadyMillis
+from pipeline.ids import (
+    Epoch,
+    FragmentId,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    SteadyMillis,
+)
 from pipeline.planner.digest import fragment_digest
 from tests.unit.agent.support import LANE, LIFE, NETWORK, PLAN, SPEED, read, wish
 from tests.unit.planner.networks import OWNER
@@ -140,15 +148,16 @@ def test_the_newest_version_of_a_network_is_planned_too() -> None:
     assert Node().asked(read(newer)) == [ONE, TWO]
 
 
-def test_a_node_without_lanes_rehearses_what_others_run() -> None:
-    """And forgets it when that ends."""
+def test_a_node_that_runs_no_lane_rehearses_what_others_run() -> None:
+    """And forgets it when that ends. A paused fragment is no lane that runs."""
     node = Node()
     elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0)))
-    snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere,))
-    assert node.asked(CatalogRead(snapshot)) == [ONE]
+    paused = wish(FragmentId(NetworkName("other"), SPEED.fragment), running=False)
+    snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere, paused))
+    assert ONE in node.asked(CatalogRead(snapshot))
     node.hear(PlanMade(ONE, PLAN))
     assert node.rehearsed() == [SPEED]
-    node.hear(CatalogRead(CatalogSnapshot(frozenset({THERE}), ())))
+    node.hear(CatalogRead(CatalogSnapshot(frozenset({THERE}), (paused,))))
     assert node.rehearsed() == []
 
 
