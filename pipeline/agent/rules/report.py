@@ -20,11 +20,19 @@ def report(lane: Lane, shared: Shared, _: Event, now: Now) -> tuple[Lane, Effect
 
     While the catalog is in doubt nothing is reported.
     """
-    if not shared.catalog_known or lane.assigned is None or not _is_due(lane, shared, now):
+    if not shared.catalog_known or _is_anothers(lane, shared) or not _is_due(lane, shared, now):
         return lane, ()
     seen = status(lane, shared, now)
     lane = replace(lane, reported=Reported(seen, now.steady_ms))
     return lane, (PublishStatus(lane.id, seen, counted=lane.marker is not None),)
+
+
+def _is_anothers(lane: Lane, shared: Shared) -> bool:
+    """Whether the catalog would refuse a report: of a fragment that another node owned last."""
+    if lane.assigned is None:
+        return True
+    owner = lane.assigned.owner
+    return owner is not None and owner.node != shared.node and owner.epoch > lane.epoch
 
 
 def _is_due(lane: Lane, shared: Shared, now: Now) -> bool:
