@@ -19,10 +19,11 @@ from pipeline.network.boxes.common import (
     read_header,
 )
 from pipeline.network.boxes.sessions import SessionWindow, read_session
+from pipeline.network.boxes.shape import Sessions, Shape, Sources, Windowed
 from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, read_window
 from pipeline.network.expressions import check_with
 from pipeline.network.fields import Fields, Report
-from pipeline.network.model import Computed, Origin
+from pipeline.network.model import Computed, Origin, columns_read
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Column, Columns, Scalar
 
@@ -49,7 +50,6 @@ class Aggregate:
     key: tuple[str, ...] = ()
 
     kind = "aggregate"
-    stateful = True
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -157,3 +157,15 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AggregateDraft | 
     if stream is None or by is None or not entries:
         return None
     return AggregateDraft(header, stream, window, by, entries)
+
+
+def reads(box: Aggregate, _stream: StreamName) -> frozenset[str]:
+    """The columns of groups and arguments; `compute` is over their results."""
+    arguments = (expression for call in box.aggregations for expression in call.reads)
+    return columns_read((*(group.expression for group in box.by), *arguments))
+
+
+def shape(box: Aggregate, _sources: Sources) -> Shape:
+    """Windows or sessions."""
+    window = box.window
+    return Sessions(window) if isinstance(window, SessionWindow) else Windowed(window)

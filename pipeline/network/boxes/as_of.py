@@ -18,7 +18,15 @@ from pipeline.network.boxes.common import (
     key_or,
     window_size,
 )
-from pipeline.network.boxes.sides import How, Pair, Sides, read_sides, repeating
+from pipeline.network.boxes.shape import Joined, Shape, Sources
+from pipeline.network.boxes.sides import (
+    How,
+    Pair,
+    Sides,
+    read_of_sides,
+    read_sides,
+    repeating,
+)
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.types import Columns
@@ -49,7 +57,6 @@ class AsOf:
     how: How = How.INNER
 
     kind = "as_of"
-    stateful = True
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -123,3 +130,14 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
         return None
     broken = sides.broken or within_ms is None
     return AsOfDraft(sides.header, replace(sides, broken=broken), within_ms or 0)
+
+
+def reads(box: AsOf, stream: StreamName) -> frozenset[str]:
+    """What `on` and `select` name of a side."""
+    return read_of_sides(stream, box.inputs, box.on, box.select)
+
+
+def shape(box: AsOf, sources: Sources) -> Shape:
+    """A row comes when no version for it can come any more: all versions up to its time."""
+    rows_alone = frozenset(sources["left"] - sources["right"])
+    return Joined(box.within_ms, waits=True, passing=rows_alone)

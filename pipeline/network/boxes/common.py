@@ -17,7 +17,14 @@ from pipeline.network.avro_types import RESERVED_PREFIX
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check, syntax
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Box, ColumnRef, Computed, Origin
+from pipeline.network.model import (
+    Box,
+    ColumnRef,
+    Computed,
+    Origin,
+    columns_read,
+    expressions,
+)
 from pipeline.network.scope import Scope
 from pipeline.network.types import Column, Columns
 from pipeline.network.yaml_reader import YamlList, YamlMap
@@ -276,6 +283,11 @@ def input_column(
         choices=nearest_first(name.value, tuple(c.name for c in facts.columns)),
     )
     return None
+
+
+def read_by_expressions(box: Box, _stream: StreamName) -> frozenset[str]:
+    """The columns that the expressions of a box with one input read."""
+    return columns_read(expressions(box))
 
 
 def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:

@@ -16,6 +16,7 @@ from pipeline.network.boxes.common import (
     refuse_unreadable,
     window_size,
 )
+from pipeline.network.boxes.shape import Joined, Shape, Sources
 from pipeline.network.coercion import is_orderable
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.types import Column, Columns
@@ -39,7 +40,6 @@ class Deduplicate:
     key: tuple[str, ...] = ()
 
     kind = "deduplicate"
-    stateful = True
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -109,3 +109,13 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> DeduplicateDraft 
     if stream is None or not by or within_ms is None:
         return None
     return DeduplicateDraft(header, stream, by, within_ms)
+
+
+def reads(box: Deduplicate, _stream: StreamName) -> frozenset[str]:
+    """What rows are compared by."""
+    return frozenset(box.by)
+
+
+def shape(box: Deduplicate, _sources: Sources) -> Shape:
+    """That of a left join with the rows from t - within to t."""
+    return Joined(box.within_ms, behind_ms=1, waits=True)

@@ -32,7 +32,6 @@ class Filter:
     key: tuple[str, ...] = ()
 
     kind = "filter"
-    stateful = False
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:

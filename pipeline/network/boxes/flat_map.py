@@ -49,7 +49,6 @@ class FlatMap:
     at_most: int = AT_MOST
 
     kind = "flat_map"
-    stateful = False
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:

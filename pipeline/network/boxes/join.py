@@ -17,7 +17,16 @@ from pipeline.network.boxes.common import (
     columns_of,
     key_or,
 )
-from pipeline.network.boxes.sides import How, Pair, Selected, Sides, read_sides, repeating
+from pipeline.network.boxes.shape import Joined, Shape, Sources
+from pipeline.network.boxes.sides import (
+    How,
+    Pair,
+    Selected,
+    Sides,
+    read_of_sides,
+    read_sides,
+    repeating,
+)
 from pipeline.network.boxes.time_bound import Limits, limits_of, read_within
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import ColumnRef, Computed
@@ -55,7 +64,6 @@ class Join:
     how: How = How.INNER
 
     kind = "join"
-    stateful = True
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -194,3 +202,26 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
         return None
     broken = sides.broken or (inner.has("within") and within is None)
     return JoinDraft(sides.header, replace(sides, broken=broken), within)
+
+
+def reads(box: Join, stream: StreamName) -> frozenset[str]:
+    """What `on` and `select` name of a side."""
+    return read_of_sides(stream, box.inputs, box.on, box.select)
+
+
+def shape(box: Join, _sources: Sources) -> Shape:
+    """A left row at t waits for right ones up to t - lower, a right one for left up to t + upper.
+
+    So a watermark of w has let go the left rows below w + lower, and the right ones below w -
+    upper. One that is still there has had its partners from upper - lower before itself on.
+    """
+    lower, upper = box.bound.lower_ms, box.bound.upper_ms
+    left, right = 1 - lower, 1 + upper
+    match box.how:
+        case How.INNER:
+            return Joined(max(0, -lower, upper))
+        case How.LEFT:
+            behind = max(0, left)
+        case How.FULL:
+            behind = max(0, left, right)
+    return Joined(max(0, -lower, upper, upper - lower), behind, waits=True)

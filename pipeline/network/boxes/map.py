@@ -34,7 +34,6 @@ class Map:
     key: tuple[str, ...] = ()
 
     kind = "map"
-    stateful = False
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:

@@ -53,7 +53,6 @@ class Python:
     key: tuple[str, ...] = ()
 
     kind = "python"
-    stateful = False
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -122,6 +121,10 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> PythonDraft | Non
     if stream is None or function is None or columns is None or source is None:
         return None
     return PythonDraft(header, stream, function.value, source, columns, timeout_ms)
+
+
+def reads(_box: Python, _stream: StreamName) -> None:
+    """A function may read every column."""
 
 
 def read_function(fields: Fields) -> Text | None:

@@ -54,7 +54,6 @@ class Route:
     key: tuple[str, ...] = ()
 
     kind = "route"
-    stateful = False
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -73,7 +72,6 @@ class Branch:
     key: tuple[str, ...] = ()
 
     kind = "branch"
-    stateful = False
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -156,6 +154,11 @@ def read(name: BoxName, fields: Fields, _defaults: Defaults) -> RouteDraft | Non
     if to is None or not _distinct(fields, to, otherwise):
         return None
     return RouteDraft(header, stream, to, otherwise) if stream else None
+
+
+def branch_reads(_box: Branch, _stream: StreamName) -> frozenset[str]:
+    """The mark of the route."""
+    return frozenset({BRANCH})
 
 
 def _read_conditions(fields: Fields) -> tuple[Entry, ...] | None:

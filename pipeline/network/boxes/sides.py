@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from pipeline.ids import BoxName
+from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
@@ -22,8 +22,8 @@ from pipeline.network.boxes.common import (
 from pipeline.network.coercion import is_integral, is_orderable
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.logic import difference_hint, first_given
-from pipeline.network.model import ColumnRef, Computed
-from pipeline.network.scope import Scope, Source
+from pipeline.network.model import ColumnRef, Computed, expressions
+from pipeline.network.scope import SIDES, Scope, Source
 from pipeline.network.term import Term
 from pipeline.network.yaml_reader import YamlMap
 
@@ -206,6 +206,20 @@ def _default_key(
 def repeating(select: Sequence[Computed], sqls: AbstractSet[str]) -> str | None:
     """The first output column that is just one of some columns."""
     return next((c.name for c in select if c.expression.sql in sqls), None)
+
+
+def read_of_sides(
+    stream: StreamName,
+    inputs: Sequence[StreamName],
+    on: Sequence[Pair],
+    select: tuple[Computed, ...],
+) -> frozenset[str]:
+    """The columns of a stream that `on` and `select` name; it may be both `inputs`."""
+    sides = {side for side, of in zip(SIDES, inputs, strict=True) if of == stream}
+    selected = (column for e in expressions(select) for column in e.columns)
+    named = {column.name for column in selected if column.side in sides}
+    pairs = (name for pair in on for side, name in zip(SIDES, pair, strict=True) if side in sides)
+    return frozenset(named.union(pairs))
 
 
 def _read_on(fields: Fields) -> tuple[tuple[Text, Text], ...] | None:

@@ -18,6 +18,7 @@ from pipeline.network.boxes.common import (
     read_header,
     refuse_unreadable,
 )
+from pipeline.network.boxes.shape import Shape, Sources, Windowed
 from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, read_window
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check
@@ -61,7 +62,6 @@ class Top:
     key: tuple[str, ...] = ()
 
     kind = "top"
-    stateful = True
 
     @property
     def inputs(self) -> tuple[StreamName, ...]:
@@ -174,3 +174,8 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> TopDraft | None:
     if stream is None or by is None or order is None:
         return None
     return TopDraft(header, stream, window, by, rows, order, select)
+
+
+def shape(box: Top, _sources: Sources) -> Shape:
+    """That of an aggregate over the same windows."""
+    return Windowed(box.window)

@@ -36,7 +36,6 @@ class Union:
     key: tuple[str, ...] = ()
 
     kind = "union"
-    stateful = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,4 @@ def _passes_on(box: FlatMap) -> Mapping[str, str]:
     return plainly_repeated(box.select)
 
 
-WORDS: Words[FlatMap] = Words(
-    facts=_facts,
-    keeps=None,
-    order="as in each input partition, and as in the array",
-    waits=False,
-    passes_on=_passes_on,
-)
+WORDS: Words[FlatMap] = Words(facts=_facts, passes_on=_passes_on)

@@ -14,10 +14,4 @@ def _passes_on(box: Map) -> Mapping[str, str]:
     return plainly_repeated(box.select)
 
 
-WORDS: Words[Map] = Words(
-    facts=_facts,
-    keeps=None,
-    order="as in each input partition",
-    waits=False,
-    passes_on=_passes_on,
-)
+WORDS: Words[Map] = Words(facts=_facts, passes_on=_passes_on)

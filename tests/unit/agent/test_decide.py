@@ -9,7 +9,7 @@ from pipeline.agent.effects import PublishStatus
 from pipeline.agent.events import CatalogLost, Event, Tick
 from pipeline.agent.rules.runs import FAILURES_MAX, SUCCESS_MS
 from pipeline.agent.state import BackingOff, Fenced, Running, Starting, Tries
-from pipeline.boundaries.profile import LaneProfile, Stateless
+from pipeline.boundaries.profile import LaneProfile
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -26,6 +26,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
 from pipeline.lanes.start.facts import StateChoice
+from pipeline.network.boxes.shape import Stateless
 from pipeline.planner.state import OnChange
 from tests.unit.agent.support import (
     CARS,

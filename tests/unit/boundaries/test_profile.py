@@ -4,16 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from pipeline.boundaries.profile import (
-    DerivedInput,
-    ExternalInput,
-    Joined,
-    LaneProfile,
-    Sessions,
-    Stateless,
-    Windowed,
-    profile,
-)
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, profile
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
     BoxName,
@@ -30,6 +21,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Stateless, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
 from pipeline.network.types import Columns, Scalar
@@ -152,12 +144,11 @@ class Sorter:
     columns: Columns
     event_time_column: str | None
     key: tuple[str, ...]
-    stateful: bool
 
 
 def test_an_unknown_stateful_box_is_refused_by_name() -> None:
     """Guessing how its event time moves could lose records."""
-    box = Sorter(BoxName("by_time"), "sort", (StreamName("cars"),), (), None, (), stateful=True)
+    box = Sorter(BoxName("by_time"), "sort", (StreamName("cars"),), (), None, ())
     with pytest.raises(BrokenInvariantError, match="box of kind sort") as caught:
         profile(fragment(box, CARS))
     assert caught.value.place == "box by_time"

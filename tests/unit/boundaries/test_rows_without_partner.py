@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Shape, profile
+from pipeline.boundaries.profile import profile
 from pipeline.boundaries.promise import kept_from, promise
 from pipeline.ids import Millis, StreamName
+from pipeline.network.boxes.shape import Shape
 from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
 from pipeline.planner.planner import plan

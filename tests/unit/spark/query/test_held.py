@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Shape, profile
+from pipeline.boundaries.profile import profile
 from pipeline.boundaries.promise import kept_from, promise
 from pipeline.boundaries.release import LEAST_WATERMARK_MS
 from pipeline.ids import Millis, StreamName
+from pipeline.network.boxes.shape import Shape
 from pipeline.planner.planner import plan
 from pipeline.spark.query.held import (
     NOTHING,
