@@ -45,17 +45,15 @@ def promise(
         previous_ms: what was promised before; a promise never goes back.
     """
     found: Millis | None
-    match shape:
-        case Stateless():
-            found = advance_ms
-        case Windowed(window):
-            closed = _in_force(eviction_ms)
-            found = None if closed is None else Millis(next_end(window, closed) - 1)
-        case Sessions():
-            found = _in_force(eviction_ms)
-        case Joined():
-            passed = _in_force(eviction_ms)
-            found = None if passed is None else Millis(passed - shape.behind_ms)
+    closed = _in_force(eviction_ms)
+    if isinstance(shape, Stateless):
+        found = advance_ms
+    elif closed is None:
+        found = None
+    elif isinstance(shape, Windowed):
+        found = Millis(next_end(shape.window, closed) - 1)
+    else:
+        found = Millis(closed - shape.behind_ms)
     if found is None or previous_ms is None:
         return previous_ms if found is None else found
     return max(found, previous_ms)

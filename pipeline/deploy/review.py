@@ -10,7 +10,7 @@ from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import value_subject
-from pipeline.network.boxes.shape import Joined, reach_ms
+from pipeline.network.boxes.shape import reach_ms
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
 from pipeline.planner.plan import FragmentInput, Plan
@@ -108,7 +108,7 @@ def _forgetting(plan: Plan, found: Changes) -> Iterator[str]:
     for fragment in plan.fragments:  # those that write come before those that read
         shape = fragment.shape
         delay = max(_delay_ms(stream, delays) for stream in fragment.inputs)
-        delays[fragment.output.name] = delay + (shape.behind_ms if isinstance(shape, Joined) else 0)
+        delays[fragment.output.name] = delay + shape.behind_ms
         if not fragment.traits.stateful:
             continue
         for stream in fragment.inputs:

@@ -9,6 +9,7 @@ from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     check_distinct,
     check_groups,
@@ -29,7 +30,7 @@ from pipeline.network.types import Column, Columns, Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(SingleInput):
     """`{aggregate: STREAM, window: WINDOW, by: [COLUMN, …], compute: {COLUMN: EXPRESSION, …}}`.
 
     Output columns: the group columns, `window_start`, `window_end` (TIMESTAMP, not null), then the
@@ -39,8 +40,6 @@ class Aggregate:
     window columns are those of the session.
     """
 
-    name: BoxName
-    input: StreamName
     window: Window | SessionWindow
     by: tuple[Computed, ...]
     aggregations: tuple[Aggregation, ...]
@@ -50,11 +49,6 @@ class Aggregate:
     key: tuple[str, ...] = ()
 
     kind = "aggregate"
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)

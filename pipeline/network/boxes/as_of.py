@@ -7,7 +7,7 @@ until that of the next one.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Defaults,
@@ -21,9 +21,8 @@ from pipeline.network.boxes.common import (
 from pipeline.network.boxes.shape import Joined, Shape, Sources
 from pipeline.network.boxes.sides import (
     How,
-    Pair,
     Sides,
-    read_of_sides,
+    TwoInputs,
     read_sides,
     repeating,
 )
@@ -35,7 +34,7 @@ HOWS = (How.INNER, How.LEFT)
 
 
 @dataclass(frozen=True, slots=True)
-class AsOf:
+class AsOf(TwoInputs):
     """`{as_of: {left: STREAM, right: TABLE, on: [COLUMN, …], within: DURATION, how: HOW}, …}`.
 
     Each left row meets one right row at most: of those with equal `on` columns whose event time is
@@ -45,10 +44,6 @@ class AsOf:
     unless declared.
     """
 
-    name: BoxName
-    left: StreamName
-    right: StreamName
-    on: tuple[Pair, ...]
     within_ms: int
     select: tuple[Computed, ...]
     columns: Columns
@@ -57,11 +52,6 @@ class AsOf:
     how: How = How.INNER
 
     kind = "as_of"
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """Left, then right."""
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +120,6 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
         return None
     broken = sides.broken or within_ms is None
     return AsOfDraft(sides.header, replace(sides, broken=broken), within_ms or 0)
-
-
-def reads(box: AsOf, stream: StreamName) -> frozenset[str]:
-    """What `on` and `select` name of a side."""
-    return read_of_sides(stream, box.inputs, box.on, box.select)
 
 
 def shape(box: AsOf, sources: Sources) -> Shape:

@@ -60,6 +60,19 @@ class Defaults:
     code: Mapping[BoxName, str | Problem] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class SingleInput:
+    """What boxes that read one stream have in common."""
+
+    name: BoxName
+    input: StreamName
+
+    @property
+    def inputs(self) -> tuple[StreamName, ...]:
+        """The one stream it reads."""
+        return (self.input,)
+
+
 class Draft(Protocol):
     """A box as written, before its inputs are known."""
 

@@ -8,6 +8,7 @@ from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     input_column,
     key_or,
@@ -23,7 +24,7 @@ from pipeline.network.types import Column, Columns
 
 
 @dataclass(frozen=True, slots=True)
-class Deduplicate:
+class Deduplicate(SingleInput):
     """`{deduplicate: STREAM, by: [COLUMN, …], within: DURATION}`; all columns and the key pass.
 
     A row is dropped if another one that is equal in the columns `by` lies before it, by event time
@@ -31,8 +32,6 @@ class Deduplicate:
     itself or not. A null is equal to nothing.
     """
 
-    name: BoxName
-    input: StreamName
     by: tuple[str, ...]
     within_ms: int
     columns: Columns
@@ -40,11 +39,6 @@ class Deduplicate:
     key: tuple[str, ...] = ()
 
     kind = "deduplicate"
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)

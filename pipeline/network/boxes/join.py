@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline import durations
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Defaults,
@@ -23,7 +23,7 @@ from pipeline.network.boxes.sides import (
     Pair,
     Selected,
     Sides,
-    read_of_sides,
+    TwoInputs,
     read_sides,
     repeating,
 )
@@ -43,7 +43,7 @@ class TimeBound:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(TwoInputs):
     """`{join: {left: A, right: B, on: [COLUMN, …], within: BOUND, how: HOW}, select: {…}}`.
 
     `on` holds pairs (left column, right column) compared with `=`; a null key matches nothing.
@@ -52,10 +52,6 @@ class Join:
     key is what equals the `on` columns, as far as it is selected, unless declared.
     """
 
-    name: BoxName
-    left: StreamName
-    right: StreamName
-    on: tuple[Pair, ...]
     bound: TimeBound
     select: tuple[Computed, ...]
     columns: Columns
@@ -64,11 +60,6 @@ class Join:
     how: How = How.INNER
 
     kind = "join"
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """Left, then right."""
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +193,6 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
         return None
     broken = sides.broken or (inner.has("within") and within is None)
     return JoinDraft(sides.header, replace(sides, broken=broken), within)
-
-
-def reads(box: Join, stream: StreamName) -> frozenset[str]:
-    """What `on` and `select` name of a side."""
-    return read_of_sides(stream, box.inputs, box.on, box.select)
 
 
 def shape(box: Join, _sources: Sources) -> Shape:

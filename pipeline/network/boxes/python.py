@@ -13,6 +13,7 @@ from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     key_or,
     read_entries,
@@ -33,7 +34,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
-class Python:
+class Python(SingleInput):
     """`{python: STREAM, function: FILE.py:NAME, columns: {COLUMN: TYPE, …}}`.
 
     One row in, at most one row out; event time passes, and so does the key unless one is declared.
@@ -44,8 +45,6 @@ class Python:
         timeout_ms: how long one call may take.
     """
 
-    name: BoxName
-    input: StreamName
     function: str
     source: str
     columns: Columns
@@ -53,11 +52,6 @@ class Python:
     key: tuple[str, ...] = ()
 
     kind = "python"
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
     @property
     def event_time_column(self) -> str | None:

@@ -14,6 +14,7 @@ from pipeline.network.boxes.common import (
     Entry,
     Header,
     OneInput,
+    SingleInput,
     StreamFacts,
     key_or,
     read_header,
@@ -38,15 +39,13 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Route(SingleInput):
     """`{route: STREAM, to: {BRANCH: CONDITION, …}, otherwise: BRANCH}`.
 
     A record goes to the first branch whose condition is true, else to `otherwise`; None: nowhere.
     Its columns are those of the input and `BRANCH`; key and event time pass.
     """
 
-    name: BoxName
-    input: StreamName
     to: tuple[Choice, ...]
     otherwise: BoxName | None
     columns: Columns
@@ -55,28 +54,16 @@ class Route:
 
     kind = "route"
 
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(SingleInput):
     """One of the streams that a route makes; columns, key and event time are its input's."""
 
-    name: BoxName
-    input: StreamName
     columns: Columns
     event_time_column: str | None
     key: tuple[str, ...] = ()
 
     kind = "branch"
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The route."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ Sources = Mapping[str, AbstractSet[StreamName]]
 class Stateless:
     """Nothing is kept from one batch to the next."""
 
-    waits = False
-    watermark_lead_ms = 0
+    waits, behind_ms, watermark_lead_ms = False, 0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,7 @@ class Windowed:
 
     window: Window
 
-    waits = True
-    watermark_lead_ms = 1
+    waits, behind_ms, watermark_lead_ms = True, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,7 @@ class Sessions:
 
     window: SessionWindow
 
-    waits = True
-    watermark_lead_ms = 0
+    waits, behind_ms, watermark_lead_ms = True, 0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +57,7 @@ class Joined:
     Args:
         span_ms: how far before the watermark a row may lie that still counts: one that waits for
             partners, or one that was the partner of a row that waits. Never negative.
-        behind_ms: how far behind the watermark the output is complete: rows without a partner may
-            be waiting there. 0 if the join has none.
+        behind_ms: rows without a partner may be waiting so far behind the watermark; 0: none are.
         waits: whether there are rows that come out because event time has passed them, beside
             those that come because a partner did.
         passing: inputs of which nothing but what waits is kept: a row that event time has passed
@@ -77,10 +73,9 @@ class Joined:
 
 
 Shape = Stateless | Windowed | Sessions | Joined
-"""All have two members that depend on no parameter of the box but the kind of its windows or join.
-
-`waits`: whether results come out because nothing more can come for them. A missing input holds
-these back, and without it they could be wrong; all other boxes only ever add correct rows.
+"""`waits`: whether results come out because nothing more can come for them. A missing input holds
+these back, and without it they may be wrong; a box that does not wait only ever adds correct rows.
+`behind_ms`: how far behind the watermark the output is complete, unless windows end there.
 `watermark_lead_ms`: how far the watermark lies above the boundary that it stands for.
 """
 

@@ -43,6 +43,21 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class TwoInputs:
+    """What such boxes have in common."""
+
+    name: BoxName
+    left: StreamName
+    right: StreamName
+    on: tuple[Pair, ...]
+
+    @property
+    def inputs(self) -> tuple[StreamName, ...]:
+        """Left, then right."""
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
 class Selected:
     """What such a box computes.
 
@@ -208,17 +223,12 @@ def repeating(select: Sequence[Computed], sqls: AbstractSet[str]) -> str | None:
     return next((c.name for c in select if c.expression.sql in sqls), None)
 
 
-def read_of_sides(
-    stream: StreamName,
-    inputs: Sequence[StreamName],
-    on: Sequence[Pair],
-    select: tuple[Computed, ...],
-) -> frozenset[str]:
-    """The columns of a stream that `on` and `select` name; it may be both `inputs`."""
-    sides = {side for side, of in zip(SIDES, inputs, strict=True) if of == stream}
-    selected = (column for e in expressions(select) for column in e.columns)
+def reads(box: TwoInputs, stream: StreamName) -> frozenset[str]:
+    """The columns of a stream that `on` and `select` name; it may be both inputs."""
+    sides = {side for side, of in zip(SIDES, box.inputs, strict=True) if of == stream}
+    selected = (column for e in expressions(box) for column in e.columns)
     named = {column.name for column in selected if column.side in sides}
-    pairs = (name for pair in on for side, name in zip(SIDES, pair, strict=True) if side in sides)
+    pairs = (pair[SIDES.index(side)] for pair in box.on for side in sides)
     return frozenset(named.union(pairs))
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     check_distinct,
     check_groups,
@@ -36,7 +37,7 @@ HIGHEST, LOWEST = "highest", "lowest"
 
 
 @dataclass(frozen=True, slots=True)
-class Top:
+class Top(SingleInput):
     """`{top: STREAM, rows: 3, highest: EXPRESSION, window: WINDOW, by: [COLUMN, …], select: {…}}`.
 
     Output columns: the group columns, `window_start`, `window_end`, `rank` (INT, from 1), then the
@@ -49,8 +50,6 @@ class Top:
         highest: whether the highest come out; else the lowest.
     """
 
-    name: BoxName
-    input: StreamName
     window: Window
     by: tuple[Computed, ...]
     rows: int
@@ -62,11 +61,6 @@ class Top:
     key: tuple[str, ...] = ()
 
     kind = "top"
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)

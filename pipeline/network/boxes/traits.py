@@ -26,6 +26,7 @@ from pipeline.network.boxes import (
     map,  # noqa: A004 - a kind, not the built-in
     python,
     route,
+    sides,
     top,
     union,
 )
@@ -132,7 +133,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
         "join": Traits(
             join.read,
             Provenance.COMBINED,
-            reads=join.reads,
+            reads=sides.reads,
             keeps=Keeps.ROWS,
             shape=join.shape,
             lateness=Lateness.ROW,
@@ -140,7 +141,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
         "as_of": Traits(
             as_of.read,
             Provenance.COMBINED,
-            reads=as_of.reads,
+            reads=sides.reads,
             keeps=Keeps.ROWS,
             shape=as_of.shape,
             lateness=Lateness.ANSWER,

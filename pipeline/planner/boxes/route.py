@@ -9,9 +9,5 @@ def _facts(box: Route) -> Facts:
     return (*to, ("otherwise", box.otherwise or "dropped"))
 
 
-def _no_facts(_box: Branch) -> Facts:
-    return ()
-
-
 WORDS: Words[Route] = Words(facts=_facts)
-BRANCH_WORDS: Words[Branch] = Words(facts=_no_facts)
+BRANCH_WORDS: Words[Branch] = Words()

@@ -406,8 +406,7 @@ def test_events_of_fragments_that_are_not_here_are_ignored(agent: Agent) -> None
 
 def test_what_cannot_happen_raises_and_changes_nothing(running: Agent) -> None:
     """A second start, a start nobody asked for, a second end, a batch before the start."""
-    found = fresh_marker(CARS, epoch=2)
-    profile = LaneProfile((CARS,), Stateless())
+    found, profile = fresh_marker(CARS, epoch=2), LaneProfile((CARS,), Stateless())
     before = running.state
     with pytest.raises(BrokenInvariantError, match="a lane started that was not asked to"):
         running.started(CARS)
