@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final
 
 from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
 from pipeline.names import FragmentNames
@@ -50,8 +48,6 @@ class DerivedInput:
     lateness_ms: int = 0
 
 
-_NO_IDS: Final[Mapping[TopicName, str]] = MappingProxyType({})
-
 LaneInput = ExternalInput | DerivedInput
 
 
@@ -63,12 +59,12 @@ class LaneProfile:
     shape: Shape
 
 
-def profile(fragment: Fragment, topic_ids: Mapping[TopicName, str] = _NO_IDS) -> LaneProfile:
+def profile(fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> LaneProfile:
     """Read a fragment's profile.
 
     Args:
         fragment: as planned.
-        topic_ids: Kafka's ids of its topics at deploy; needed where boundaries are read.
+        topic_ids: Kafka's ids of its topics at deploy.
 
     Raises:
         BrokenInvariantError: a box is of a kind that the table of traits does not have.

@@ -92,7 +92,7 @@ def _output(fragment: Fragment) -> Iterator[str]:
     if output.event_time_column is None:
         yield f"      event time: {_event_time(fragment)}, as Kafka timestamp"
     if not output.key:
-        yield f"      key: {'as in the input' if fragment.traits.hands_on else 'none'}"
+        yield f"      key: {'as in the input' if fragment.traits.from_one_row else 'none'}"
 
 
 def _marks(column: str, output: DerivedStream) -> str:
@@ -104,7 +104,7 @@ def _marks(column: str, output: DerivedStream) -> str:
 
 
 def _event_time(fragment: Fragment) -> str:
-    if fragment.traits.hands_on:
+    if fragment.traits.from_one_row:
         return "that of the input"
     rows = fragment.traits.keeps is Keeps.ROWS
     return "the later of the two rows'" if rows else "the end of the window"

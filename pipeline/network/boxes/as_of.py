@@ -12,7 +12,6 @@ from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
-    Headed,
     StreamFacts,
     columns_of,
     key_or,
@@ -21,12 +20,12 @@ from pipeline.network.boxes.common import (
 from pipeline.network.boxes.shape import Joined, Shape, Sources
 from pipeline.network.boxes.sides import (
     How,
-    Sides,
+    SidesDraft,
     TwoInputs,
     read_sides,
     repeating,
 )
-from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.fields import Fields, Report
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.types import Columns
 
@@ -55,16 +54,10 @@ class AsOf(TwoInputs):
 
 
 @dataclass(frozen=True, slots=True)
-class AsOfDraft(Headed):
+class AsOfDraft(SidesDraft):
     """A box as written."""
 
-    sides: Sides
     within_ms: int
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """Left, then right."""
-        return self.sides.inputs
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -138,6 +138,11 @@ class Headed:
         return self.header.line
 
     @property
+    def entries(self) -> tuple[Entry, ...]:
+        """None, unless a kind has expressions."""
+        return ()
+
+    @property
     def parts(self) -> Sequence[Draft]:
         """Most boxes have none."""
         return ()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pipeline.ids import BoxName, StreamName
 from pipeline.network.boxes.common import (
     Defaults,
-    Entry,
     OneInput,
     SingleInput,
     StreamFacts,
@@ -47,11 +46,6 @@ class DeduplicateDraft(OneInput):
 
     by: tuple[Text, ...]
     within_ms: int
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """It has no expressions."""
-        return ()
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Deduplicate | None:
         """Find the columns; columns, event time and key are the input's."""

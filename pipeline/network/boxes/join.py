@@ -12,7 +12,6 @@ from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
-    Headed,
     StreamFacts,
     columns_of,
     key_or,
@@ -22,7 +21,7 @@ from pipeline.network.boxes.sides import (
     How,
     Pair,
     Selected,
-    Sides,
+    SidesDraft,
     TwoInputs,
     read_sides,
     repeating,
@@ -63,16 +62,10 @@ class Join(TwoInputs):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinDraft(Headed):
+class JoinDraft(SidesDraft):
     """A join as written. `within` is None where it is missing."""
 
-    sides: Sides
     within: Limits | Text | None
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """Left, then right."""
-        return self.sides.inputs
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -11,7 +11,6 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.network import type_text
 from pipeline.network.boxes.common import (
     Defaults,
-    Entry,
     OneInput,
     SingleInput,
     StreamFacts,
@@ -75,11 +74,6 @@ class PythonDraft(OneInput):
     source: str
     columns: Columns
     timeout_ms: int
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """It has no expressions."""
-        return ()
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Python | None:
         """Check the key; the function is tried by whoever can run it."""

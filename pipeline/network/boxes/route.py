@@ -70,11 +70,6 @@ class Branch(SingleInput):
 class BranchDraft(OneInput):
     """A branch as the route names it."""
 
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """Its condition stands in the route."""
-        return ()
-
     def build(self, inputs: Sequence[StreamFacts], _report: Report) -> Branch:
         """What the route reads, without the column that only branches see."""
         (facts,) = inputs

@@ -10,6 +10,7 @@ from pipeline.nearest import nearest_first
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Entry,
+    Headed,
     Header,
     StreamFacts,
     compute,
@@ -175,6 +176,18 @@ class Sides:
             Entry(Text(name, self.header.line), Text(text, self.header.line))
             for name, text in wanted
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SidesDraft(Headed):
+    """A draft that reads two streams."""
+
+    sides: Sides
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """Left, then right."""
+        return self.sides.inputs
 
 
 def _pair_text(one: Text, other: Text) -> Text:

@@ -69,13 +69,13 @@ class Lateness(Enum):
     NONE = "none"
     """No row is late: with nothing kept, it is passed on."""
     GROUP = "group"
-    """Spark drops a row when its last window, or for sessions its own time, is closed. It counts
-    exactly these, so that the sink compares them with a second look in every batch."""
+    """Spark drops a row whose last window, or of sessions whose own event time, is closed. Where a
+    batch is read a second time, exactly these must be found, also if Spark has dropped none."""
     ROW = "row"
-    """Spark drops a row by its own event time."""
+    """Spark drops a row by its own event time. Late rows are looked for if it has dropped some."""
     ANSWER = "answer"
-    """As `ROW`, but for a row that is sent again with its answer: it waits for nothing and is never
-    late. So a dead letter of a result names its row, and holds what it met."""
+    """As `ROW`; but a row that is sent again with its answer is never late, since it waits for
+    nothing. So a dead letter of a result names its row and holds the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,17 @@ class Traits:
     """The row of one kind.
 
     Args:
-        read: how it is read from a document; None: only another kind makes such boxes.
+        read: reads a box from a document; None: such boxes come with boxes of another kind.
         provenance: what an output row is made of.
-        reads: (box, stream) → the columns of the stream that it reads itself, beside those that
-            others read of rows it passes on; None: all.
-        keeps: its state.
+        reads: (box, stream) → the columns of the stream that the box itself evaluates; None: all.
+            Of rows that are passed on, the boxes behind read more.
+        keeps: the state.
         shape: (box, sources) → when event time releases results, whether they wait for it, and so
             may be wrong without an input: see `Shape`.
         lateness: who judges late rows.
-        reads_twice: whether each row is read in two places of a query.
+        reads_twice: whether a query reads each row in two places.
         explodes: whether one row can give several.
-        private: whether only the boxes that come with it can read it, and no topic carries it.
+        private: whether only the boxes that come with it read its output, which has no topic.
     """
 
     read: Read | None
@@ -112,7 +112,7 @@ class Traits:
         return self.keeps is not Keeps.NOTHING
 
     @property
-    def hands_on(self) -> bool:
+    def from_one_row(self) -> bool:
         """Whether an output row is made of one row, whose event time and key it can have."""
         return self.provenance is not Provenance.COMBINED
 
@@ -170,9 +170,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
 )
 """`Box.kind` → its row. The order is that in which messages list the kinds."""
 
-KINDS: Mapping[str, Read] = MappingProxyType(
-    {kind: row.read for kind, row in TRAITS.items() if row.read is not None}
-)
+KINDS: Mapping[str, Read] = {kind: row.read for kind, row in TRAITS.items() if row.read}
 """The word in the document → how such a box is read."""
 
 

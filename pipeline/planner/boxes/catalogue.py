@@ -62,7 +62,7 @@ def passes_on(box: Box) -> Mapping[str, str]:
 
 def keeps_key(box: Box) -> bool:
     """Whether a row has the key that it had in the box's input."""
-    return traits(box).hands_on and not box.key
+    return traits(box).from_one_row and not box.key
 
 
 def with_key(box: Box, key: tuple[str, ...]) -> Box:

@@ -307,7 +307,7 @@ class Lowered:
     @property
     def keeps_key(self) -> bool:
         """Whether a result is a row of an input, so that it can have that record's key bytes."""
-        return self.traits.hands_on
+        return self.traits.from_one_row
 
     @property
     def names_rows(self) -> bool:

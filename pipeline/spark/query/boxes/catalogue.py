@@ -1,7 +1,6 @@
 """How each kind of box is lowered: a small file beside this one, and a line here."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from pipeline.errors import BrokenInvariantError
@@ -22,26 +21,22 @@ from pipeline.spark.query.boxes import (
 from pipeline.spark.query.boxes.stateful import LoweredBox
 from pipeline.spark.query.lowered import Step
 
-STATELESS: Mapping[str, Callable[[Any], tuple[Step, ...]]] = MappingProxyType(
-    {
-        "branch": route.lower_branch,
-        "filter": filter.lower,
-        "flat_map": flat_map.lower,
-        "map": map.lower,
-        "python": python.lower,
-        "route": route.lower,
-        "union": union.lower,
-    }
-)
-STATEFUL: Mapping[str, Callable[[Any], LoweredBox]] = MappingProxyType(
-    {
-        "aggregate": aggregate.lower,
-        "as_of": as_of.lower,
-        "deduplicate": deduplicate.lower,
-        "join": join.lower,
-        "top": top.lower,
-    }
-)
+STATELESS: Mapping[str, Callable[[Any], tuple[Step, ...]]] = {
+    "branch": route.lower_branch,
+    "filter": filter.lower,
+    "flat_map": flat_map.lower,
+    "map": map.lower,
+    "python": python.lower,
+    "route": route.lower,
+    "union": union.lower,
+}
+STATEFUL: Mapping[str, Callable[[Any], LoweredBox]] = {
+    "aggregate": aggregate.lower,
+    "as_of": as_of.lower,
+    "deduplicate": deduplicate.lower,
+    "join": join.lower,
+    "top": top.lower,
+}
 
 
 def lower_stateless(box: Box) -> tuple[Step, ...]:
