@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from brokers.records import NewTopicSpec
-from pipeline.boundaries.profile import profile, reach_ms
 from pipeline.cli.connections import Connections
 from pipeline.cli.letters import ends_of, label, letters_of
 from pipeline.cli.positions import first_time, last_marker
@@ -15,6 +14,7 @@ from pipeline.ids import Millis, NetworkVersion, Offset, TopicName
 from pipeline.lanes.dead_letters import LATENESS
 from pipeline.markers.positions import InputPartition
 from pipeline.names import INTERNAL_SUFFIXES, replay_topic
+from pipeline.network.boxes.shape import reach_ms
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput, Plan
 from pipeline.replay.period import Asked, Period, period
@@ -150,7 +150,7 @@ def asked_period(
         raise RefusedError(
             "the fragment has not run yet, so there is nothing to compute again", place=what.place
         )
-    shape = profile(fragment).shape
+    shape = fragment.shape
     return period(shape, asked, marker.boundary_ms, what.place, published=published)
 
 
@@ -161,7 +161,7 @@ def reads(what: Subject, found: Period, connections: Connections, *, incomplete:
         RefusedError: the inputs no longer reach back so far.
     """
     fragment = what.fragment
-    shape = profile(fragment).shape
+    shape = fragment.shape
     kept = [
         one
         for stream in fragment.inputs

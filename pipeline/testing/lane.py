@@ -229,7 +229,6 @@ class Lane:
             fragment=fragment,
             version=NetworkVersion(1),
             epoch=_EPOCH,
-            profile=profile(fragment),
             writer=Transaction(self._broker),
             admin=plain,
             output_id=_ids(fragment)[fragment.output.topic],

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from pipeline.boundaries.profile import Windowed, profile
+from pipeline.boundaries.promise import watermark_for
 from pipeline.ids import BatchId, Millis
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
@@ -245,8 +245,8 @@ def _commit(batch: Batch, folder: Folder) -> None:
     assert batch.look is not None
     reached, advance_ms = batch.eviction_ms, batch.look.advance_ms
     if advance_ms is not None:
-        windowed = isinstance(profile(batch.frame.reader.fragment).shape, Windowed)
-        reached = max(reached, advance_ms + (1 if windowed else 0))
+        shape = batch.frame.reader.fragment.shape
+        reached = max(reached, watermark_for(shape, Millis(advance_ms)))
     folder.states[batch.number] = batch.after
     folder.commits[batch.number] = reached
 

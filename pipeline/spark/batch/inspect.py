@@ -68,11 +68,11 @@ class Inspector:
             alone = self._alone(path)
             wrong = reason.isNotNull() if path.first else own | (alone & reason.isNotNull())
             if late_ms is not None:
-                late = F.when(reason.isNull(), how_late(self.lowered.core, late_ms))
+                late = F.when(reason.isNull(), how_late(self.lowered.shape, late_ms))
                 if isinstance(self.lowered.core, AsOfCore) and path.port == "left":
                     source = self.lowered.source(path.source)
                     late = F.when(~is_answered(source, self.lowered.core), late)
-                skipped = is_skipped(self.lowered.source(path.source), self.lowered.core)
+                skipped = is_skipped(self.lowered.source(path.source), self.lowered.shape)
                 if skipped is not None:
                     late = F.when(~skipped, late)
                 rows = rows.withColumn(hidden.REASON, F.coalesce(reason, late))

@@ -16,6 +16,8 @@ from pyspark.sql.types import StructType
 
 from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
 from pipeline.lanes.left_out import LeftOut
+from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.spark.query import counted, hidden, places, result_ids, sessions
 from pipeline.spark.query.emitting import decoded
 from pipeline.spark.query.emitting.as_of import held
@@ -35,15 +37,14 @@ from pipeline.spark.query.lowered import (
     DeduplicateCore,
     Encoding,
     Explode,
+    GroupCore,
     JoinCore,
     Keep,
     Lowered,
     Path,
     Project,
-    SessionCore,
     Source,
     Step,
-    WindowCore,
 )
 from pipeline.spark.query.optimised import optimised
 from pipeline.spark.query.placing import BY_KEY
@@ -86,11 +87,11 @@ def emit(
 
     ports = _ports(lowered, port)
     match core:
-        case SessionCore():
+        case GroupCore(window=SessionWindow()):
             in_time = sessions.in_time(ports["only"], raw[lowered.leaves[-1]])
-            results = _windowed(in_time, core, ids=lowered.ids)
-        case WindowCore():
-            results = _windowed(ports["only"], core, ids=lowered.ids)
+            results = _grouped(in_time, core, ids=lowered.ids)
+        case GroupCore():
+            results = _grouped(ports["only"], core, ids=lowered.ids)
         case JoinCore():
             results = joined(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
         case AsOfCore():
@@ -177,7 +178,7 @@ def _judged_once(
 
 def _unskipped(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
     """Without records of a time that was settled before their source was first read."""
-    skipped = is_skipped(source, lowered.core)
+    skipped = is_skipped(source, lowered.shape)
     return rows if skipped is None else rows.where(~skipped)
 
 
@@ -195,7 +196,7 @@ def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
     topic, partition = F.col(hidden.TOPIC), F.col(hidden.PARTITION)
     reason, time_ms = F.col(hidden.REASON), F.col(hidden.EVENT_MS)
     own, again = topic == source.data.topic, is_sent_again(source)
-    skipped = is_skipped(source, lowered.core)
+    skipped = is_skipped(source, lowered.shape)
     settled = [] if skipped is None else [F.count(F.when(skipped, 1)).alias("skipped")]
     rows = rows.withColumns(
         {
@@ -249,11 +250,10 @@ def _port(
     else:
         rows = judged(raw, source, _wanted_by(source, incarnation, path))
         rows = _unskipped(rows, source, lowered)
-    assert lowered.core is not None, "only a stateful fragment has ports"  # noqa: S101
     rows, told = places.told(rows, lowered, path)
     carried = (*told, *_passed_columns(lowered))
     told_apart = _told_apart(carried, path)
-    rows = _boundary_driven(rows, source, lowered.core.watermark_lead_ms, told_apart)
+    rows = _boundary_driven(rows, source, lowered.shape.watermark_lead_ms, told_apart)
     return _good(_walked(rows, path, carried, observed=observed))
 
 
@@ -355,21 +355,21 @@ def _walked(
 # --- cores and results ----------------------------------------------------------------------
 
 
-def _windowed(rows: DataFrame, core: WindowCore | SessionCore, *, ids: bool) -> DataFrame:
-    match core:
-        case WindowCore(window=window):
-            lengths = (window.size_ms, window.slide_ms, window.offset_ms)
-            times = [F.window(hidden.EVENT_TIME, *(f"{length} milliseconds" for length in lengths))]
-        case SessionCore(window=window):
-            rows = sessions.with_cut(rows, window)
-            times = [sessions.session(window).alias("window"), F.col(sessions.CUT)]
+def _grouped(rows: DataFrame, core: GroupCore, *, ids: bool) -> DataFrame:
+    window = core.window
+    if isinstance(window, SessionWindow):
+        rows = sessions.with_cut(rows, window)
+        times = [sessions.session(window).alias("window"), F.col(sessions.CUT)]
+    else:
+        lengths = (window.size_ms, window.slide_ms, window.offset_ms)
+        times = [F.window(hidden.EVENT_TIME, *(f"{length} milliseconds" for length in lengths))]
     functions = [F.expr(sql).alias(name) for name, sql in core.functions]
     grouped = rows.groupBy(*times, *[F.col(quoted(name)) for name in core.by])
     counted = grouped.agg(*functions) if functions else grouped.agg(F.count("*").alias("__rows"))
     return counted.select(
         *[F.col(quoted(name)) for name in core.by],
-        F.col("window.start").alias(core.window_start),
-        F.col("window.end").alias(core.window_end),
+        F.col("window.start").alias(WINDOW_START),
+        F.col("window.end").alias(WINDOW_END),
         *[F.col(quoted(name)) for name, _ in core.functions],
         F.col("window.end").alias(hidden.EVENT_TIME),
         F.lit(None).cast("string").alias(hidden.REASON),

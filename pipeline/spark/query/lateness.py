@@ -9,23 +9,23 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis
+from pipeline.network.boxes.shape import Shape, Windowed
 from pipeline.network.boxes.windows import SlidingWindow, Window
 from pipeline.spark.query import hidden
 from pipeline.spark.query.hidden import Reason
-from pipeline.spark.query.lowered import Core, WindowCore
 
 
-def how_late(core: Core | None, late_ms: Millis) -> Column:
+def how_late(shape: Shape, late_ms: Millis) -> Column:
     """`Reason.LATE`, or `PARTLY_LATE`, of a row that was too late; null of one that was not.
 
     Args:
-        core: of the query; None for a stateless one.
+        shape: of the fragment.
         late_ms: the event time up to which everything was closed.
     """
     at = F.unix_millis(hidden.EVENT_TIME)
-    if not isinstance(core, WindowCore):
+    if not isinstance(shape, Windowed):
         return F.when(at <= late_ms, Reason.LATE.value)
-    window = core.window
+    window = shape.window
     late = F.when(_last_end(window, at + window.size_ms) <= late_ms, Reason.LATE.value)
     if not isinstance(window, SlidingWindow):
         return late

@@ -14,7 +14,7 @@ from pipeline.network.types import EnumForm
 from pipeline.planner.boxes.words import on_one_line
 from pipeline.planner.columns import pruned
 from pipeline.planner.plan import Fragment, FragmentInput
-from pipeline.spark.query.boxes import lower_stateful, lower_stateless
+from pipeline.spark.query.boxes.catalogue import lower_stateful, lower_stateless
 from pipeline.spark.query.keys import key_sql
 from pipeline.spark.query.lowered import (
     DECODED_MARK,
@@ -74,6 +74,8 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
     return Lowered(
         sources=tuple(_source(inputs[m.name], m, fragment, around) for m in around.sources),
         paths=paths,
+        traits=fragment.traits,
+        shape=fragment.shape,
         core=core,
         after=after,
         encoding=_encoding(fragment, around),

@@ -25,7 +25,9 @@ from pipeline.ids import (
 )
 from pipeline.markers.positions import Positions
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Sessions, Shape
 from pipeline.network.boxes.sides import How
+from pipeline.network.boxes.traits import Lateness, Traits
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Origin, StartAt
 from pipeline.network.types import Columns
@@ -208,8 +210,8 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
-    """Group by a stretch of time and columns.
+class GroupCore:
+    """Group by a window or session, whose end is the event time of a result, and columns.
 
     Args:
         functions: (name, SQL of the aggregate call).
@@ -218,35 +220,8 @@ class Grouping:
 
     by: tuple[str, ...]
     functions: tuple[tuple[str, str], ...]
-    window_start: str
-    window_end: str
+    window: Window | SessionWindow
     positions: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WindowCore(Grouping):
-    """Group by a window and columns.
-
-    The event time of a result is the window's end. A boundary of t closes the windows that end at
-    t + 1 ms, since such a window holds no time above t: `watermark_lead_ms` is 1.
-    """
-
-    window: Window
-
-    watermark_lead_ms = 1
-
-
-@dataclass(frozen=True, slots=True)
-class SessionCore(Grouping):
-    """Group by a session and columns.
-
-    The event time of a result is the session's end. A boundary of t closes the sessions that end
-    at or before t, since a record that came later would lie behind their ends.
-    """
-
-    window: SessionWindow
-
-    watermark_lead_ms = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +236,6 @@ class JoinCore:
     upper_ms: int
     how: How = How.INNER
 
-    watermark_lead_ms = 0
-
 
 @dataclass(frozen=True, slots=True)
 class DeduplicateCore:
@@ -270,8 +243,6 @@ class DeduplicateCore:
 
     by: tuple[str, ...]
     within_ms: int
-
-    watermark_lead_ms = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +263,9 @@ class AsOfCore:
     decided: str = ""
     box: str = ""
 
-    watermark_lead_ms = 0
 
-
-Core = WindowCore | SessionCore | JoinCore | AsOfCore | DeduplicateCore
+Core = GroupCore | JoinCore | AsOfCore | DeduplicateCore
+"""What Spark executes for the stateful box. Event time moves it by the shape of the fragment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +289,12 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A whole fragment, ready to be emitted."""
+    """A whole fragment, ready to be emitted; `traits` and `shape` are the fragment's."""
 
     sources: tuple[Source, ...]
     paths: tuple[Path, ...]
+    traits: Traits
+    shape: Shape
     core: Core | None
     after: tuple[Step, ...]
     encoding: Encoding
@@ -335,7 +307,7 @@ class Lowered:
     @property
     def keeps_key(self) -> bool:
         """Whether a result is a row of an input, so that it can have that record's key bytes."""
-        return self.core is None or isinstance(self.core, DeduplicateCore)
+        return self.traits.from_one_row
 
     @property
     def names_rows(self) -> bool:
@@ -343,7 +315,7 @@ class Lowered:
 
         Then a dead letter names that record, and holds what it takes to compute the result again.
         """
-        return isinstance(self.core, AsOfCore)
+        return self.traits.lateness is Lateness.ANSWER
 
     @property
     def counted(self) -> bool:
@@ -371,13 +343,9 @@ class Lowered:
     def leaves(self) -> tuple[StreamName, ...]:
         """The source of each leaf of Spark's plan, in the order in which it notes their offsets."""
         paths = tuple(path.source for path in self.paths)
-        match self.core:
-            case SessionCore():
-                return (*paths, paths[0])
-            case DeduplicateCore():
-                return paths * 2
-            case _:
-                return paths
+        if isinstance(self.shape, Sessions):
+            return (*paths, paths[0])
+        return paths * 2 if self.traits.reads_twice else paths
 
     @property
     def functions(self) -> dict[str, tuple[BoxName, ...]]:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.lanes.dead_letters import ATTEMPT, HELD, HELD_BY, REDRIVEN_ORIGIN
+from pipeline.network.boxes.traits import Keeps
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
 from pipeline.spark.query.emitting.wanted import is_sent_again
@@ -17,7 +18,7 @@ from pipeline.spark.query.lowered import (
     AsOfCore,
     Core,
     DeduplicateCore,
-    Grouping,
+    GroupCore,
     Lowered,
     Path,
     Source,
@@ -31,7 +32,7 @@ def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tupl
     """The rows of a path's source with the hidden columns that the path needs, and their names."""
     source, core = lowered.source(path.source), lowered.core
     found = dict[str, Column]()
-    if lowered.ids and not isinstance(core, Grouping):
+    if lowered.ids and lowered.traits.keeps is not Keeps.GROUPS:
         found[hidden.ID] = record_id(source, lowered.twin(path))
     if _has_positions(core, path):
         found[hidden.POSITION] = position(source, path)
@@ -46,7 +47,7 @@ def _has_positions(core: Core | None, path: Path) -> bool:
     match core:
         case AsOfCore():
             return path.port == "right"
-        case Grouping():
+        case GroupCore():
             return core.positions
         case _:
             return isinstance(core, DeduplicateCore)

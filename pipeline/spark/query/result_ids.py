@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.spark.query import hidden
-from pipeline.spark.query.lowered import SessionCore, WindowCore
+from pipeline.spark.query.lowered import GroupCore
 from pipeline.spark.query.sql import quoted
 
 
@@ -19,7 +19,7 @@ def of_pair() -> Column:
     return F.concat_ws("+", *ids)
 
 
-def of_window(core: WindowCore | SessionCore) -> Column:
+def of_window(core: GroupCore) -> Column:
     """The end of the window in milliseconds, and a digest of the group if there are any."""
     end = F.unix_millis("window.end").cast("string")
     if not core.by:

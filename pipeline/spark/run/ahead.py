@@ -8,7 +8,6 @@ from brokers.kafka.errors import OffsetGoneError
 from brokers.kafka.reader import FETCH_WAIT_RANGE_MS, TopicReader
 from brokers.kafka.servers import Brokers
 from brokers.records import Ends, KafkaRecord
-from pipeline.boundaries.profile import Joined, profile
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import TopicName
 from pipeline.lanes.batch_size import (
@@ -18,6 +17,7 @@ from pipeline.lanes.batch_size import (
     records_at_once,
 )
 from pipeline.markers.positions import Positions, by_topic
+from pipeline.network.boxes.traits import Keeps
 from pipeline.planner.plan import Fragment
 
 READ_TIMEOUT_S = 10.0
@@ -87,8 +87,8 @@ class BatchLimit:
     def __init__(self, ahead: Ahead, fragment: Fragment) -> None:
         self._ahead = ahead
         self._advances = fragment.names.advances
-        joins = isinstance(profile(fragment).shape, Joined)
-        self._most = JOINED_PER_BATCH if joins else RECORDS_PER_BATCH
+        rows = fragment.traits.keeps is Keeps.ROWS
+        self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
         self._looked: tuple[Positions, int] | None = None
 
     def at(self, start: Positions) -> int:

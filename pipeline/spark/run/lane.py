@@ -339,7 +339,6 @@ class StableLane:
             run=self._settings.run,
             version=self._settings.version,
             epoch=self._settings.epoch,
-            profile=profile(fragment),
             writer=writer,
             admin=admin,
             output_id=TopicId(self._settings.topic_ids[fragment.output.topic]),

@@ -17,7 +17,6 @@ from functools import partial
 from brokers.kafka.admin import Isolation
 from brokers.kafka.answers import complete
 from brokers.records import Headers
-from pipeline.boundaries.profile import Sessions, Stateless, Windowed
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
@@ -48,6 +47,7 @@ from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import MarkedSource, by_topic
 from pipeline.markers.refused import Refused
+from pipeline.network.boxes.traits import Keeps, Lateness
 from pipeline.spark.batch.ports import BatchEngine, BatchRows, Schemas, SecondLook
 from pipeline.spark.batch.rejected import (
     Rejected,
@@ -119,6 +119,7 @@ class Sink:
 
     def __init__(self, context: SinkContext) -> None:
         self._context = context
+        self._traits, self._shape = context.fragment.traits, context.fragment.shape
         self._known: CommitMarker | None = None
         self._needs = _Needs(NeededLog({}), ())
         self.publisher = Publisher(context)
@@ -170,16 +171,16 @@ class Sink:
         if facts.unknown:
             self._check_schemas(facts, inspector)
         results = Results(table)
-        if isinstance(self._context.profile.shape, Stateless):
+        if not self._traits.stateful:
             results = results.computed()
         rejected = self._rejected(facts, inspector)
         sendable = self._sendable(results)
         refused = self._refused(self.marker, rejected, sendable.failed())
         commit = partial(self._commit, _Judged(facts, sendable, rejected, refused), started_s)
-        if isinstance(self._context.profile.shape, Stateless):
-            self._context.beside.start(commit)
-        else:
+        if self._traits.stateful:
             commit()
+        else:
+            self._context.beside.start(commit)
 
     def _commit(self, judged: _Judged, started_s: float) -> None:
         """Write a batch in one transaction; it is the truth from its commit on.
@@ -224,7 +225,7 @@ class Sink:
             UnknownSchemasError: plan again with them and run the batch again.
             RepeatedOtherwiseError: it does not.
         """
-        if isinstance(self._context.profile.shape, Stateless):
+        if not self._traits.stateful:
             return
         why = judged_otherwise(self.marker, facts, inspector)
         if not why:
@@ -284,7 +285,7 @@ class Sink:
         Raises:
             NotNowError: a partition of their topic has no leader now.
         """
-        if not judged.rejected or isinstance(self._context.profile.shape, Stateless):
+        if not judged.rejected or not self._traits.stateful:
             return None
         topic, admin = self._context.fragment.names.dead_letters, self._context.admin
         # Before its ends: if it is made again in between, none of the old one's count in the new.
@@ -295,7 +296,7 @@ class Sink:
     def _next(
         self, facts: BatchFacts, written: Written, wrote: LetterSpan | None
     ) -> tuple[CommitMarker, _Needs]:
-        shape, last = self._context.profile.shape, self.marker
+        shape, last = self._shape, self.marker
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
         log, needed = after_batch(shape, self._needs.log, read)
         letters = after_letters(self._needs.letters, wrote, needed)
@@ -320,16 +321,16 @@ class Sink:
 
     def _sendable(self, results: Results) -> Results:
         """Windows in the order of event time; a stateless query keeps its input's order."""
-        windows = isinstance(self._context.profile.shape, Windowed | Sessions)
-        return results.by_time() if windows else results
+        ordered = self._traits.keeps is Keeps.GROUPS
+        return results.by_time() if ordered else results
 
     def _rejected(self, facts: BatchFacts, inspector: SecondLook) -> list[Rejected]:
         if not facts.bad and not facts.late:
             return []
         dropped = facts.late > 0
-        # Windows also where Spark has dropped nothing: it has to be so.
-        windows = isinstance(self._context.profile.shape, Windowed | Sessions)
-        late_ms = facts.late_ms if dropped or windows else None
+        # Of groups also where Spark has dropped nothing: it has to be so.
+        groups = self._traits.lateness is Lateness.GROUP
+        late_ms = facts.late_ms if dropped or groups else None
         rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
         check_decided_alike(facts.failed, rejected, self._context.functions)
         check_late(rejected, self._place, dropped=dropped)
@@ -382,8 +383,7 @@ class Sink:
         that were sent again, with all that is needed. They are marked, and their readers decide.
         """
         promised, earliest_ms = self.marker.boundary_ms, None
-        stateless = isinstance(self._context.profile.shape, Stateless)
-        if promised is not None and (stateless or results.answered):
+        if promised is not None and (not self._traits.stateful or results.answered):
             earliest_ms = results.earliest_ms
         late = promised is not None and earliest_ms is not None and earliest_ms <= promised
         return promised if late else None

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pipeline.boundaries.profile import LaneProfile
 from pipeline.clock import Clock
 from pipeline.ids import (
     BoxName,
@@ -43,7 +42,6 @@ class SinkContext:
     fragment: Fragment
     version: NetworkVersion
     epoch: Epoch
-    profile: LaneProfile
     writer: Transactions
     admin: PartitionEnds
     output_id: TopicId

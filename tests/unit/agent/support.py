@@ -11,7 +11,7 @@ from pipeline.agent.rules.watching import writers_of
 from pipeline.agent.state import Lane, NodeState, Running, Shared
 from pipeline.agent.status import status
 from pipeline.boundaries.lane_time import writer_of
-from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, Stateless
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
 from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, NetworkRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import (
@@ -37,6 +37,7 @@ from pipeline.lanes.start.facts import StateChoice, Wanted
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition
+from pipeline.network.boxes.shape import Stateless
 from pipeline.network.model import Silence
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network

@@ -9,7 +9,7 @@ from pipeline.agent.effects import PublishStatus
 from pipeline.agent.events import CatalogLost, Event, Tick
 from pipeline.agent.rules.runs import FAILURES_MAX, SUCCESS_MS
 from pipeline.agent.state import BackingOff, Fenced, Running, Starting, Tries
-from pipeline.boundaries.profile import LaneProfile, Stateless
+from pipeline.boundaries.profile import LaneProfile
 from pipeline.catalog.records import LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -26,6 +26,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
 from pipeline.lanes.start.facts import StateChoice
+from pipeline.network.boxes.shape import Stateless
 from pipeline.planner.state import OnChange
 from tests.unit.agent.support import (
     CARS,
@@ -405,8 +406,7 @@ def test_events_of_fragments_that_are_not_here_are_ignored(agent: Agent) -> None
 
 def test_what_cannot_happen_raises_and_changes_nothing(running: Agent) -> None:
     """A second start, a start nobody asked for, a second end, a batch before the start."""
-    found = fresh_marker(CARS, epoch=2)
-    profile = LaneProfile((CARS,), Stateless())
+    found, profile = fresh_marker(CARS, epoch=2), LaneProfile((CARS,), Stateless())
     before = running.state
     with pytest.raises(BrokenInvariantError, match="a lane started that was not asked to"):
         running.started(CARS)

@@ -7,9 +7,10 @@ import pytest
 from pipeline.agent.effects import Effect, NotePromises, SendActivity
 from pipeline.agent.events import ActivityRead, BoundaryRead, Event
 from pipeline.boundaries.lane_time import writer_of
-from pipeline.boundaries.profile import LaneProfile, Stateless, Windowed
+from pipeline.boundaries.profile import LaneProfile
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, RunNumber, TopicId
 from pipeline.lanes.events import LaneStarted
+from pipeline.network.boxes.shape import Stateless, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from tests.unit.agent.support import (
     CARS,

@@ -17,20 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from pipeline.agent.events import BoundaryRead
 from pipeline.boundaries.lane_time import writer_of
-from pipeline.boundaries.profile import (
-    DerivedInput,
-    Joined,
-    LaneProfile,
-    Sessions,
-    Shape,
-    Stateless,
-    Windowed,
-)
+from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.boundaries.promise import promise, watermark_for
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, RunNumber
 from pipeline.lanes.events import BatchFinished, LaneStarted
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.profiles import examples
 from tests.unit.agent.support import LANE, LEFT, RIGHT, Advance, Agent, at, fresh_marker, wish

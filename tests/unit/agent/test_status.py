@@ -7,10 +7,11 @@ import pytest
 from pipeline.agent.status import ENDS_LOG_MAX
 from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, OPEN_LONG_MS
-from pipeline.boundaries.profile import LaneProfile, Windowed
+from pipeline.boundaries.profile import LaneProfile
 from pipeline.catalog.records import LaneState
 from pipeline.ids import Epoch, RunNumber
 from pipeline.lanes.events import LaneRebuilding
+from pipeline.network.boxes.shape import Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.planner.instants import instant
 from tests.unit.agent.support import CARS, LANE, LEFT, SPEED, START_MS, Agent, at, wish

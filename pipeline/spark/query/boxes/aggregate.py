@@ -2,7 +2,6 @@
 
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.planner.boxes.words import on_one_line
 from pipeline.spark.query.boxes.aggregate_calls import (
@@ -14,7 +13,7 @@ from pipeline.spark.query.boxes.aggregate_calls import (
     overflow,
 )
 from pipeline.spark.query.boxes.stateful import LoweredBox
-from pipeline.spark.query.lowered import Check, Core, Project, SessionCore, WindowCore
+from pipeline.spark.query.lowered import Check, GroupCore, Project
 from pipeline.spark.query.sql import check, checks, quoted
 
 
@@ -35,11 +34,7 @@ def lower(box: Aggregate) -> LoweredBox:
         *((counted_name(a), f"count({quoted(argument_name(a))})") for a in _may_overflow(box)),
     )
     positions = any(looks_at_positions(a) for a in box.aggregations)
-    core: Core
-    if isinstance(box.window, SessionWindow):
-        core = SessionCore(by, functions, WINDOW_START, WINDOW_END, positions, box.window)
-    else:
-        core = WindowCore(by, functions, WINDOW_START, WINDOW_END, positions, box.window)
+    core = GroupCore(by, functions, box.window, positions)
     passed = (*(group.name for group in box.by), WINDOW_START, WINDOW_END)
     after = Project(
         (

@@ -8,7 +8,7 @@ from pipeline.network.boxes.top import RANK, Top
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.spark.query import hidden
 from pipeline.spark.query.boxes.stateful import LoweredBox
-from pipeline.spark.query.lowered import Explode, Keep, Project, WindowCore
+from pipeline.spark.query.lowered import Explode, GroupCore, Keep, Project
 from pipeline.spark.query.sql import checks, quoted
 
 _ORDER, _ROW, _ROWS, _AT = "__order", "__row_columns", "__rows", "__at"
@@ -24,12 +24,10 @@ def lower(box: Top) -> LoweredBox:
     )
     best = "max_by" if box.highest else "min_by"
     place = f"{_ORDER}, {hidden.EVENT_TIME}, {hidden.POSITION}"
-    core = WindowCore(
-        window=box.window,
+    core = GroupCore(
         by=tuple(group.name for group in box.by),
         functions=((_ROWS, f"{best}({_ROW}, struct({place}), {box.rows})"),),
-        window_start=WINDOW_START,
-        window_end=WINDOW_END,
+        window=box.window,
         positions=True,
     )
     passed = (*(group.name for group in box.by), WINDOW_START, WINDOW_END)

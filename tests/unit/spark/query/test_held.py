@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Shape, profile
 from pipeline.boundaries.promise import kept_from, promise
 from pipeline.boundaries.release import LEAST_WATERMARK_MS
 from pipeline.ids import Millis, StreamName
+from pipeline.network.boxes.shape import Shape
 from pipeline.planner.planner import plan
 from pipeline.spark.query.held import (
     NOTHING,
@@ -76,7 +76,7 @@ def at_once(batches: Sequence[Batch], within_ms: int) -> list[Result]:
 def shape_of(within_ms: int) -> Shape:
     """How event time moves through the box."""
     box = held("h", ONE, TWO, (("k", "k"),), {"k": "`left`.`k`"}, within_ms)
-    return profile(plan(network((ONE, TWO), (box,)), OWNER).fragments[-1]).shape
+    return plan(network((ONE, TWO), (box,)), OWNER).fragments[-1].shape
 
 
 times = st.lists(st.integers(1, 40), max_size=4)

@@ -10,6 +10,7 @@ from pipeline.lanes.sources import answered_by, named_sources
 from pipeline.markers.positions import InputPartition
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
+from pipeline.network.boxes.aggregate import shape as aggregate_shape
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
@@ -24,12 +25,11 @@ from pipeline.spark.query.lowered import (
     DECODED_MARK,
     AsOfCore,
     DeduplicateCore,
+    GroupCore,
     JoinCore,
     Keep,
     Project,
-    SessionCore,
     TopicRole,
-    WindowCore,
     WriterSchema,
     as_accepted,
     restricted,
@@ -56,7 +56,7 @@ def test_a_window_fragment_has_one_path_and_a_window_core() -> None:
     """The merged aggregate of the toll network groups once; the tolls are computed after it."""
     planned = fragment("tolls")
     lowered = lower(planned, surroundings(planned))
-    assert isinstance(lowered.core, WindowCore)
+    assert isinstance(lowered.core, GroupCore)
     assert [path.port for path in lowered.paths] == ["only"]
     assert lowered.core.by == ("road", "segment")
     assert isinstance(lowered.after[-1], Project)
@@ -69,11 +69,13 @@ def test_an_aggregate_over_sessions_has_a_core_that_closes_at_the_boundary_itsel
     box = fragment("tolls").stateful_box
     assert isinstance(box, Aggregate)
     over_windows = lower_aggregate(box)
-    over_sessions = lower_aggregate(replace(box, window=window))
+    sessions = replace(box, window=window)
+    over_sessions = lower_aggregate(sessions)
     assert (over_sessions.before, over_sessions.after) == (over_windows.before, over_windows.after)
-    assert isinstance(over_sessions.core, SessionCore)
+    assert isinstance(over_sessions.core, GroupCore)
     assert over_sessions.core.window == window
-    assert over_sessions.core.watermark_lead_ms == over_windows.core.watermark_lead_ms - 1
+    leads = [aggregate_shape(one, {}).watermark_lead_ms for one in (box, sessions)]
+    assert leads == [1, 0]
 
 
 def test_sessions_stand_behind_a_join_whose_other_side_is_one_more_leaf() -> None:
@@ -288,7 +290,7 @@ def test_positions_are_carried_only_where_they_break_ties(
     """They cost: another column of every row."""
     box = aggregated("b", CARS, {}, {"n": (function, "`car`")})
     core = lower_aggregate(box).core
-    assert isinstance(core, WindowCore)
+    assert isinstance(core, GroupCore)
     assert core.positions is carried
 
 

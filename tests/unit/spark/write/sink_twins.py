@@ -10,7 +10,6 @@ from brokers.kafka.admin import Isolation
 from brokers.kafka.transactions import Headers
 from brokers.records import TopicDescription
 from pipeline.agent.events import Event
-from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import (
     MedusaError,
@@ -319,7 +318,6 @@ def sink(
         run=RunNumber(1),
         version=NetworkVersion(1),
         epoch=Epoch(3),
-        profile=profile(planned),
         writer=log,
         admin=others.get("admin", Admin()),
         output_id=TopicId("out-1"),
