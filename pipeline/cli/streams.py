@@ -75,8 +75,7 @@ def deployed_plans(connections: Connections) -> tuple[Plan, ...]:
 def plans_in(catalog: Catalog) -> tuple[Plan, ...]:
     """The plan of every network in a catalog that this program understands."""
     plans: list[Plan] = []
-    for record in catalog.networks():
-        version = catalog.version(record.network, record.version)
+    for record, version in catalog.versions.deployed():
         if version is None:
             continue
         try:

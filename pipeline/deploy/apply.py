@@ -165,7 +165,7 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
     for schema in found.register:
         tell(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
-    begun = servers.catalog.begun_deploy(network)
+    begun = servers.catalog.deploys.begun(network)
     created = begun_before(begun, servers.topics)
     own = tuple(topic.name for topic in found.create_topics)
     if found.create_topics:
@@ -173,12 +173,12 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
         for new in found.create_topics:
             if new.external:
                 tell(f"input topic {new.name} does not exist: creating it too")
-        servers.catalog.begin_deploy(network, own)
+        servers.catalog.deploys.begin(network, own)
         created += servers.topics.create_topics(tuple(map(spec_of, found.create_topics)))
     for topic in _adopted(comparison, created):
         tell(f"topic {topic} was there before: output goes into it, and it is never removed")
     done = _commit(comparison, servers, tuple(sorted(created)))
-    servers.catalog.end_deploy(network, (*begun, *own))
+    servers.catalog.deploys.end(network, (*begun, *own))
     return done
 
 
@@ -229,7 +229,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     )
     expected = before.version if before else None
     _check_markers(comparison, fragments, servers)
-    servers.catalog.deploy(network, record, fragments, expected, recorded.fragments)
+    servers.catalog.networks.deploy(network, record, fragments, expected, recorded.fragments)
     return Deployed(plan.network, version, True, fragments, created, registered)
 
 
@@ -343,12 +343,12 @@ def _recorded(
     network: NetworkName, catalog: Catalog
 ) -> tuple[Recorded, NetworkVersionRecord | None]:
     """What the catalog holds of a network, and the document of its wanted version."""
-    record = catalog.network(network)
+    record = catalog.networks.get(network)
     if record is None:
         return Recorded(), None
-    version = catalog.version(network, record.version)
+    version = catalog.versions.get(network, record.version)
     digest = version.digest if version else ""
-    return Recorded(record, digest, catalog.fragments(network)), version
+    return Recorded(record, digest, catalog.fragments.of(network)), version
 
 
 def _old_plan(version: NetworkVersionRecord | None, owner: ParticipantId) -> Plan | None:

@@ -219,12 +219,11 @@ def _oldest(
 def _taken(ours: NetworkName, catalog: Catalog) -> dict[TopicName, Taken]:
     """What all deployed networks but ours write, stopped ones too."""
     found: dict[TopicName, Taken] = {}
-    for record in catalog.networks():
+    for record, version in catalog.versions.deployed():
         if record.network == ours:
             continue
         made = Taken(record.network, record.owner, "a topic", readable=True)
         found.update(dict.fromkeys(record.made_topics, made))
-        version = catalog.version(record.network, record.version)
         try:
             plan = replan(version, record.owner) if version is not None else None
         except DocumentError:

@@ -52,14 +52,14 @@ def _move(
         )
     names = tuple(record.fragment for record in found if record.desired is before)
     if names:
-        catalog.set_desired(network, after, names, before)
+        catalog.fragments.set_desired(network, after, names, before)
     return names
 
 
 def _meant(
     network: NetworkName, fragment: FragmentName | None, catalog: Catalog
 ) -> tuple[FragmentRecord, ...]:
-    records = catalog.fragments(network)
+    records = catalog.fragments.of(network)
     found = tuple(r for r in records if fragment is None or r.fragment == fragment)
     if not found:
         there = ", ".join(record.fragment for record in records)

@@ -47,14 +47,13 @@ def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Vers
     """
     found: list[Version] = []
     first = max(1, network.version - newest + 1)
-    before = _plan(catalog.version(network.network, NetworkVersion(first - 1)), network)
-    for number in range(first, network.version + 1):
-        record = catalog.version(network.network, NetworkVersion(number))
-        if record is not None:
-            plan = _plan(record, network)
-            changed = "the first version" if number == 1 else words(before, plan)
-            found.append(Version(record, changed, number == network.version))
-            before = plan
+    before = None
+    for record in catalog.versions.of(network.network, range(first - 1, network.version + 1)):
+        plan = _plan(record, network)
+        if record.version >= first:
+            changed = "the first version" if record.version == 1 else words(before, plan)
+            found.append(Version(record, changed, record.version == network.version))
+        before = plan
     return tuple(reversed(found))
 
 
@@ -80,7 +79,7 @@ def version_of(
     Raises:
         RefusedError: there is no such version.
     """
-    record = catalog.version(network.network, version)
+    record = catalog.versions.get(network.network, version)
     if record is None:
         raise RefusedError(
             f"there is no version {version}",
@@ -105,8 +104,8 @@ def _content(record: NetworkVersionRecord) -> tuple[object, ...]:
     return (record.document, dict(record.schemas), dict(record.code))
 
 
-def _plan(record: NetworkVersionRecord | None, network: NetworkRecord) -> Plan | None:
+def _plan(record: NetworkVersionRecord, network: NetworkRecord) -> Plan | None:
     try:
-        return None if record is None else replan(record, network.owner)
+        return replan(record, network.owner)
     except DocumentError:
         return None

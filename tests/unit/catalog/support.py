@@ -72,6 +72,6 @@ def report(epoch: int, records_in: int = 0, name: FragmentName = MOVING) -> Frag
 
 def deployed(catalog: Catalog, *names: FragmentName) -> None:
     """Set the catalog up and deploy version 1 with these fragments."""
-    catalog.ensure_format()
+    catalog.format.ensure()
     records = tuple(fragment(name) for name in names or (MOVING,))
-    catalog.deploy(network(), network_version(), records, None)
+    catalog.networks.deploy(network(), network_version(), records, None)

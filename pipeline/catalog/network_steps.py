@@ -1,56 +1,32 @@
-"""The catalog's steps as pure functions: what was read → the operations of one atomic step.
+"""Changes of networks as pure functions: stored values → the operations of one atomic step.
 
-Rules:
-
-1. Every change of what is deployed or desired replaces the revision counter in the same step. Two
-   such changes that read the same revision cannot both be done.
-2. An epoch is taken by replacing the fragment's epoch counter. So of all claims that read the same
-   counter exactly one is done. The counter is never removed.
-3. A claim also checks the fragment's record: nobody owns what was undeployed meanwhile.
+Every change of what is deployed or desired replaces the revision counter in the same step. Two
+such changes that read the same revision cannot both be done.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned
+from brokers.versioned_store import Create, Delete, Operation, Set, Versioned
 from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.records import (
-    DeployRecord,
-    EpochRecord,
     FragmentRecord,
     NetworkRecord,
     NetworkVersionRecord,
-    NodeRecord,
-    OwnerRecord,
     RevisionRecord,
 )
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import (
-    NO_EPOCH,
-    Epoch,
     FragmentName,
     NetworkLife,
     NetworkName,
     NetworkVersion,
-    NodeId,
-    ParticipantId,
-    TopicName,
 )
 from pipeline.names import Znodes
 
 
-def name_taken(there: NodeRecord) -> RefusedError:
-    """What to tell a second process that wants the name of a node that is up."""
-    return RefusedError(
-        f"node {there.node} is up already: process {there.pid} on {there.host}",
-        place=f"participant {there.participant}",
-        hint="stop it, or give this node another name. One that was killed is forgotten after a "
-        "few seconds.",
-    )
-
-
 def not_deployed(network: NetworkName, there: Iterable[NetworkName]) -> RefusedError:
-    """What to tell whoever names a network that is not deployed; `there` are those that are."""
+    """The refusal of a network that is not deployed; `there` are those that are."""
     return RefusedError(
         "it is not deployed",
         place=f"network {network}",
@@ -61,7 +37,7 @@ def not_deployed(network: NetworkName, there: Iterable[NetworkName]) -> RefusedE
 def no_fragment(
     network: NetworkName, fragment: FragmentName, there: Iterable[FragmentName]
 ) -> RefusedError:
-    """What to tell whoever names a fragment that a network does not have."""
+    """The refusal of a fragment that a network does not have; `there` are those that it has."""
     return RefusedError(
         f"there is no fragment {fragment}",
         place=f"network {network}",
@@ -71,7 +47,7 @@ def no_fragment(
 
 @dataclass(frozen=True, slots=True)
 class StoredFragment:
-    """What is stored of a fragment: its record, its owner, whether it has a status and has run.
+    """The stored values of a fragment: its record, its owner, whether it has a status and has run.
 
     The version of the status does not matter: a report must not stop a removal.
     """
@@ -84,7 +60,7 @@ class StoredFragment:
 
 @dataclass(frozen=True, slots=True)
 class StoredNetwork:
-    """What was read of a network before a step; `network` None: it is not deployed.
+    """The stored values of a network before a step; `network` None: it is not deployed.
 
     Args:
         revision: the revision counter.
@@ -97,15 +73,6 @@ class StoredNetwork:
     fragments: Mapping[FragmentName, StoredFragment]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Who wants to own a fragment; see `OwnerRecord`."""
-
-    network: NetworkName
-    fragment: FragmentName
-    owner: OwnerRecord
-
-
 def deploy_step(
     znodes: Znodes,
     stored: StoredNetwork,
@@ -113,7 +80,7 @@ def deploy_step(
     version: NetworkVersionRecord,
     fragments: tuple[FragmentRecord, ...],
 ) -> tuple[Operation, ...]:
-    """Make this version the wanted one: new fragments, changed ones, and those that go."""
+    """Make this version the wanted one: creates, changes and removes fragments."""
     name = network.network
     if (version.network, version.version) != (name, network.version):
         raise BrokenInvariantError("the version to deploy is not the wanted one", place=name)
@@ -173,63 +140,6 @@ def remove_step(
     return tuple(operations)
 
 
-def claim_step(
-    znodes: Znodes,
-    claim: Claim,
-    fragment: Versioned,
-    owner: Versioned | None,
-    epoch: Versioned | None,
-) -> tuple[Operation, ...]:
-    """Take the epoch that `claim` names: the counter moves, the owner changes, or nothing does."""
-    counter = encode(EpochRecord(claim.owner.epoch))
-    return (
-        Check(znodes.fragment(claim.network, claim.fragment), fragment.version),
-        put(znodes.epoch(claim.network, claim.fragment), counter, epoch),
-        put(znodes.owner(claim.network, claim.fragment), encode(claim.owner), owner),
-    )
-
-
-def next_epoch(counter: EpochRecord | None, written: Epoch) -> Epoch:
-    """The epoch after every earlier one: those claimed, and those that wrote markers.
-
-    A marker of an epoch that was never claimed shows that ZooKeeper was restored from an older
-    state: the counter went back, and commit markers did not.
-
-    Args:
-        counter: the last epoch claimed, as the catalog has it; None: none.
-        written: the epoch of the fragment's last commit marker; `NO_EPOCH`: there is none.
-    """
-    return Epoch(max(written, NO_EPOCH if counter is None else counter.epoch) + 1)
-
-
-def check_participant(network: NetworkRecord, participant: ParticipantId) -> None:
-    """Make sure that a node may run a network's fragments: both are of the same participant.
-
-    Raises:
-        RefusedError: another participant owns the network.
-    """
-    if network.owner != participant:
-        raise RefusedError(
-            f"it belongs to participant {network.owner}, the node to participant {participant}",
-            place=f"network {network.network}",
-            hint=f"start a node with `participant: {network.owner}`.",
-        )
-
-
-def check_claimable(
-    current: OwnerRecord | None, node: NodeId, place: str, *, owner_alive: bool
-) -> None:
-    """Make sure that a node may claim: nobody owns it, it does itself, or the owner is gone.
-
-    Raises:
-        RetryError: another node that is alive owns it.
-    """
-    if current is not None and current.node != node and owner_alive:
-        raise RetryError(
-            f"node {current.node} owns it (epoch {current.epoch}) and is alive", place=place
-        )
-
-
 def check_unmoved(
     stored: Mapping[FragmentName, StoredFragment], known: tuple[FragmentRecord, ...], place: str
 ) -> None:
@@ -287,15 +197,6 @@ def bump(znodes: Znodes, revision: Versioned) -> Set:
     path = znodes.networks()
     count = decode(RevisionRecord, revision.value, path).revision
     return Set(path, encode(RevisionRecord(count + 1)), revision.version)
-
-
-def begun_deploys(
-    path: str, found: Versioned | None, topics: set[TopicName]
-) -> tuple[Operation, ...]:
-    """Keep which topics deploys are about to create, or remove that when there are none."""
-    if topics:
-        return (put(path, encode(DeployRecord(tuple(sorted(topics)))), found),)
-    return () if found is None else (Delete(path, found.version),)
 
 
 def put(path: str, value: bytes, found: Versioned | None) -> Create | Set:
