@@ -356,11 +356,9 @@ class ZooKeeperStore:
             asked = [send(path) for path in full]
             for path, answer in zip(some, asked, strict=True):
                 try:
-                    found = self._wait(answer, path)
+                    yield self._wait(answer, path)
                 except store.NoSuchPathError:
                     yield None
-                else:
-                    yield found
 
     def _wait(self, result: "IAsyncResult[T]", path: str) -> T:
         try:

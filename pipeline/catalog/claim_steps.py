@@ -5,39 +5,34 @@
 2. A claim also checks the fragment's record: one that was undeployed meanwhile gets no owner.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from brokers.versioned_store import Check, Operation, Versioned
 from pipeline.catalog.codec import encode
 from pipeline.catalog.network_steps import put
 from pipeline.catalog.records import EpochRecord, NetworkRecord, OwnerRecord
-from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import NO_EPOCH, Epoch, FragmentName, NetworkName, NodeId, ParticipantId
+from pipeline.errors import RefusedError
+from pipeline.ids import NO_EPOCH, Epoch, FragmentId, ParticipantId
 from pipeline.names import Znodes
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The owner that a fragment is to get."""
-
-    network: NetworkName
-    fragment: FragmentName
-    owner: OwnerRecord
-
-
 def claim_step(
-    znodes: Znodes,
-    claim: Claim,
-    fragment: Versioned,
-    owner: Versioned | None,
-    epoch: Versioned | None,
+    znodes: Znodes, fragment: FragmentId, owner: OwnerRecord, stored: Mapping[str, Versioned]
 ) -> tuple[Operation, ...]:
-    """Take the epoch of `claim`: replaces the counter and the owner, or neither."""
-    counter = encode(EpochRecord(claim.owner.epoch))
+    """Take the epoch of `owner`: replaces the counter and the owner, or neither.
+
+    `stored` are the values of the fragment's paths that exist, by path; its record is one of them.
+    """
+    name = fragment.network, fragment.fragment
+    of_fragment, of_epoch, of_owner = (
+        znodes.fragment(*name),
+        znodes.epoch(*name),
+        znodes.owner(*name),
+    )
     return (
-        Check(znodes.fragment(claim.network, claim.fragment), fragment.version),
-        put(znodes.epoch(claim.network, claim.fragment), counter, epoch),
-        put(znodes.owner(claim.network, claim.fragment), encode(claim.owner), owner),
+        Check(of_fragment, stored[of_fragment].version),
+        put(of_epoch, encode(EpochRecord(owner.epoch)), stored.get(of_epoch)),
+        put(of_owner, encode(owner), stored.get(of_owner)),
     )
 
 
@@ -65,18 +60,4 @@ def check_participant(network: NetworkRecord, participant: ParticipantId) -> Non
             f"it belongs to participant {network.owner}, the node to participant {participant}",
             place=f"network {network.network}",
             hint=f"start a node with `participant: {network.owner}`.",
-        )
-
-
-def check_claimable(
-    current: OwnerRecord | None, node: NodeId, place: str, *, owner_alive: bool
-) -> None:
-    """Make sure that a node may claim: nobody owns it, it does itself, or the owner is gone.
-
-    Raises:
-        RetryError: another node that is alive owns it.
-    """
-    if current is not None and current.node != node and owner_alive:
-        raise RetryError(
-            f"node {current.node} owns it (epoch {current.epoch}) and is alive", place=place
         )

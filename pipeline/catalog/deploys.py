@@ -38,8 +38,8 @@ class Deploys:
         store, path = self.records.store, self.records.znodes.deploy(network)
 
         def step() -> None:
-            found = store.get(path)
-            known = self.records.decode_optional(DeployRecord, found, path)
+            stored = self.records.values(path)
+            known, found = stored.record(DeployRecord, path), stored.get(path)
             topics = change(set(known.topics if known else ()))
             if topics:
                 value = encode(DeployRecord(tuple(sorted(topics))))

@@ -23,21 +23,12 @@ from brokers.versioned_store import (
     PathExistsError,
     Set,
     VersionConflictError,
-    Versioned,
 )
 from pipeline.catalog.codec import encode
 from pipeline.catalog.network_steps import bump
-from pipeline.catalog.record_store import RecordStore, required
+from pipeline.catalog.record_store import RecordStore, Values
 from pipeline.catalog.records import FormatRecord, NodeRecord, RevisionRecord
 from pipeline.errors import RefusedError, RetryError
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """The format before and after; equal if there was nothing to raise."""
-
-    before: int
-    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +53,16 @@ class CatalogFormat:
             return
         if znodes.root:
             store.make_parents(znodes.root)
-        folders = (
-            znodes.participants(),
-            znodes.nodes(),
-            znodes.epochs(),
-            znodes.missing_schemas(),
-        )
+        values = {
+            znodes.format(): encode(FormatRecord(self.newest)),
+            znodes.networks(): encode(RevisionRecord(0)),
+            znodes.participants(): b"",
+            znodes.nodes(): b"",
+            znodes.epochs(): b"",
+            znodes.missing_schemas(): b"",
+        }
         try:
-            store.apply(
-                (
-                    Create(znodes.format(), encode(FormatRecord(self.newest))),
-                    Create(znodes.networks(), encode(RevisionRecord(0))),
-                    *(Create(folder, b"") for folder in folders),
-                )
-            )
+            store.apply(tuple(Create(path, value) for path, value in values.items()))
         except PathExistsError:
             if self.records.read(FormatRecord, znodes.format()) is None:
                 raise
@@ -87,10 +74,11 @@ class CatalogFormat:
             NewerFormatError: it is newer than `newest`.
             RefusedError: the catalog is not set up.
         """
-        return format_of(self.records, self.records.store.get(self.records.znodes.format()))
+        path = self.records.znodes.format()
+        return format_of(self.records.values(path), path)
 
-    def raise_to_newest(self) -> Raised:
-        """Allow the newest format of this program.
+    def raise_to_newest(self) -> int:
+        """Allow the newest format of this program; returns the format that was allowed before.
 
         Raises:
             NewerFormatError: the catalog is newer than that.
@@ -98,19 +86,18 @@ class CatalogFormat:
             RetryError: somebody changed the catalog meanwhile; nothing was changed.
         """
         records, znodes = self.records, self.records.znodes
-        stored = required(records.store.get(znodes.format()))
-        before = format_of(records, stored)
-        folder = required(records.store.get(znodes.nodes()))
-        revision = required(records.store.get(znodes.networks()))
+        stored = records.values(znodes.format(), znodes.nodes(), znodes.networks())
+        before = format_of(stored, znodes.format())
         if before == self.newest:
-            return Raised(before, before)
+            return before
         check_all_read(self.newest, records.read_below(NodeRecord, znodes.nodes()))
+        newest = encode(FormatRecord(self.newest))
         try:
             records.store.apply(
                 (
-                    Check(znodes.nodes(), folder.version),
-                    Set(znodes.format(), encode(FormatRecord(self.newest)), stored.version),
-                    bump(znodes, revision),  # nodes look again when it changes
+                    Check(znodes.nodes(), stored.required(znodes.nodes()).version),
+                    Set(znodes.format(), newest, stored[znodes.format()].version),
+                    bump(znodes, stored.required(znodes.networks())),  # nodes look again
                 )
             )
         except (VersionConflictError, NoSuchPathError) as error:
@@ -118,17 +105,17 @@ class CatalogFormat:
                 "a node came, or somebody changed the catalog meanwhile; nothing was changed",
                 hint="run it again.",
             ) from error
-        return Raised(before, self.newest)
+        return before
 
 
-def format_of(records: RecordStore, stored: Versioned | None) -> int:
-    """The format that a stored format record allows.
+def format_of(stored: Values, path: str) -> int:
+    """The format that the stored format record at `path` allows.
 
     Raises:
         NewerFormatError: it is newer than the program understands.
         RefusedError: the catalog is not set up.
     """
-    return records.decode(FormatRecord, required(stored), records.znodes.format()).format
+    return stored.required_record(FormatRecord, path).format
 
 
 def registration(records: RecordStore) -> tuple[Operation, ...]:
@@ -137,12 +124,12 @@ def registration(records: RecordStore) -> tuple[Operation, ...]:
     Raises:
         NewerFormatError: the catalog is too new for the node.
     """
-    znodes, store = records.znodes, records.store
-    stored = required(store.get(znodes.format()))
-    format_of(records, stored)
-    folder = required(store.get(znodes.nodes()))
+    znodes = records.znodes
+    stored = records.values(znodes.format(), znodes.nodes())
+    format_of(stored, znodes.format())
+    folder = stored.required(znodes.nodes())
     return (
-        Check(znodes.format(), stored.version),
+        Check(znodes.format(), stored[znodes.format()].version),
         Set(znodes.nodes(), folder.value, folder.version),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from brokers.versioned_store import Create, Delete, Operation, Set, Versioned
 from pipeline.catalog.codec import decode, encode
+from pipeline.catalog.record_store import Values
 from pipeline.catalog.records import (
     FragmentRecord,
     NetworkRecord,
@@ -16,28 +17,14 @@ from pipeline.catalog.records import (
     RevisionRecord,
 )
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
-from pipeline.ids import (
-    FragmentName,
-    NetworkLife,
-    NetworkName,
-    NetworkVersion,
-)
+from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
 from pipeline.names import Znodes
-
-
-def not_deployed(network: NetworkName, there: Iterable[NetworkName]) -> RefusedError:
-    """The refusal of a network that is not deployed; `there` are those that are."""
-    return RefusedError(
-        "it is not deployed",
-        place=f"network {network}",
-        hint=f"deployed are: {', '.join(there) or 'none'}.",
-    )
 
 
 def no_fragment(
     network: NetworkName, fragment: FragmentName, there: Iterable[FragmentName]
 ) -> RefusedError:
-    """The refusal of a fragment that a network does not have; `there` are those that it has."""
+    """The refusal of a fragment that a network does not have; `there` are its fragments."""
     return RefusedError(
         f"there is no fragment {fragment}",
         place=f"network {network}",
@@ -46,31 +33,20 @@ def no_fragment(
 
 
 @dataclass(frozen=True, slots=True)
-class StoredFragment:
-    """The stored values of a fragment: its record, its owner, whether it has a status and has run.
-
-    The version of the status does not matter: a report must not stop a removal.
-    """
-
-    record: Versioned
-    owner: Versioned | None
-    reported: bool
-    started: bool
-
-
-@dataclass(frozen=True, slots=True)
 class StoredNetwork:
-    """The stored values of a network before a step; `network` None: it is not deployed.
+    """The stored values of a network before a step.
 
     Args:
         revision: the revision counter.
-        folders: the paths that hold versions and fragments, by path.
+        network: the network's record; None: it is not deployed.
+        fragments: the records of its fragments.
+        values: of all its paths that exist, by path; without its versions.
     """
 
     revision: Versioned
     network: Versioned | None
-    folders: Mapping[str, Versioned]
-    fragments: Mapping[FragmentName, StoredFragment]
+    fragments: Mapping[FragmentName, Versioned]
+    values: Values
 
 
 def deploy_step(
@@ -84,34 +60,29 @@ def deploy_step(
     name = network.network
     if (version.network, version.version) != (name, network.version):
         raise BrokenInvariantError("the version to deploy is not the wanted one", place=name)
-    operations: list[Operation] = [bump(znodes, stored.revision)]
+    record = put(znodes.network(name), encode(network), stored.network)
+    operations: list[Operation] = [bump(znodes, stored.revision), record]
     if stored.network is None:
-        operations += [
-            Create(znodes.network(name), encode(network)),
-            Create(znodes.versions(name), b""),
-            Create(znodes.fragments(name), b""),
-        ]
-    else:
-        path = znodes.network(name)
-        operations.append(Set(path, encode(network), stored.network.version))
+        operations += [Create(znodes.versions(name), b""), Create(znodes.fragments(name), b"")]
     operations.append(Create(znodes.version(name, version.version), encode(version)))
     wanted = {record.fragment: record for record in fragments}
     for fragment in sorted(wanted.keys() | stored.fragments.keys()):
-        operations += _fragment_change(
-            znodes, (name, fragment), stored.fragments.get(fragment), wanted.get(fragment)
-        )
+        if fragment not in wanted:
+            operations += _remove_fragment(znodes, stored, name, fragment)
+            continue
+        value, found = encode(wanted[fragment]), stored.fragments.get(fragment)
+        if found is None or found.value != value:
+            operations.append(put(znodes.fragment(name, fragment), value, found))
     return tuple(operations)
 
 
-def check_unchanged(stored: Versioned, expected: NetworkRecord | None) -> None:
+def check_unchanged(current: NetworkRecord | None, expected: NetworkRecord | None) -> None:
     """Make sure that a network is still what it was; None: whatever it is.
 
     Raises:
         RetryError: it was deployed since.
     """
-    if expected is None:
-        return
-    if decode(NetworkRecord, stored.value, f"network {expected.network}") != expected:
+    if expected is not None and current != expected:
         raise RetryError(
             "it was deployed again meanwhile; topics of it may be deleted by now",
             place=f"network {expected.network}",
@@ -132,16 +103,17 @@ def remove_step(
     if stored.network is None:
         raise BrokenInvariantError("only what is stored can be removed", place=network)
     operations: list[Operation] = [bump(znodes, stored.revision)]
-    for name, fragment in sorted(stored.fragments.items()):
-        operations += _fragment_change(znodes, (network, name), fragment, None)
-    for held in (versions, stored.folders):
-        operations += [Delete(path, found.version) for path, found in sorted(held.items())]
+    for fragment in sorted(stored.fragments):
+        operations += _remove_fragment(znodes, stored, network, fragment)
+    operations += [Delete(path, found.version) for path, found in sorted(versions.items())]
+    for path in (znodes.fragments(network), znodes.versions(network)):
+        operations += [Delete(path, stored.values[path].version)] if path in stored.values else []
     operations.append(Delete(znodes.network(network), stored.network.version))
     return tuple(operations)
 
 
 def check_unmoved(
-    stored: Mapping[FragmentName, StoredFragment], known: tuple[FragmentRecord, ...], place: str
+    stored: Mapping[FragmentName, Versioned], known: tuple[FragmentRecord, ...], place: str
 ) -> None:
     """Make sure that of each fragment the same is wanted as when a deploy was planned.
 
@@ -150,12 +122,9 @@ def check_unmoved(
     """
     for record in known:
         found = stored.get(record.fragment)
-        if found is not None and found.record.value != encode(record):
-            raise RetryError(
-                f"fragment {record.fragment} is not what it was when the plan was made",
-                place=place,
-                hint="somebody else changed it meanwhile: look at it and deploy again.",
-            )
+        if found is not None and found.value != encode(record):
+            what = f"fragment {record.fragment} is not what it was when the plan was made"
+            raise _changed_meanwhile(what, place)
 
 
 def check_expected(
@@ -177,19 +146,17 @@ def check_expected(
     """
     found = None if current is None else current.version
     if current is not None and found == expected and current.life != life:
-        raise RetryError(
-            "it was destroyed and deployed again since the plan was made",
-            place=place,
-            hint="somebody else changed it meanwhile: look at it and deploy again.",
-        )
+        what = "it was destroyed and deployed again since the plan was made"
+        raise _changed_meanwhile(what, place)
     if found != expected:
         now = "is not deployed" if found is None else f"is at version {found}"
         then = "was not deployed" if expected is None else f"was at version {expected}"
-        raise RetryError(
-            f"it {now}, the plan was made when it {then}",
-            place=place,
-            hint="somebody else changed it meanwhile: look at it and deploy again.",
-        )
+        raise _changed_meanwhile(f"it {now}, the plan was made when it {then}", place)
+
+
+def _changed_meanwhile(what: str, place: str) -> RetryError:
+    hint = "somebody else changed it meanwhile: look at it and deploy again."
+    return RetryError(what, place=place, hint=hint)
 
 
 def bump(znodes: Znodes, revision: Versioned) -> Set:
@@ -204,25 +171,15 @@ def put(path: str, value: bytes, found: Versioned | None) -> Create | Set:
     return Create(path, value) if found is None else Set(path, value, found.version)
 
 
-def _fragment_change(
-    znodes: Znodes,
-    name: tuple[NetworkName, FragmentName],
-    stored: StoredFragment | None,
-    wanted: FragmentRecord | None,
+def _remove_fragment(
+    znodes: Znodes, stored: StoredNetwork, network: NetworkName, fragment: FragmentName
 ) -> list[Operation]:
-    path = znodes.fragment(*name)
-    if wanted is not None:
-        value = encode(wanted)
-        if stored is not None and stored.record.value == value:
-            return []
-        return [put(path, value, None if stored is None else stored.record)]
-    if stored is None:
-        return []
-    gone: list[Operation] = []
-    if stored.owner is not None:
-        gone.append(Delete(znodes.owner(*name), stored.owner.version))
-    if stored.reported:
-        gone.append(Delete(znodes.status(*name), None))
-    if stored.started:
-        gone.append(Delete(znodes.started(*name), None))
-    return [*gone, Delete(path, stored.record.version)]
+    """Remove a fragment. The version of its status does not matter: a report stops no removal."""
+    owner, path = znodes.owner(network, fragment), znodes.fragment(network, fragment)
+    versions = {
+        owner: stored.values[owner].version if owner in stored.values else None,
+        znodes.status(network, fragment): None,
+        znodes.started(network, fragment): None,
+    }
+    below = [Delete(one, version) for one, version in versions.items() if one in stored.values]
+    return [*below, Delete(path, stored.fragments[fragment].version)]

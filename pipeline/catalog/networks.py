@@ -5,7 +5,6 @@ from typing import Final
 
 from brokers.versioned_store import Delete
 from pipeline.catalog.network_steps import (
-    StoredFragment,
     StoredNetwork,
     check_expected,
     check_unchanged,
@@ -13,7 +12,7 @@ from pipeline.catalog.network_steps import (
     deploy_step,
     remove_step,
 )
-from pipeline.catalog.record_store import RecordStore, required
+from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import (
     FragmentRecord,
     NetworkRecord,
@@ -21,6 +20,7 @@ from pipeline.catalog.records import (
     RevisionRecord,
 )
 from pipeline.catalog.retrying import retrying
+from pipeline.errors import RefusedError
 from pipeline.ids import NetworkName, NetworkVersion
 
 VERSIONS_PER_STEP_MAX: Final = 200
@@ -75,7 +75,7 @@ class Networks:
 
         def step() -> None:
             stored = read_network(records, name)
-            current = records.decode_optional(NetworkRecord, stored.network, path)
+            current = stored.values.record(NetworkRecord, path)
             check_expected(current, expected_version, network.life, f"network {name}")
             check_unmoved(stored.fragments, known, f"network {name}")
             operations = deploy_step(records.znodes, stored, network, version, fragments)
@@ -91,18 +91,18 @@ class Networks:
         step. The counters of epochs stay: a later deploy under this name goes on after them.
         """
         store, znodes = self.records.store, self.records.znodes
+        path = znodes.network(network)
 
         def step() -> bool:
             stored = read_network(self.records, network)
             if stored.network is None:
                 return False
-            check_unchanged(stored.network, expected)
-            values = self.records.values(self.records.paths_below(znodes.versions(network)))
-            versions = {path: found for path, found in values.items() if found is not None}
+            check_unchanged(stored.values.record(NetworkRecord, path), expected)
+            versions = self.records.values(*self.records.paths_below(znodes.versions(network)))
             old = tuple(sorted(versions)[:-VERSIONS_PER_STEP_MAX])
             for first in range(0, len(old), VERSIONS_PER_STEP_MAX):
                 part = old[first : first + VERSIONS_PER_STEP_MAX]
-                store.apply(tuple(Delete(path, versions.pop(path).version) for path in part))
+                store.apply(tuple(Delete(one, versions.pop(one).version) for one in part))
             store.apply(remove_step(znodes, stored, network, versions))
             return True
 
@@ -116,29 +116,22 @@ def read_network(records: RecordStore, network: NetworkName) -> StoredNetwork:
         RefusedError: the catalog is not set up.
     """
     znodes = records.znodes
-    revision = required(records.store.get(znodes.networks()))
+    revision = records.values(znodes.networks()).required(znodes.networks())
     names = [one.fragment for one in records.fragment_ids((network,))]
-    folders = (znodes.versions(network), znodes.fragments(network))
+    of_network = znodes.network(network)
     of_fragment = (znodes.fragment, znodes.owner, znodes.status, znodes.started)
-    found = records.values(
-        (
-            znodes.network(network),
-            *folders,
-            *(path(network, name) for name in names for path in of_fragment),
-        )
-    )
-    return StoredNetwork(
-        revision,
-        found[znodes.network(network)],
-        {path: folder for path in folders if (folder := found[path]) is not None},
-        {
-            name: StoredFragment(
-                record,
-                found[znodes.owner(network, name)],
-                reported=found[znodes.status(network, name)] is not None,
-                started=found[znodes.started(network, name)] is not None,
-            )
-            for name in names
-            if (record := found[znodes.fragment(network, name)]) is not None
-        },
+    below = (path(network, name) for name in names for path in of_fragment)
+    found = records.values(of_network, znodes.versions(network), znodes.fragments(network), *below)
+    paths = {name: znodes.fragment(network, name) for name in names}
+    fragments = {name: found[path] for name, path in paths.items() if path in found}
+    return StoredNetwork(revision, found.get(of_network), fragments, found)
+
+
+def not_deployed(records: RecordStore, network: NetworkName) -> RefusedError:
+    """The refusal of a network that is not deployed; its hint names those that are."""
+    there = ", ".join(one.network for one in Networks(records).all())
+    return RefusedError(
+        "it is not deployed",
+        place=f"network {network}",
+        hint=f"deployed are: {there or 'none'}.",
     )

@@ -1,5 +1,6 @@
 """Participants, and the ephemeral records of their nodes."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from brokers.versioned_store import Create, Delete, PathExistsError
@@ -20,11 +21,9 @@ class Nodes:
 
     def add_participant(self, record: ParticipantRecord) -> None:
         """Create the record of a participant; an existing one stays as it is."""
-        try:
-            path = self.records.znodes.participant(record.participant)
+        path = self.records.znodes.participant(record.participant)
+        with suppress(PathExistsError):
             self.records.store.apply((Create(path, encode(record)),))
-        except PathExistsError:
-            return
 
     def register(self, record: NodeRecord, replaces: NodeRecord | None = None) -> None:
         """Create the record of a node, for as long as the store's session lives.
@@ -45,12 +44,12 @@ class Nodes:
 
         def step() -> None:
             operations = list(registration(self.records))
-            found = self.records.store.get(path)
-            if found is not None:
-                existing = self.records.decode(NodeRecord, found, path)
+            found = self.records.values(path)
+            existing = found.record(NodeRecord, path)
+            if existing is not None:
                 if existing not in (record, replaces):
                     raise name_taken(existing)
-                operations.append(Delete(path, found.version))
+                operations.append(Delete(path, found[path].version))
             self.records.store.apply((*operations, Create(path, value, ephemeral=True)))
 
         retrying(step, f"node {record.node}")

@@ -2,15 +2,10 @@
 
 from dataclasses import dataclass
 
-from pipeline.catalog.claim_steps import (
-    Claim,
-    check_claimable,
-    check_participant,
-    claim_step,
-    next_epoch,
-)
-from pipeline.catalog.network_steps import no_fragment, not_deployed
-from pipeline.catalog.networks import Networks
+from pipeline.catalog.claim_steps import check_participant, claim_step, next_epoch
+from pipeline.catalog.network_steps import no_fragment
+from pipeline.catalog.networks import not_deployed
+from pipeline.catalog.nodes import Nodes
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import EpochRecord, NetworkRecord, NodeRecord, OwnerRecord
 from pipeline.catalog.retrying import LOST
@@ -67,29 +62,27 @@ class Owners:
         of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
         of_epoch, of_owner = znodes.epoch(network, fragment), znodes.owner(network, fragment)
         of_node = znodes.node(node)
-        found = records.values((of_fragment, of_network, of_epoch, of_owner, of_node))
-        stored = found[of_fragment]
-        if stored is None:
+        found = records.values(of_fragment, of_network, of_epoch, of_owner, of_node)
+        if of_fragment not in found:
             names = (one.fragment for one in records.fragment_ids((network,)))
             raise no_fragment(network, fragment, names)
-        deployed = records.decode_optional(NetworkRecord, found[of_network], of_network)
-        if deployed is None:
-            raise not_deployed(network, (one.network for one in Networks(records).all()))
-        check_participant(deployed, participant)
-        current = records.decode_optional(OwnerRecord, found[of_owner], of_owner)
-        if current is not None and current.node != node:
-            alive = records.read(NodeRecord, znodes.node(current.node)) is not None
-            check_claimable(current, node, place, owner_alive=alive)
-        last = records.decode_optional(EpochRecord, found[of_epoch], of_epoch)
-        mine = records.decode_optional(NodeRecord, found[of_node], of_node)
+        if of_network not in found:
+            raise not_deployed(records, network)
+        check_participant(found.required_record(NetworkRecord, of_network), participant)
+        current = found.record(OwnerRecord, of_owner)
+        if current is not None and current.node != node and Nodes(records).get(current.node):
+            raise RetryError(
+                f"node {current.node} owns it (epoch {current.epoch}) and is alive", place=place
+            )
+        epoch = next_epoch(found.record(EpochRecord, of_epoch), written)
+        mine = found.record(NodeRecord, of_node)
         life = None if mine is None else mine.started_at_ms
-        claimed = OwnerRecord(node, participant, next_epoch(last, written), now_ms, life)
-        claim = Claim(network, fragment, claimed)
+        claimed = OwnerRecord(node, participant, epoch, now_ms, life)
         try:
-            records.store.apply(claim_step(znodes, claim, stored, found[of_owner], found[of_epoch]))
+            records.store.apply(claim_step(znodes, FragmentId(network, fragment), claimed, found))
         except LOST as error:
             raise RetryError(
-                f"somebody else was first to claim epoch {claimed.epoch}, or changed the fragment",
+                f"somebody else was first to claim epoch {epoch}, or changed the fragment",
                 place=place,
             ) from error
-        return claimed.epoch
+        return epoch

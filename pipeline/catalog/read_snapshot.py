@@ -24,17 +24,17 @@ def read_snapshot(records: RecordStore) -> CatalogSnapshot:
     nodes, names = records.store.children_all((znodes.nodes(), znodes.networks()))
     of_nodes = [znodes.node(NodeId(name)) for name in nodes]
     of_networks = [znodes.network(NetworkName(name)) for name in names]
-    upper = records.values((znodes.format(), *of_nodes, *of_networks))
-    format_of(records, upper[znodes.format()])
-    alive = records.decode_all(NodeRecord, upper, of_nodes)
-    networks = records.decode_all(NetworkRecord, upper, of_networks)
+    upper = records.values(znodes.format(), *of_nodes, *of_networks)
+    format_of(upper, znodes.format())
+    alive = [upper.record(NodeRecord, path) for path in of_nodes]
+    networks = [upper.record(NetworkRecord, path) for path in of_networks]
     deployed = {record.network: record for record in networks if record is not None}
     ids = records.fragment_ids(deployed)
     of_fragments = [znodes.fragment(one.network, one.fragment) for one in ids]
     of_owners = [znodes.owner(one.network, one.fragment) for one in ids]
-    lower = records.values((*of_fragments, *of_owners))
-    fragments = records.decode_all(FragmentRecord, lower, of_fragments)
-    owners = records.decode_all(OwnerRecord, lower, of_owners)
+    lower = records.values(*of_fragments, *of_owners)
+    fragments = [lower.record(FragmentRecord, path) for path in of_fragments]
+    owners = [lower.record(OwnerRecord, path) for path in of_owners]
     return CatalogSnapshot(
         frozenset(record.node for record in alive if record is not None),
         tuple(

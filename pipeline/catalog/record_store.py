@@ -1,6 +1,6 @@
 """Typed reads of the catalog's records from the versioned store."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from brokers.versioned_store import Versioned, VersionedStore
@@ -9,6 +9,32 @@ from pipeline.errors import RefusedError
 from pipeline.formats import NEWEST
 from pipeline.ids import FragmentId, FragmentName, NetworkName
 from pipeline.names import Znodes
+
+
+class Values(dict[str, Versioned]):
+    """Values that were read, by path; without the paths that do not exist."""
+
+    def __init__(self, found: Iterable[tuple[str, Versioned | None]], newest: int) -> None:
+        super().__init__((path, value) for path, value in found if value is not None)
+        self._newest = newest
+
+    def record(self, kind: type[R], path: str) -> R | None:
+        """The value at a path as a record; None if the path does not exist."""
+        return self.required_record(kind, path) if path in self else None
+
+    def required_record(self, kind: type[R], path: str) -> R:
+        """The same for a path that exists."""
+        return decode(kind, self.required(path).value, path, self._newest)
+
+    def required(self, path: str) -> Versioned:
+        """The value at a path that every catalog has.
+
+        Raises:
+            RefusedError: it is missing, since the catalog is not set up.
+        """
+        if path not in self:
+            raise RefusedError("the catalog is not set up", hint="`medusa up` sets it up.")
+        return self[path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +54,18 @@ class RecordStore:
     znodes: Znodes
     newest: int = NEWEST
 
-    def decode(self, kind: type[R], found: Versioned, path: str) -> R:
-        """A value that was read at a path, as a record."""
-        return decode(kind, found.value, path, self.newest)
-
-    def decode_optional(self, kind: type[R], found: Versioned | None, path: str) -> R | None:
-        """The same; None if the path does not exist."""
-        return None if found is None else self.decode(kind, found, path)
-
-    def decode_all(
-        self, kind: type[R], found: Mapping[str, Versioned | None], paths: Sequence[str]
-    ) -> tuple[R | None, ...]:
-        """The records at some of the paths that were read, in the order of `paths`."""
-        return tuple(self.decode_optional(kind, found[path], path) for path in paths)
+    def values(self, *paths: str) -> Values:
+        """The values at paths, read in their order; one request."""
+        return Values(zip(paths, self.store.get_all(paths), strict=True), self.newest)
 
     def read(self, kind: type[R], path: str) -> R | None:
         """The record at a path; None if the path does not exist."""
-        return self.decode_optional(kind, self.store.get(path), path)
+        return self.values(path).record(kind, path)
 
     def read_all(self, kind: type[R], paths: Sequence[str]) -> tuple[R | None, ...]:
         """The records at many paths, in their order; one request."""
-        return self.decode_all(kind, self.values(paths), paths)
-
-    def values(self, paths: Sequence[str]) -> Mapping[str, Versioned | None]:
-        """The values at many paths, read in their order; one request."""
-        return dict(zip(paths, self.store.get_all(paths), strict=True))
+        found = self.values(*paths)
+        return tuple(found.record(kind, path) for path in paths)
 
     def paths_below(self, folder: str) -> tuple[str, ...]:
         """The paths directly below a path, sorted; one request."""
@@ -83,14 +96,3 @@ class RecordStore:
         ids = self.fragment_ids(networks)
         found = self.read_all(kind, [path(one.network, one.fragment) for one in ids])
         return {one: record for one, record in zip(ids, found, strict=True) if record is not None}
-
-
-def required(found: Versioned | None) -> Versioned:
-    """A value that every catalog has.
-
-    Raises:
-        RefusedError: it is missing, since the catalog is not set up.
-    """
-    if found is None:
-        raise RefusedError("the catalog is not set up", hint="`medusa up` sets it up.")
-    return found

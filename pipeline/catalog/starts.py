@@ -53,16 +53,15 @@ class Starts:
         records, znodes = self.records, self.records.znodes
         of_owner, of_fragment = znodes.owner(network, fragment), znodes.fragment(network, fragment)
         of_network = znodes.network(network)
-        owner, stored, deployed = records.store.get_all((of_owner, of_fragment, of_network))
-        if owner is None or records.decode(OwnerRecord, owner, of_owner).epoch != epoch:
+        found = records.values(of_owner, of_fragment, of_network)
+        owner = found.record(OwnerRecord, of_owner)
+        if owner is None or owner.epoch != epoch:
             raise FencedError(f"epoch {epoch} does not own it any more", place=place)
-        again = RetryError("it was deployed again before it started", place=place)
-        if stored is None or deployed is None:
-            raise again
-        life = records.decode(NetworkRecord, deployed, of_network).life
-        record = records.decode(FragmentRecord, stored, of_fragment)
-        if VersionId(network, life, record.version) != version:
-            raise again
+        record = found.record(FragmentRecord, of_fragment)
+        deployed = found.record(NetworkRecord, of_network)
+        now = record and deployed and VersionId(network, deployed.life, record.version)
+        if now != version:
+            raise RetryError("it was deployed again before it started", place=place)
 
     def record(self, network: NetworkName, fragment: FragmentName, epoch: Epoch) -> None:
         """Record that a fragment has run. Its owner calls this once a marker of its is committed.
@@ -75,16 +74,17 @@ class Starts:
         """
         records, znodes = self.records, self.records.znodes
         of_owner = znodes.owner(network, fragment)
-        found = records.store.get(of_owner)
+        found = records.values(of_owner)
+        owner = found.record(OwnerRecord, of_owner)
         fenced = FencedError(
             f"epoch {epoch} does not own it any more", place=f"fragment {network}.{fragment}"
         )
-        if found is None or records.decode(OwnerRecord, found, of_owner).epoch != epoch:
+        if owner is None or owner.epoch != epoch:
             raise fenced
         path = znodes.started(network, fragment)
         with suppress(PathExistsError):
             try:
-                mine = Check(of_owner, found.version)
+                mine = Check(of_owner, found[of_owner].version)
                 records.store.apply((mine, Create(path, encode(StartRecord(epoch)))))
             except (NoSuchPathError, VersionConflictError) as error:
                 raise fenced from error

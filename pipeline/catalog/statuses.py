@@ -39,8 +39,8 @@ class Statuses:
         path = znodes.status(status.network, status.fragment)
 
         def step() -> None:
-            found = store.get(path)
-            before = self.records.decode_optional(FragmentStatus, found, path)
+            stored = self.records.values(path)
+            before, found = stored.record(FragmentStatus, path), stored.get(path)
             if before is not None and before.epoch > status.epoch:
                 raise FencedError(
                     f"epoch {before.epoch} has reported already, this is epoch {status.epoch}",

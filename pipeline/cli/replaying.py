@@ -82,8 +82,8 @@ def subject(name: str, connections: Connections) -> Subject:
         raise RefusedError(what, hint=f"there is: {there}." if there else "no network is deployed.")
     plan, fragment = found[0]
     network = connections.catalog.networks.get(plan.network)
-    records = connections.catalog.fragments.of(plan.network)
-    ids = next((r.topic_ids for r in records if r.fragment == fragment.name), ())
+    record = connections.catalog.fragments.get(plan.network, fragment.name)
+    ids = record.topic_ids if record else ()
     version = network.version if network else NetworkVersion(0)
     return Subject(fragment, plan, version, dict(ids))
 

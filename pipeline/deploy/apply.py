@@ -14,20 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from brokers.records import NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import (
-    FragmentRecord,
-    NetworkRecord,
-    NetworkVersionRecord,
-)
+from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
-from pipeline.deploy.documents import Document, replan
+from pipeline.deploy.documents import Document, replan_or_none
 from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather, last_markers
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import review
 from pipeline.deploy.writers import Successions, recorded_writers
-from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
+from pipeline.errors import DeployError, Problem, RefusedError, RetryError
 from pipeline.ids import (
     FragmentName,
     NetworkLife,
@@ -144,7 +140,7 @@ def compare(
         )
     asked = Asked(servers.topics, servers.log, servers.registry, servers.catalog)
     around = gather(plan, recorded, choices, asked)
-    old = _old_plan(version, owner)
+    old = replan_or_none(version, owner)  # it only explains differences
     found = changes(plan, old, around.current, choices)
     found = review(plan, found, around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
@@ -349,16 +345,6 @@ def _recorded(
     version = catalog.versions.get(network, record.version)
     digest = version.digest if version else ""
     return Recorded(record, digest, catalog.fragments.of(network)), version
-
-
-def _old_plan(version: NetworkVersionRecord | None, owner: ParticipantId) -> Plan | None:
-    """The deployed plan; it only explains differences, so one that cannot be made is no error."""
-    if version is None:
-        return None
-    try:
-        return replan(version, owner)
-    except DocumentError:
-        return None
 
 
 def spec_of(topic: NewTopic) -> NewTopicSpec:

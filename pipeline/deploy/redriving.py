@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.fragments import LaterTopic
 from pipeline.deploy.apply import begun_before, spec_of
 from pipeline.deploy.gather import last_markers
 from pipeline.deploy.ports import Log, Topics
@@ -86,7 +85,9 @@ class RedriveTopic:
         self._check_settings()
         made = created or (begun and bool(begun_before((topic,), self.topics)))
         made = made or (self.plan.auto_create and self._recorded() is None and bool(self._read()))
-        self.catalog.fragments.add_topic(LaterTopic(names, topic, described.topic_id, made))
+        self.catalog.fragments.add_topic(
+            network, names.fragment, topic, described.topic_id, made=made
+        )
         if begun:
             self.catalog.deploys.end(network, (topic,))
 

@@ -12,15 +12,9 @@ from pipeline.catalog.records import DesiredState, LaneState, NetworkRecord
 from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.apply import Servers, Tell
-from pipeline.deploy.documents import replan
-from pipeline.errors import DocumentError, RefusedError, RetryError
-from pipeline.ids import (
-    FragmentName,
-    GroupName,
-    NetworkLife,
-    NetworkName,
-    TopicName,
-)
+from pipeline.deploy.documents import replan_or_none
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import FragmentName, GroupName, NetworkLife, NetworkName, TopicName
 from pipeline.names import FragmentNames
 
 _POLL_S = 0.2
@@ -165,11 +159,8 @@ def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]
 
 def _every_fragment(record: NetworkRecord, catalog: Catalog) -> set[FragmentName]:
     """The fragments of all versions: what a former one made is to go as well."""
-    found: set[FragmentName] = set()
     first = max(1, record.version - _VERSIONS_MAX + 1)
-    for version in catalog.versions.of(record.network, range(first, record.version + 1)):
-        try:
-            found.update(f.name for f in replan(version, record.owner).fragments)
-        except DocumentError:
-            continue  # planned by another version of this program: its groups expire
-    return found
+    versions = catalog.versions.of(record.network, range(first, record.version + 1))
+    plans = (replan_or_none(version, record.owner) for version in versions)
+    # Without a plan it was planned by another version of this program: its groups expire.
+    return {fragment.name for plan in plans if plan is not None for fragment in plan.fragments}

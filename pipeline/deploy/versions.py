@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
-from pipeline.deploy.documents import Document, deployed_document, replan
-from pipeline.errors import DocumentError, RefusedError
+from pipeline.deploy.documents import Document, deployed_document, replan, replan_or_none
+from pipeline.errors import RefusedError
 from pipeline.ids import NetworkName, NetworkVersion
 from pipeline.planner.changes import Item
-from pipeline.planner.plan import Plan
 from pipeline.planner.upgrade import between, words
 
 
@@ -49,7 +48,7 @@ def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Vers
     first = max(1, network.version - newest + 1)
     before = None
     for record in catalog.versions.of(network.network, range(first - 1, network.version + 1)):
-        plan = _plan(record, network)
+        plan = replan_or_none(record, network.owner)
         if record.version >= first:
             changed = "the first version" if record.version == 1 else words(before, plan)
             found.append(Version(record, changed, record.version == network.version))
@@ -102,10 +101,3 @@ def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalo
 
 def _content(record: NetworkVersionRecord) -> tuple[object, ...]:
     return (record.document, dict(record.schemas), dict(record.code))
-
-
-def _plan(record: NetworkVersionRecord, network: NetworkRecord) -> Plan | None:
-    try:
-        return replan(record, network.owner)
-    except DocumentError:
-        return None

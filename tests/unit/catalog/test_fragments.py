@@ -6,7 +6,6 @@ import pytest
 
 from brokers.memory_store import MemoryTree
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.fragments import LaterTopic
 from pipeline.catalog.records import DesiredState
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import NetworkName, NetworkVersion, TopicName
@@ -24,7 +23,11 @@ from tests.unit.catalog.support import (
 )
 
 NAMES = FragmentNames(ME, TOLLS, MOVING)
-NEW = LaterTopic(NAMES, NAMES.redrive, "id-7", made=True)
+
+
+def add(catalog: Catalog, topic_id: str = "id-7", *, made: bool = True) -> None:
+    """Let a fragment get its redrive topic."""
+    catalog.fragments.add_topic(TOLLS, MOVING, NAMES.redrive, topic_id, made=made)
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def test_a_fragment_gets_a_topic_and_its_network_has_made_it(catalog: Catalog) -
     """In one step, which nodes notice; the version and the other fragment stay as they are."""
     before, others = catalog.fragments.get(TOLLS, MOVING), catalog.fragments.get(TOLLS, SPEED)
     assert before is not None
-    catalog.fragments.add_topic(NEW)
+    add(catalog)
     found = catalog.networks.get(TOLLS)
     assert found == replace(network(), made_topics=(TopicName("tolls.moving"), NAMES.redrive))
     known = ((NAMES.redrive, "id-7"),)
@@ -49,24 +52,24 @@ def test_a_fragment_gets_a_topic_and_its_network_has_made_it(catalog: Catalog) -
 
 def test_what_is_known_changes_nothing(catalog: Catalog) -> None:
     """So running it again is harmless: no lane restarts."""
-    catalog.fragments.add_topic(NEW)
-    catalog.fragments.add_topic(NEW)
-    catalog.fragments.add_topic(replace(NEW, made=False))
+    add(catalog)
+    add(catalog)
+    add(catalog, made=False)
     assert catalog.networks.revision() == 2
 
 
 def test_a_topic_of_somebody_else_stays_theirs(catalog: Catalog) -> None:
     """Destroy removes what the network has made."""
-    catalog.fragments.add_topic(replace(NEW, made=False))
+    add(catalog, made=False)
     assert catalog.networks.get(TOLLS) == network()
     assert dict(catalog.fragments.of(TOLLS)[1].topic_ids) == {NAMES.redrive: "id-7"}
 
 
 def test_another_topic_of_the_name_is_told(catalog: Catalog) -> None:
     """Positions in the one would be taken for positions in the other."""
-    catalog.fragments.add_topic(NEW)
+    add(catalog)
     with pytest.raises(RetryError, match=r"topic tolls\.moving\.redrive was made again"):
-        catalog.fragments.add_topic(replace(NEW, topic_id="id-8"))
+        add(catalog, "id-8")
     assert catalog.networks.revision() == 2
 
 
@@ -74,16 +77,16 @@ def test_a_fragment_that_is_gone_gets_none(catalog: Catalog) -> None:
     """It, or its network."""
     catalog.networks.deploy(network(2), network_version(2), (fragment(SPEED),), NetworkVersion(1))
     with pytest.raises(RefusedError, match="not deployed any more"):
-        catalog.fragments.add_topic(NEW)
+        add(catalog)
     catalog.networks.remove(TOLLS)
     with pytest.raises(RefusedError, match="not deployed any more"):
-        catalog.fragments.add_topic(NEW)
+        add(catalog)
 
 
 def test_a_deploy_that_was_planned_before_is_to_be_run_again(catalog: Catalog) -> None:
     """It would forget the topic, and whose it is."""
     known = catalog.fragments.of(TOLLS)
-    catalog.fragments.add_topic(NEW)
+    add(catalog)
     with pytest.raises(RetryError, match="fragment moving is not what it was"):
         catalog.networks.deploy(network(2), network_version(2), known, NetworkVersion(1), known)
     found = catalog.networks.get(TOLLS)

@@ -32,10 +32,10 @@ def command(session: Session, *, yes: bool) -> None:
                 "can do nothing with this catalog then"
             )
             confirm(session, "raise it?")
-        raised = catalog.format.raise_to_newest()
+        before = catalog.format.raise_to_newest()
     session.printer.show(
-        {"before": raised.before, "format": raised.after},
-        f"the catalog is in format {raised.after} now; restart the nodes, so that they write it"
-        if raised.before < raised.after
-        else f"the catalog is in format {raised.after}, the newest that this version knows",
+        {"before": before, "format": newest},
+        f"the catalog is in format {newest} now; restart the nodes, so that they write it"
+        if before < newest
+        else f"the catalog is in format {newest}, the newest that this version knows",
     )
