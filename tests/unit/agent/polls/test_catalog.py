@@ -4,7 +4,6 @@ from collections.abc import Sequence
 import pytest
 
 from brokers.memory_store import MemoryStore
-from brokers.versioned_store import Versioned
 from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.catalog.catalog import Catalog
@@ -83,15 +82,15 @@ def test_a_catalog_that_was_raised_beyond_this_version_ends_the_node() -> None:
 def test_a_change_during_a_read_is_read_at_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """The revision was read before: it is another one then."""
     world = World()
-    read = world.store.get_all
+    read = world.store.children_all
 
-    def meanwhile(paths: Sequence[str]) -> tuple[Versioned | None, ...]:
+    def meanwhile(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         found = read(paths)
         monkeypatch.undo()
         world.deploy()
         return found
 
-    monkeypatch.setattr(world.store, "get_all", meanwhile)
+    monkeypatch.setattr(world.store, "children_all", meanwhile)
     world.poll.look()
     assert world.assigned() == []
     world.poll.look()
