@@ -240,7 +240,7 @@ class Performer:
         """Who owns a fragment that this node was fenced off, and what this node does about it."""
         context = self._context
         try:
-            owner = context.catalog.owner(fragment.network, fragment.fragment)
+            owner = context.catalog.owners.get(fragment.network, fragment.fragment)
         except MedusaError as error:
             return (
                 f"fenced with epoch {epoch}, and the catalog cannot tell whose it is now "
@@ -260,7 +260,7 @@ class Performer:
 
     def _claim(self, fragment: FragmentId, written: Epoch) -> Epoch:
         context = self._context
-        return context.catalog.claim(
+        return context.catalog.owners.claim(
             fragment.network,
             fragment.fragment,
             context.node,
@@ -324,12 +324,12 @@ class Performer:
         """
         catalog, status = self._context.catalog, effect.status
         if not effect.counted:
-            status = _with_counts(status, catalog.status(status.network, status.fragment))
+            status = _with_counts(status, catalog.statuses.get(status.network, status.fragment))
         if status.epoch == NO_EPOCH:
-            owner = catalog.owner(status.network, status.fragment)
+            owner = catalog.owners.get(status.network, status.fragment)
             if owner is not None and owner.node == self._context.node:
                 status = replace(status, epoch=owner.epoch)
-        catalog.report(replace(status, life=self._context.life))
+        catalog.statuses.report(replace(status, life=self._context.life))
 
 
 def _with_counts(status: FragmentStatus, before: FragmentStatus | None) -> FragmentStatus:

@@ -81,14 +81,13 @@ def _catalog(connections: "Connections") -> "Catalog":
 
 
 def _networks(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
-    return (record.network for record in _catalog(connections).networks())
+    return (record.network for record in _catalog(connections).networks.all())
 
 
 def _fragments(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
     catalog = _catalog(connections)
-    for record in catalog.networks():
-        for fragment in catalog.fragments(record.network):
-            yield f"{record.network}.{fragment.fragment}"
+    names = (record.network for record in catalog.networks.all())
+    return (f"{one.network}.{one.fragment}" for one in catalog.fragments.of(*names))
 
 
 def _parts(connections: "Connections", ctx: click.Context) -> Iterable[str]:
@@ -111,7 +110,7 @@ def _subjects(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
 
 def _versions(connections: "Connections", ctx: click.Context) -> Iterable[str]:
     network = _behind_the_verb(ctx, "network")
-    record = _catalog(connections).network(NetworkName(network)) if network else None
+    record = _catalog(connections).networks.get(NetworkName(network)) if network else None
     return (str(number) for number in range(1, record.version + 1)) if record else ()
 
 

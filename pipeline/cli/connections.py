@@ -65,7 +65,7 @@ class Connections:
         """The catalog in ZooKeeper; set up if it is new."""
         # The chroot stands in the connect string already.
         catalog = Catalog(self.store, Znodes(""))
-        catalog.ensure_format()
+        catalog.format.ensure()
         return catalog
 
     @cached_property

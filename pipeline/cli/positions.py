@@ -58,11 +58,11 @@ def present_marker(fragment: Fragment, connections: Connections) -> CommitMarker
     it goes on from nothing that it has read before.
     """
     names = fragment.names
-    record = connections.catalog.fragment(names.network, names.fragment)
+    record = connections.catalog.fragments.get(names.network, names.fragment)
     marker = last_marker(names, connections)
     if record is None or marker is None:
         return None
-    network = connections.catalog.network(names.network)
+    network = connections.catalog.networks.get(names.network)
     if network is None or pending_succession(record, network.life, marker) is not None:
         return None
     planned = planned_sources(fragment, dict(record.topic_ids))

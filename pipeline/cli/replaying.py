@@ -81,9 +81,9 @@ def subject(name: str, connections: Connections) -> Subject:
         what = f"{name} means several fragments" if found else f"there is no fragment or box {name}"
         raise RefusedError(what, hint=f"there is: {there}." if there else "no network is deployed.")
     plan, fragment = found[0]
-    network = connections.catalog.network(plan.network)
-    records = connections.catalog.fragments(plan.network)
-    ids = next((r.topic_ids for r in records if r.fragment == fragment.name), ())
+    network = connections.catalog.networks.get(plan.network)
+    record = connections.catalog.fragments.get(plan.network, fragment.name)
+    ids = record.topic_ids if record else ()
     version = network.version if network else NetworkVersion(0)
     return Subject(fragment, plan, version, dict(ids))
 

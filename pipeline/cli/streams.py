@@ -2,9 +2,9 @@
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.cli.connections import Connections
-from pipeline.deploy.documents import replan
+from pipeline.deploy.documents import replan_or_none
 from pipeline.deploy.streams import choices, find
-from pipeline.errors import DocumentError, RefusedError, SchemaError, UnavailableError
+from pipeline.errors import RefusedError, SchemaError, UnavailableError
 from pipeline.ids import TopicName
 from pipeline.names import value_subject
 from pipeline.planner.plan import Plan
@@ -74,13 +74,6 @@ def deployed_plans(connections: Connections) -> tuple[Plan, ...]:
 
 def plans_in(catalog: Catalog) -> tuple[Plan, ...]:
     """The plan of every network in a catalog that this program understands."""
-    plans: list[Plan] = []
-    for record in catalog.networks():
-        version = catalog.version(record.network, record.version)
-        if version is None:
-            continue
-        try:
-            plans.append(replan(version, record.owner))
-        except DocumentError:
-            continue  # deployed by another version of this program; its topics are still topics
-    return tuple(plans)
+    deployed = catalog.versions.deployed()
+    plans = (replan_or_none(version, record.owner) for record, version in deployed)
+    return tuple(plan for plan in plans if plan is not None)

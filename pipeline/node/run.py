@@ -32,8 +32,8 @@ from pipeline.agent.polls.warm_up import WarmUpPoll
 from pipeline.agent.state import NodeState, Shared
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.nodes import name_taken
 from pipeline.catalog.records import NodeRecord, ParticipantRecord
-from pipeline.catalog.steps import name_taken
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
@@ -171,7 +171,7 @@ def _run(
         participant=record.participant,
         life=record.started_at_ms,
         catalog=servers.catalog,
-        make_plan=Planning(servers.catalog.version, replan).plan,
+        make_plan=Planning(servers.catalog.versions.get, replan).plan,
         admit=host.admit,
         make_lane=host.lane,
         signals=PlainProducer(brokers, SERVER_TIMEOUT_S),
@@ -200,8 +200,8 @@ def _run(
 
 
 def _surveyor(servers: Servers) -> Surveyor:
-    catalog = servers.catalog
-    return Surveyor(servers.registry, servers.admin, catalog.missing.all, catalog.missing.record)
+    missing = servers.catalog.missing_schemas
+    return Surveyor(servers.registry, servers.admin, missing.all, missing.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +277,10 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         store = ZooKeeperStore.connect(ensemble, SERVER_TIMEOUT_S, session_s)
         attempt.callback(store.close)
         catalog = Catalog(store, Znodes(""))
-        catalog.ensure_format()
+        catalog.format.ensure()
         # Spark takes seconds to open; registering decides, this only tells earlier.
         refuse_second(NodeId(settings.node), catalog)
-        catalog.nodes()  # refuses what a newer version wrote
+        catalog.nodes.all()  # refuses what a newer version wrote
         brokers = kafka_servers(settings)
         admin = KafkaAdmin(brokers, SERVER_TIMEOUT_S)
         admin.cluster_id()
@@ -300,7 +300,7 @@ def _boundary_poll(
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
     participant = ParticipantId(settings.participant)
-    catalog.add_participant(ParticipantRecord(participant, clock.now_ms()))
+    catalog.nodes.add_participant(ParticipantRecord(participant, clock.now_ms()))
     record = NodeRecord(
         node=NodeId(settings.node),
         participant=participant,
@@ -310,7 +310,7 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
         version=version(DISTRIBUTION),
         reads=NEWEST,
     )
-    catalog.register_node(record, replaces=_dead_predecessor(catalog, record))
+    catalog.nodes.register(record, replaces=_dead_predecessor(catalog, record))
     return record
 
 
@@ -320,14 +320,14 @@ def refuse_second(node: NodeId, catalog: Catalog) -> None:
     Raises:
         RefusedError: names its process.
     """
-    there = catalog.node(node)
+    there = catalog.nodes.get(node)
     if there is not None and not _has_ended(there):
         raise name_taken(there)
 
 
 def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:
     """An earlier life of this node whose session still lives, although its process has ended."""
-    there = catalog.node(record.node)
+    there = catalog.nodes.get(record.node)
     return there if there is not None and _has_ended(there) else None
 
 

@@ -58,7 +58,7 @@ def zookeeper_cut_for_one(world: World, random: Random) -> None:
         time.sleep(random.uniform(0, 5))
         relay.set(Line.OPEN)
         world.wait(
-            lambda: any(record.node == old.name for record in world.catalog.nodes()),
+            lambda: any(record.node == old.name for record in world.catalog.nodes.all()),
             f"{old.name} finds ZooKeeper again",
             BACK_WITHIN_S,
         )
@@ -122,7 +122,7 @@ def _expire(world: World, running: Running, fragment: Fragment) -> None:
 
 def _owns_all(world: World, node: Node) -> bool:
     return all(
-        (owner := world.catalog.owner(NetworkName(running.network), fragment.name)) is not None
+        (owner := world.catalog.owners.get(NetworkName(running.network), fragment.name)) is not None
         and owner.node == node.name
         for running in world.networks
         for fragment in running.plan.fragments

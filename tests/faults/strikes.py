@@ -342,7 +342,7 @@ def _all_stopped(world: World) -> bool:
     return all(
         status.state is LaneState.STOPPED
         for running in world.networks
-        for status in world.catalog.statuses(NetworkName(running.network))
+        for status in world.catalog.statuses.of(NetworkName(running.network))
     )
 
 
@@ -370,7 +370,9 @@ def _take_over(world: World, random: Random, old: Node, new: Node) -> None:
     world.await_stable(since_ms)
     old.resume()
     world.wait(
-        lambda: any(record.node == old.name for record in world.catalog.nodes()) or not old.running,
+        lambda: (
+            any(record.node == old.name for record in world.catalog.nodes.all()) or not old.running
+        ),
         "the zombie finds ZooKeeper again",
         60.0,
     )

@@ -263,7 +263,7 @@ def _schema_late(history: History, rng: Random) -> None:
     del rng
     nowhere = SchemaId(NOWHERE_ID)
     history.world.registry.add_late(nowhere, schema_of(history.net.streams[0].kind))
-    history.world.catalog.missing.forget(nowhere)
+    history.world.catalog.missing_schemas.forget(nowhere)
 
 
 def _letters_expire(history: History, rng: Random) -> None:
@@ -278,8 +278,8 @@ def _letters_expire(history: History, rng: Random) -> None:
 def _redrive(history: History, rng: Random) -> None:
     """A fragment gets a redrive topic, or more records in it; or the catalog is of before that."""
     catalog = history.world.catalog
-    network = catalog.network(NetworkName(history.net.name))
-    version = None if network is None else catalog.version(network.network, network.version)
+    network = catalog.networks.get(NetworkName(history.net.name))
+    version = None if network is None else catalog.versions.get(network.network, network.version)
     if network is None or version is None:
         return
     plan = documents.replan(version, OWNER)

@@ -22,7 +22,7 @@ from pipeline.agent.polls.catalog import CatalogPoll
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.state import NodeState, Shared
 from pipeline.agent.watched import Watched
-from pipeline.catalog import catalog, codec
+from pipeline.catalog import codec, record_store
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
 from pipeline.deploy import documents
@@ -142,12 +142,11 @@ class Node:
         shared = Catalog(self.store, Znodes(""))
         clock, brokers = around.clock, around.kafka
         record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0")
-        shared.register_node(record)
+        shared.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
         watched = Watched()
-        surveyor = Surveyor(
-            around.registry, cast("Any", brokers), shared.missing.all, shared.missing.record
-        )
+        missing = shared.missing_schemas
+        surveyor = Surveyor(around.registry, cast("Any", brokers), missing.all, missing.record)
         nothing = cast("Any", Nothing())
         host = LaneHost(
             nothing,
@@ -163,7 +162,7 @@ class Node:
             participant=record.participant,
             life=record.started_at_ms,
             catalog=shared,
-            make_plan=Planning(shared.version, documents.replan).plan,
+            make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
             make_lane=lambda settings: Lane(settings, host, around.rng),
             signals=Producer(brokers),
@@ -308,7 +307,7 @@ def remembering() -> Iterator[None]:
         replaced(document, "read", _written),
         replaced(planner, "plan", plan_of),
         replaced(digest, "_canonical", canonical),
-        replaced(catalog, "decode", _decoded),
+        replaced(record_store, "decode", _decoded),
     ):
         yield
 

@@ -24,7 +24,7 @@ class CatalogPoll:
     def __init__(self, catalog: Catalog, record: NodeRecord, clock: Clock, tell: Tell) -> None:
         self._catalog = catalog
         self._record = record
-        self._session = catalog.session
+        self._session = catalog.store.session
         self._clock = clock
         self._tell = tell
         self._seen: tuple[int, tuple[NodeId, ...]] | None = None
@@ -32,16 +32,16 @@ class CatalogPoll:
 
     def look(self) -> float:
         """Tell what is there, if the catalog changed or it was long ago."""
-        if self._catalog.suspended:
+        if self._catalog.store.suspended:
             self._lost()
             return PAUSE_S
         now_s = self._clock.monotonic_s()
         try:
-            if self._catalog.session != self._session:
-                session = self._catalog.session
-                self._catalog.register_node(self._record)
+            session = self._catalog.store.session
+            if session != self._session:
+                self._catalog.nodes.register(self._record)
                 self._session = session
-            there = self._catalog.revision(), self._catalog.node_names()
+            there = self._catalog.networks.revision(), self._catalog.nodes.names()
             if there != self._seen or now_s - self._read_at_s > FULL_S:
                 self._tell(CatalogRead(self._catalog.snapshot()))
                 self._seen, self._read_at_s = there, now_s

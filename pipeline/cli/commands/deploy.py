@@ -111,7 +111,7 @@ def carry_out(
     if not manner.yes:
         _confirm(session, found)
     known = found.recorded.network is not None
-    before = connections.catalog.statuses(found.plan.network) if known else ()
+    before = connections.catalog.statuses.of(found.plan.network) if known else ()
     with _told_when_cut_off(session, _UNFINISHED):
         done = deploy(found, connections.servers, session.printer.note)
     with _told_when_cut_off(session, _STARTING.format(name=done.name)):
@@ -198,7 +198,7 @@ def _await_running(
     told: dict[str, str] = {}
     runs = FirstRuns(starts.names)
     while True:
-        seen = look(connections, done.network, starts.until)
+        seen = look(connections, (done.network,), starts.until)
         for one in seen:
             if told.get(one.name) != one.news:
                 told[one.name] = one.news
@@ -213,7 +213,7 @@ def _await_running(
         runs = runs.after(seen, clock.monotonic_s())
         if settled(seen) and runs.steady(seen, clock.monotonic_s()):
             return seen
-        nobody = not connections.catalog.nodes()
+        nobody = not connections.catalog.nodes.names()
         deadline.check(
             "it is deployed, but no node is up: `medusa node start` starts one."
             if nobody
@@ -224,13 +224,13 @@ def _await_running(
 
 def look(
     connections: Connections,
-    network: NetworkName,
+    networks: Sequence[NetworkName],
     until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
 ) -> tuple[Seen, ...]:
-    """The fragments of a network as they are now, without reports up to the epochs in `until`."""
+    """The fragments of networks as they are now, without reports up to the epochs in `until`."""
     catalog = connections.catalog
-    reports = [s for s in catalog.statuses(network) if s.epoch > until.get(s.fragment, 0)]
-    return see(catalog.fragments(network), reports, catalog.nodes())
+    reports = [s for s in catalog.statuses.of(*networks) if s.epoch > until.get(s.fragment, 0)]
+    return see(catalog.fragments.of(*networks), reports, catalog.nodes.all())
 
 
 def _show(session: Session, done: Deployed, seen: tuple[Seen, ...]) -> None:

@@ -47,7 +47,7 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
 
 def _look(connections: Connections, network: str | None) -> tuple[Seen, ...]:
     if network is None:
-        names = [record.network for record in connections.catalog.networks()]
+        names = [record.network for record in connections.catalog.networks.all()]
     else:
         names = [deployed(NetworkName(network), connections.catalog).network]
-    return tuple(one for name in names for one in look(connections, name))
+    return look(connections, names)

@@ -125,7 +125,7 @@ def test_boundaries_of_a_destroyed_network_are_nothing_to_the_next_one(
     chain.await_peaks(1)
     chain.send(range(15, 40))
     chain.await_peaks(3)
-    (status,) = (s for s in medusa.catalog.statuses(network) if s.fragment == "peaks")
+    (status,) = (s for s in medusa.catalog.statuses.of(network) if s.fragment == "peaks")
     assert (status.state, status.restarts) == (LaneState.RUNNING, 0)
 
 

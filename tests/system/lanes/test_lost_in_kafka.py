@@ -252,4 +252,4 @@ def test_an_existing_topic_with_other_settings_is_refused(medusa: Installation) 
     for topic, (name, value, needed) in settings.items():
         assert f"topic {topic} has {name}={value}, the network needs {needed}" in str(caught.value)
         assert f"--entity-name {topic} --add-config {name}={needed}" in str(caught.value)
-    assert medusa.catalog.network(NetworkName("settings")) is None
+    assert medusa.catalog.networks.get(NetworkName("settings")) is None

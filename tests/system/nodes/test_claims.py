@@ -55,7 +55,7 @@ def send(medusa: Installation, name: str) -> None:
 
 def owner_of(medusa: Installation, name: str) -> str | None:
     """The node that owns the network's only fragment."""
-    owner = medusa.catalog.owner(NetworkName(name), COUNTS)
+    owner = medusa.catalog.owners.get(NetworkName(name), COUNTS)
     return None if owner is None else owner.node
 
 

@@ -196,9 +196,9 @@ def make_node() -> Callable[[Exception | None], Node]:
 
     def make(raises: Exception | None) -> Node:
         catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
-        catalog.ensure_format()
+        catalog.format.ensure()
         version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
-        catalog.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
+        catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
         planned: list[Plan | MedusaError] = [PLAN]
         lanes: list[Lane] = []
         told: list[Event] = []
@@ -259,7 +259,7 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     assert not settings.ran_before
     settings.record_start()
     assert node.catalog.starts.recorded(NETWORK, MOVING.fragment)
-    owner = node.catalog.owner(NETWORK, MOVING.fragment)
+    owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
     assert owner is not None
     assert (owner.node, owner.epoch) == ("node1", 1)
     node.performer.perform(StopLane(LANE))
@@ -278,7 +278,7 @@ def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
     error = "a newer Medusa wrote this commit marker"
     assert node.told == [LaneStopped(LANE, RUN, Epoch(0), error, retry=False, fenced=False)]
     assert node.lanes == []
-    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
+    assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
 
 
 def test_a_plan_that_is_asked_for_is_told_or_why_there_is_none(
@@ -291,7 +291,7 @@ def test_a_plan_that_is_asked_for_is_told_or_why_there_is_none(
     node.planned[0] = error
     node.performer.perform(MakePlan(DEPLOYED.version, OWNER))
     assert node.told == [PlanMade(DEPLOYED.version, PLAN), PlanFailed(DEPLOYED.version, error)]
-    assert node.catalog.owner(NETWORK, MOVING.fragment) is None
+    assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
 
 
 def test_what_is_watched_is_handed_to_the_polls(
@@ -371,7 +371,7 @@ def test_a_fenced_lane_says_in_the_log_whose_the_fragment_is(
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     if owner:
-        node.catalog.claim(NETWORK, MOVING.fragment, NodeId(owner), OWNER, Millis(5_000))
+        node.catalog.owners.claim(NETWORK, MOVING.fragment, NodeId(owner), OWNER, Millis(5_000))
     node.lanes[0].raises_then = FencedError("another instance has taken over")
     node.lanes[0].request_stop()
     wait_for(lambda: node.told, "the end is told")
@@ -449,12 +449,12 @@ def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
     old = FragmentStatus(
         NETWORK, MOVING.fragment, NodeId("node1"), Epoch(2), LaneState.RUNNING, Millis(1), 9, 8
     )
-    node.catalog.report(old)
+    node.catalog.statuses.report(old)
     new = FragmentStatus(
         NETWORK, MOVING.fragment, NodeId("node1"), Epoch(3), LaneState.STARTING, Millis(2)
     )
     node.performer.perform(PublishStatus(LANE, new, counted=False))
-    found = node.catalog.status(NETWORK, MOVING.fragment)
+    found = node.catalog.statuses.get(NETWORK, MOVING.fragment)
     assert found is not None
     assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)
     assert found.life == STARTED_MS

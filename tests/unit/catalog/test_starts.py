@@ -33,7 +33,7 @@ def catalog() -> Catalog:
 
 def claimed(catalog: Catalog) -> Epoch:
     """The epoch of a claim."""
-    return catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    return catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
 
 
 def version(number: int, life: str = LIFE) -> VersionId:
@@ -67,7 +67,7 @@ def test_a_deploy_of_another_version_changes_nothing(catalog: Catalog) -> None:
     """What the fragment has written is still there."""
     catalog.starts.record(TOLLS, MOVING, claimed(catalog))
     records = (fragment(version=2, digest="d2"),)
-    catalog.deploy(network(2), network_version(2), records, NetworkVersion(1))
+    catalog.networks.deploy(network(2), network_version(2), records, NetworkVersion(1))
     assert catalog.starts.recorded(TOLLS, MOVING)
 
 
@@ -81,13 +81,13 @@ def test_a_lane_that_is_not_wanted_any_more_does_not_start(catalog: Catalog) -> 
     with pytest.raises(FencedError, match="epoch 1 does not own it any more"):
         catalog.starts.check(TOLLS, MOVING, first, version(1))
     records = (fragment(version=2, digest="d2"),)
-    catalog.deploy(network(2), network_version(2), records, NetworkVersion(1))
+    catalog.networks.deploy(network(2), network_version(2), records, NetworkVersion(1))
     with pytest.raises(RetryError, match="deployed again before it started"):
         catalog.starts.check(TOLLS, MOVING, epoch, version(1))
     catalog.starts.check(TOLLS, MOVING, epoch, version(2))
     with pytest.raises(RetryError, match="deployed again before it started"):
         catalog.starts.check(TOLLS, MOVING, epoch, version(2, "another"))
-    catalog.remove_network(TOLLS)
+    catalog.networks.remove(TOLLS)
     with pytest.raises(FencedError):
         catalog.starts.check(TOLLS, MOVING, epoch, version(2))
 
@@ -96,7 +96,7 @@ def test_it_goes_with_the_fragment(catalog: Catalog) -> None:
     """A network that is deployed again starts anew; an owner of the one before says nothing."""
     epoch = claimed(catalog)
     catalog.starts.record(TOLLS, MOVING, epoch)
-    assert catalog.remove_network(TOLLS)
+    assert catalog.networks.remove(TOLLS)
     deployed(catalog, MOVING)
     assert not catalog.starts.recorded(TOLLS, MOVING)
     claimed(catalog)
@@ -107,6 +107,6 @@ def test_it_goes_with_the_fragment(catalog: Catalog) -> None:
 def test_it_goes_with_a_fragment_that_a_deploy_removes(catalog: Catalog) -> None:
     """What its name means next is another fragment."""
     catalog.starts.record(TOLLS, MOVING, claimed(catalog))
-    catalog.deploy(network(2), network_version(2), (fragment(SPEED),), NetworkVersion(1))
+    catalog.networks.deploy(network(2), network_version(2), (fragment(SPEED),), NetworkVersion(1))
     assert not catalog.starts.recorded(TOLLS, MOVING)
-    assert catalog.fragment(TOLLS, MOVING) is None
+    assert catalog.fragments.get(TOLLS, MOVING) is None

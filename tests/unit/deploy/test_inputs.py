@@ -137,14 +137,14 @@ class Scene:
     @property
     def life(self) -> NetworkLife:
         """Of the network."""
-        found = self.world.catalog.network(NET)
+        found = self.world.catalog.networks.get(NET)
         assert found is not None
         return found.life
 
     @property
     def record(self) -> FragmentRecord:
         """What the catalog holds of `moving`."""
-        found = self.world.catalog.fragment(NET, MOVING)
+        found = self.world.catalog.fragments.get(NET, MOVING)
         assert found is not None
         return found
 

@@ -18,8 +18,8 @@ _NOBODY = 2**22 + 1
 
 def _with_node(pid: int, host: str) -> Catalog:
     _, catalog = session(MemoryTree())
-    catalog.ensure_format()
-    catalog.register_node(NodeRecord(NODE1, ME, host, pid, NOW, "0"))
+    catalog.format.ensure()
+    catalog.nodes.register(NodeRecord(NODE1, ME, host, pid, NOW, "0"))
     return catalog
 
 

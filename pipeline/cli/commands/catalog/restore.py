@@ -43,7 +43,7 @@ def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
             if not yes:
                 session.printer.note(_words(backup, "this restores"))
                 confirm(session, "restore it?")
-            newest = connections.catalog.newest  # refuses a catalog that is newer
+            newest = connections.catalog.format.newest  # refuses a catalog that is newer
             written = _written(backup, connections)
             changed = restore(connections.store, backup, written, newest)
     session.printer.show(

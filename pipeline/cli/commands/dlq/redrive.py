@@ -240,7 +240,7 @@ class _Run:
         if letter.reason != SCHEMA_NOT_FOUND or schema is None:
             return letter
         if schema not in self._forgotten:
-            self._connections.catalog.missing.forget(schema)
+            self._connections.catalog.missing_schemas.forget(schema)
             self._forgotten.add(schema)
         return letter
 

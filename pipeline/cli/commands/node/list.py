@@ -19,13 +19,11 @@ def command(session: Session) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         catalog = connections.catalog
-        nodes = catalog.nodes()
+        nodes = catalog.nodes.all()
         owned = [
-            (owner.node, f"{fragment.network}.{fragment.fragment}")
-            for network in catalog.networks()
-            for fragment in catalog.fragments(network.network)
-            for owner in (catalog.owner(fragment.network, fragment.fragment),)
-            if owner is not None
+            (one.owner.node, str(one.id))
+            for one in catalog.snapshot().fragments
+            if one.owner is not None
         ]
     rows = [
         {

@@ -47,8 +47,8 @@ class World:
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.tree)
         self.catalog = Catalog(self.store, Znodes(""))
-        self.catalog.ensure_format()
-        self.catalog.register_node(node_record("here"))
+        self.catalog.format.ensure()
+        self.catalog.nodes.register(node_record("here"))
         self.poll = CatalogPoll(self.catalog, node_record("here"), SystemClock(), self.told.append)
 
     def deploy(self, *, owner: ParticipantId = OWNER) -> None:
@@ -56,7 +56,7 @@ class World:
         version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
         record = FragmentRecord(NETWORK, MOVING, VERSION, DesiredState.RUNNING, "digest", ())
         network = NetworkRecord(NETWORK, owner, VERSION, LIFE)
-        self.catalog.deploy(network, version, (record,), None)
+        self.catalog.networks.deploy(network, version, (record,), None)
 
     def assigned(self) -> list[str]:
         """The fragments that are this node's, as the catalog was read last."""

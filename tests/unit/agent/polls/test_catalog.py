@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Sequence
 
 import pytest
 
@@ -6,7 +7,6 @@ from brokers.memory_store import MemoryStore
 from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.formats import raise_format
 from pipeline.errors import NewerFormatError
 from pipeline.ids import Millis, NodeId
 from pipeline.names import Znodes
@@ -30,8 +30,8 @@ def test_a_fragment_of_another_living_node_is_not_ours() -> None:
     world.deploy()
     other = MemoryStore(world.tree)
     theirs = Catalog(other, Znodes(""))
-    theirs.register_node(node_record("there"))
-    theirs.claim(NETWORK, MOVING, NodeId("there"), OWNER, Millis(0))
+    theirs.nodes.register(node_record("there"))
+    theirs.owners.claim(NETWORK, MOVING, NodeId("there"), OWNER, Millis(0))
     world.poll.look()
     assert world.assigned() == []
     other.close()
@@ -57,9 +57,9 @@ def test_a_node_is_registered_again_when_its_session_was_lost() -> None:
     world.poll.look()
     world.store.expire()
     world.store.resume()
-    assert world.catalog.nodes() == ()
+    assert world.catalog.nodes.all() == ()
     world.poll.look()
-    assert [record.node for record in world.catalog.nodes()] == ["here"]
+    assert [record.node for record in world.catalog.nodes.all()] == ["here"]
 
 
 def test_a_catalog_that_was_raised_beyond_this_version_ends_the_node() -> None:
@@ -70,10 +70,28 @@ def test_a_catalog_that_was_raised_beyond_this_version_ends_the_node() -> None:
     ending = Ending(stop)
     world.store.expire()
     world.store.resume()
-    raise_format(MemoryStore(world.tree), Znodes(""), newest=2)
+    Catalog(MemoryStore(world.tree), Znodes(""), newest=2).format.raise_to_newest()
     start(world.poll, "catalog", stop, ending).join(10)
     assert stop.is_set()
     with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
         ending.check()
     assert [type(event) for event in world.told] == [CatalogRead, CatalogLost]
     assert MemoryStore(world.tree).children(Znodes("").nodes()) == ()
+
+
+def test_a_change_during_a_read_is_read_at_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The revision was read before: it is another one then."""
+    world = World()
+    read = world.store.children_all
+
+    def meanwhile(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        found = read(paths)
+        monkeypatch.undo()
+        world.deploy()
+        return found
+
+    monkeypatch.setattr(world.store, "children_all", meanwhile)
+    world.poll.look()
+    assert world.assigned() == []
+    world.poll.look()
+    assert world.assigned() == ["moving"]
