@@ -21,7 +21,7 @@ from pipeline.ids import NetworkName
 
 if TYPE_CHECKING:
     from pipeline.catalog.catalog import Catalog
-    from pipeline.cli.connections import Connections
+    from pipeline.operations.connections import Connections
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 """Gives what may stand where the cursor is, by what is typed there already."""
@@ -59,7 +59,7 @@ def _completer(names: Callable[["Connections", click.Context], Iterable[str]]) -
 def _asked(
     names: Callable[["Connections", click.Context], Iterable[str]], ctx: click.Context
 ) -> Sequence[str]:
-    from pipeline.cli.connections import open_briefly  # noqa: PLC0415
+    from pipeline.operations.connections import open_briefly  # noqa: PLC0415
 
     flags = dict(flags_of(common_of(ctx)))
     if ctx.params.get("registry"):
@@ -97,8 +97,8 @@ def _parts(connections: "Connections", ctx: click.Context) -> Iterable[str]:
 
 
 def _streams(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
-    from pipeline.cli.streams import plans_in  # noqa: PLC0415
     from pipeline.deploy.streams import arrows  # noqa: PLC0415
+    from pipeline.operations.networks import plans_in  # noqa: PLC0415
 
     found = arrows(plans_in(_catalog(connections)))
     yield from dict.fromkeys(arrow.stream for arrow in found)

@@ -96,7 +96,7 @@ def _for_topic(session: Session, topic: TopicName, event_time: str | None, into:
         f"look at {into / DOCUMENT_FILE}, which has what was measured in comments",
         f"{where}medusa node start     in another terminal, if no node runs yet",
         f"{where}medusa deploy",
-        f"{where}medusa tail {made.output}",
+        f"{where}medusa tail {made.proposal.output}",
     )
     _tell(session, data, tuple(made.files), then)
 

@@ -8,11 +8,16 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from pipeline.cli.completing import answered
-from pipeline.cli.connections import BRIEF_TIMEOUT_S, CONNECT_TIMEOUT_S, Connections, open_briefly
 from pipeline.cli.main import COMMANDS, cli
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import UnavailableError
+from pipeline.operations.connections import (
+    BRIEF_TIMEOUT_S,
+    CONNECT_TIMEOUT_S,
+    Connections,
+    open_briefly,
+)
 from pipeline.settings import Settings, combine
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project

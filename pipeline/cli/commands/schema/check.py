@@ -11,9 +11,9 @@ from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.commands.schema.references import Wanted, reference_option, told
 from pipeline.cli.commands.schema.register import require_fit
 from pipeline.cli.completing import subjects
-from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from pipeline.operations.connections import Connections
 from schemas.registry.content import Reference
 
 
