@@ -1,6 +1,4 @@
-"""Versions as people name them, fetched so that they can be read alone."""
-
-import re
+"""Versions of a subject, each with the schemas that it refers to in their place."""
 
 from pipeline.errors import InputError, SchemaError
 from pipeline.nearest import near
@@ -8,22 +6,11 @@ from schemas.administration import Administration, Version
 from schemas.entries import StoredVersion
 
 
-def as_version(word: str) -> Version | None:
-    """A number from 1, or `latest`; None: it is neither."""
-    return "latest" if word == "latest" else as_id(word)
-
-
-def as_id(word: str) -> int | None:
-    """A number from 1; None: it is none, or longer than any that a registry gives."""
-    number = int(word) if re.fullmatch(r"[0-9]{1,10}", word) else 0
-    return number or None
-
-
 def fetch(admin: Administration, subject: str, version: Version = "latest") -> StoredVersion:
     """One version, with what it refers to in its place.
 
     Raises:
-        SchemaError: the registry does not have it; what it has instead is named.
+        SchemaError: the registry does not have it; lists those that it has.
     """
     found = admin.version(subject, version, resolved=True)
     if found is not None:
@@ -54,10 +41,10 @@ def require_versions(admin: Administration, subject: str) -> tuple[int, ...]:
 
 
 def before(admin: Administration, subject: str, version: int) -> int:
-    """The version that came before another one.
+    """The version before another one.
 
     Raises:
-        InputError: none did.
+        InputError: there is none.
     """
     older = [one for one in require_versions(admin, subject) if one < version]
     if not older:
