@@ -16,8 +16,9 @@ import click
 
 from pipeline.cli.common import common_of, flags_of
 from pipeline.cli.project import load_project
-from pipeline.clock import SystemClock
+from pipeline.clock import Clock, SystemClock
 from pipeline.ids import NetworkName
+from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from pipeline.catalog.catalog import Catalog
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 """Gives what may stand where the cursor is, by what is typed there already."""
+SERVERS_WITHIN_S = 1.0
 _WITHIN_S = 4.0
 """Servers are given less; this also bounds what a driver does beside the wait for them."""
 
@@ -56,11 +58,16 @@ def _completer(names: Callable[["Connections", click.Context], Iterable[str]]) -
     return complete
 
 
+def open_briefly(settings: Settings, clock: Clock) -> "Connections":
+    """Connections to the real servers, which are given up soon."""
+    from pipeline.operations.connections import Connections  # noqa: PLC0415
+
+    return Connections(settings, clock, SERVERS_WITHIN_S)
+
+
 def _asked(
     names: Callable[["Connections", click.Context], Iterable[str]], ctx: click.Context
 ) -> Sequence[str]:
-    from pipeline.operations.connections import open_briefly  # noqa: PLC0415
-
     flags = dict(flags_of(common_of(ctx)))
     if ctx.params.get("registry"):
         flags["registry.url"] = ctx.params["registry"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.cli.table import Table
-from pipeline.cli.times import span
+from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
 from pipeline.operations.status.observed import LOST, ObservedFragment
 
@@ -62,7 +62,7 @@ def as_data(one: ObservedFragment) -> dict[str, Any]:
         "held": _held_data(one),
         "steps_ms": status.steps_ms,
         "lag_by_topic": dict(lag.by_topic),
-        "boundary": rfc3339(boundary) if boundary is not None else None,
+        "boundary": time_text(boundary),
         "dead_letters": status.dead_letters,
         "late_dropped": status.late_dropped,
         "skipped": status.skipped,
@@ -82,8 +82,8 @@ def _held_data(one: ObservedFragment) -> dict[str, Any] | None:
     return {
         "by": status.held_by,
         "ms": status.held_ms,
-        "since": rfc3339(since_ms) if since_ms is not None else None,
-        "silent_since": rfc3339(silent_since_ms) if silent_since_ms is not None else None,
+        "since": time_text(since_ms),
+        "silent_since": time_text(silent_since_ms),
     }
 
 

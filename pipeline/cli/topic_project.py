@@ -1,14 +1,7 @@
-"""The project that `medusa init --topic` writes: a network for an existing topic, and settings."""
+"""Files of the project that `medusa init --topic` writes: a proposed network, and settings."""
 
-from dataclasses import dataclass
-
-from pipeline import durations
 from pipeline.cli.project import DOCUMENT_FILE, PROJECT_FILE
-from pipeline.clock import Clock
-from pipeline.ids import TopicName
-from pipeline.operations.connections import Connections
-from pipeline.operations.proposals.document import idle_after_ms, lateness_ms
-from pipeline.operations.proposals.topic import Proposal, propose
+from pipeline.operations.proposals.topic import Proposal
 from pipeline.settings import SETTINGS, Kind, Settings
 
 _SETTINGS = (
@@ -19,37 +12,10 @@ _SETTINGS = (
 _ADDRESSES = ("participant", "kafka.bootstrap_servers", "zookeeper.connect", "registry.url")
 
 
-@dataclass(frozen=True, slots=True)
-class TopicProject:
-    """The files of a project, by relative path, and the proposal in them."""
-
-    files: dict[str, bytes]
-    proposal: Proposal
-
-    @property
-    def proposed(self) -> dict[str, object]:
-        """The proposals, for programs."""
-        found = self.proposal.found
-        return {
-            "records": found.records,
-            "event_time": found.event_time.expression,
-            "lateness": durations.format(lateness_ms(found.disorder)),
-            "idle_after": durations.format(idle_after_ms(found.gap_ms)),
-            "key": found.key,
-        }
-
-
-def topic_project(
-    topic: TopicName,
-    event_time: str | None,
-    settings: Settings,
-    connections: Connections,
-    clock: Clock,
-) -> TopicProject:
-    """Propose a network for a topic and make a project of it; raises as `propose` does."""
-    made = propose(topic, event_time, DOCUMENT_FILE, settings, connections, clock)
-    files = {PROJECT_FILE: settings_text(settings).encode(), DOCUMENT_FILE: made.document.encode()}
-    return TopicProject(files, made)
+def project_files(proposal: Proposal, settings: Settings) -> dict[str, bytes]:
+    """The files by relative path."""
+    texts = {PROJECT_FILE: settings_text(settings), DOCUMENT_FILE: proposal.document}
+    return {name: text.encode() for name, text in texts.items()}
 
 
 def settings_text(settings: Settings) -> str:

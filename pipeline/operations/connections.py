@@ -1,4 +1,4 @@
-"""The servers that the settings name, each connected to at first use."""
+"""Connections to the servers of an installation, each opened at first use."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -28,21 +28,20 @@ if TYPE_CHECKING:
     from pipeline.spark.run.replay import Recomputer
 
 CONNECT_TIMEOUT_S = 5.0
-BRIEF_TIMEOUT_S = 1.0
-"""For what the shell asks between two keys."""
 CALL_TIMEOUT_S = 20.0
 """For calls that make a server work, such as creating many topics."""
 
 
 class Connections:
-    """Connections of one command; `close` ends all of them.
+    """Connections to Kafka, ZooKeeper and the schema registry; `close` ends all of them.
 
-    Each property raises `UnavailableError` when its server does not answer.
+    Each property and method raises `UnavailableError` when its server does not answer. To be used
+    by one thread.
 
     Args:
-        settings: which servers.
-        clock: measures the waits.
-        within_s: how long a server may take to answer at all.
+        settings: addresses and logins of the servers.
+        clock: of timeouts.
+        within_s: how many seconds a server may take to answer at first.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class Connections:
 
     @cached_property
     def store(self) -> VersionedStore:
-        """What the catalog and our own schema registry lie in."""
+        """ZooKeeper, which holds the catalog and our own schema registry."""
         store = ZooKeeperStore.connect(zookeeper_servers(self._settings), self._within_s)
         self._undo.callback(store.close)
         return store
@@ -75,9 +74,9 @@ class Connections:
 
     @cached_property
     def _brokers(self) -> KafkaServers:
-        """The brokers, which have let us in.
+        """The brokers, once one has answered.
 
-        One that is down is found out in the time for connecting, not in that for working.
+        One that is down fails within the timeout for connecting, not within that for calls.
         """
         found = kafka_servers(self._settings)
         KafkaAdmin(found, self._within_s).cluster_id()
@@ -92,7 +91,7 @@ class Connections:
 
     @cached_property
     def servers(self) -> Servers:
-        """All that a deploy talks to."""
+        """The servers as deploys take them."""
         log = LogReader(self._brokers, CALL_TIMEOUT_S)
         return Servers(self.catalog, self.topics, self.registry, self._clock, log, random_life)
 
@@ -109,19 +108,19 @@ class Connections:
         return producer
 
     def redriver(self, names: FragmentNames) -> TransactionalWriter:
-        """What sends the dead letters of a fragment again; starting it ends every other one."""
+        """The transactional writer of a redrive; starting it fences every other one."""
         writer = TransactionalWriter(self._brokers, names.redriver)
         self._undo.callback(writer.close)
         return writer
 
     def replayer(self, names: FragmentNames, into: TopicName) -> TransactionalWriter:
-        """What writes a replay of a fragment into a topic; starting it ends every other one."""
+        """The transactional writer of a replay into a topic; starting it fences every other one."""
         writer = TransactionalWriter(self._brokers, names.replayer(into), 1000 * TRANSACTION_S)
         self._undo.callback(writer.close)
         return writer
 
     def recomputer(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> "Recomputer":
-        """What computes results of a fragment again, with a Spark session of its own."""
+        """Computes results of a fragment again, in a Spark session of its own."""
         # PySpark takes seconds to import; only this needs it.
         from pipeline.spark.run import replay  # noqa: PLC0415
 
@@ -132,13 +131,3 @@ class Connections:
     def close(self) -> None:
         """End every connection."""
         self._undo.close()
-
-
-def open_connections(settings: Settings, clock: Clock) -> Connections:
-    """Connections to the real servers."""
-    return Connections(settings, clock)
-
-
-def open_briefly(settings: Settings, clock: Clock) -> Connections:
-    """Connections to the real servers, which are given up soon."""
-    return Connections(settings, clock, BRIEF_TIMEOUT_S)

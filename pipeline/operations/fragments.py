@@ -16,7 +16,6 @@ def fragments_of(name: str, connections: Connections) -> tuple[Fragment, ...]:
 
     Raises:
         RefusedError: there is none of that name; lists those that exist.
-        UnavailableError: ZooKeeper does not answer.
     """
     every = tuple(f for plan in deployed_plans(connections) for f in plan.fragments)
     found = tuple(f for f in every if name in {"", f.names.network, f.names.fragment, label(f)})
@@ -34,7 +33,6 @@ def fragment_of(name: str, connections: Connections) -> Fragment:
 
     Raises:
         RefusedError: it means none, or several.
-        UnavailableError: ZooKeeper does not answer.
     """
     found = fragments_of(name, connections)
     exact = [f for f in found if name in {label(f), f.names.fragment}] or found
@@ -49,7 +47,6 @@ def plan_of(fragment: Fragment, connections: Connections) -> Plan:
 
     Raises:
         RefusedError: the network is not deployed any more.
-        UnavailableError: ZooKeeper does not answer.
     """
     network = fragment.names.network
     plan = next((one for one in deployed_plans(connections) if one.network == network), None)

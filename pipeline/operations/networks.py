@@ -8,11 +8,7 @@ from pipeline.planner.plan import Plan
 
 
 def deployed_plans(connections: Connections) -> tuple[Plan, ...]:
-    """The plan of every deployed network; without those that this version cannot plan.
-
-    Raises:
-        UnavailableError: ZooKeeper does not answer.
-    """
+    """The plan of every deployed network; without those that this version cannot plan."""
     return plans_in(connections.catalog)
 
 

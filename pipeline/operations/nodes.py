@@ -15,11 +15,7 @@ class ObservedNode:
 
 
 def nodes_up(connections: Connections) -> tuple[ObservedNode, ...]:
-    """Every node that is up.
-
-    Raises:
-        UnavailableError: ZooKeeper does not answer.
-    """
+    """Every node that is up."""
     catalog = connections.catalog
     nodes = catalog.nodes()
     owned = [

@@ -49,7 +49,6 @@ def last_marker(names: FragmentNames, connections: Connections) -> CommitMarker 
 
     Raises:
         NoSuchTopicError: its marker topic does not exist.
-        UnavailableError: Kafka does not answer.
     """
     topic = names.markers
     last = connections.servers.log.last(topic)
@@ -81,7 +80,6 @@ def input_positions(fragment: Fragment, connections: Connections) -> tuple[Parti
 
     Raises:
         NoSuchTopicError: its marker topic does not exist.
-        UnavailableError: Kafka or ZooKeeper does not answer.
     """
     marker = present_marker(fragment, connections)
     known: Positions = {} if marker is None else marker.end
@@ -119,7 +117,6 @@ def committed_positions(
     Raises:
         RefusedError: it has not run yet.
         NoSuchTopicError: its marker topic does not exist.
-        UnavailableError: Kafka does not answer.
     """
     marker = last_marker(fragment.names, connections)
     if marker is None:

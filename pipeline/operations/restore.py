@@ -16,7 +16,6 @@ def restore_catalog(backup: Backup, connections: Connections) -> int:
     Raises:
         RefusedError: the catalog is newer than this program, or holds something else.
         RetryError: the catalog was changed at the same time; run it again.
-        UnavailableError: Kafka or ZooKeeper does not answer.
     """
     newest = connections.catalog.newest  # refuses a catalog that is newer
     written = _epochs(backup, connections)

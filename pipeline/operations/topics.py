@@ -14,7 +14,6 @@ def topic_ends(topic: TopicName, connections: Connections) -> Mapping[int, Offse
 
     Raises:
         RefusedError: the topic does not exist.
-        UnavailableError: Kafka does not answer.
     """
     ends = connections.topics.end_offsets([topic]).get(topic)
     if ends is None:

@@ -16,8 +16,8 @@ from pipeline.deploy.documents import Document, read_document
 from pipeline.errors import RefusedError
 from pipeline.ids import ParticipantId
 from pipeline.operations.connections import Connections
+from pipeline.operations.rollout.first_runs import starts
 from pipeline.operations.rollout.running import await_running
-from pipeline.operations.rollout.starts import starts
 from pipeline.operations.status.observed import ObservedFragment
 from pipeline.planner.state import WORDS, Choices
 

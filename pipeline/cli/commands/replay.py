@@ -9,7 +9,7 @@ import click
 from pipeline.cli.completing import fragments
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.times import parse_time
+from pipeline.cli.times import parse_time, time_text
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import UsageError
@@ -23,8 +23,7 @@ from pipeline.operations.replay.corrections import (
     differences,
     publish_corrections,
 )
-from pipeline.operations.replay.engine import Engine
-from pipeline.operations.replay.event_time import RecordPlace, record_event_time
+from pipeline.operations.replay.engine import Engine, RecordPlace
 from pipeline.operations.replay.fragment import ReplayedFragment, replayed_fragment
 from pipeline.operations.replay.inputs import ReplayInput, replay_input, replay_period
 from pipeline.operations.replay.output import output_topic
@@ -82,8 +81,8 @@ def command(
         engine = Engine(what, connections, session.printer.note)
         now_ms = session.clock.now_ms()
         asked = Asked(
-            _time_of(start, now_ms, engine, connections),
-            _time_of(end, now_ms, engine, connections) if end else None,
+            _time_of(start, now_ms, engine),
+            _time_of(end, now_ms, engine) if end else None,
         )
         if as_corrections:
             if into is not None or incomplete:
@@ -134,7 +133,7 @@ def _correct(
     session.printer.show(data, "\n".join(text))
 
 
-def _time_of(text: str, now_ms: Millis, engine: Engine, connections: Connections) -> Millis:
+def _time_of(text: str, now_ms: Millis, engine: Engine) -> Millis:
     """A time as typed, or the event time of the record at TOPIC/PARTITION/OFFSET.
 
     Raises:
@@ -151,7 +150,7 @@ def _time_of(text: str, now_ms: Millis, engine: Engine, connections: Connections
             "TOPIC/PARTITION/OFFSET for the event time of the record there.",
         )
     partition, offset = (int(number) for number in numbers)
-    return record_event_time(RecordPlace(topic, partition, Offset(offset)), engine, connections)
+    return engine.event_time(RecordPlace(topic, partition, Offset(offset)))
 
 
 def _data(what: ReplayedFragment, found: ReplayInput) -> dict[str, Any]:
@@ -161,9 +160,9 @@ def _data(what: ReplayedFragment, found: ReplayInput) -> dict[str, Any]:
         "fragment": names.fragment,
         "version": what.version,
         "results_from": rfc3339(period.results_from_ms),
-        "results_until": _time(period.results_until_ms),
+        "results_until": time_text(period.results_until_ms),
         "input_from": rfc3339(period.input_from_ms),
-        "input_until": _time(period.input_until_ms),
+        "input_until": time_text(period.input_until_ms),
         "reads": [
             {
                 "input": one.input,
@@ -171,7 +170,7 @@ def _data(what: ReplayedFragment, found: ReplayInput) -> dict[str, Any]:
                 "partition": one.partition,
                 "start": one.start,
                 "end": one.end,
-                "first_record": _time(since),
+                "first_record": time_text(since),
                 "incomplete": one.gone,
             }
             for one, since in zip(found.ranges, found.since, strict=True)
@@ -239,7 +238,3 @@ def _interval(from_ms: Millis, until_ms: Millis | None) -> str:
     return f"from {rfc3339(from_ms)}" + (
         " on" if until_ms is None else f", before {rfc3339(until_ms)}"
     )
-
-
-def _time(at_ms: Millis | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)

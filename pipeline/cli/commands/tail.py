@@ -10,8 +10,7 @@ import click
 from pipeline.cli.completing import streams
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.times import parse_time
-from pipeline.clock import rfc3339
+from pipeline.cli.times import parse_time, time_text
 from pipeline.counting import counted
 from pipeline.errors import RetryError, UsageError
 from pipeline.ids import Millis, TopicName
@@ -167,7 +166,7 @@ def _line(one: DecodedRecord) -> str:
 
 def _time(one: DecodedRecord) -> str | None:
     at_ms = one.record.timestamp_ms
-    return rfc3339(at_ms) if at_ms >= 0 else None
+    return time_text(at_ms) if at_ms >= 0 else None
 
 
 def _compact(value: object) -> str:

@@ -44,11 +44,7 @@ def newest_letters(
 
 
 def letter_content(letter: Letter, connections: Connections) -> LetterContent:
-    """Decode a dead letter.
-
-    Raises:
-        UnavailableError: the registry does not answer.
-    """
+    """Decode a dead letter."""
     found = decode_record(letter.record, connections.registry)
     values = letter.computed_from
     if values is None:

@@ -8,9 +8,9 @@ from pipeline.dead_letters.purge import Purge, purge
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import Millis, Offset
 from pipeline.lanes.needed_letters import kept_from
-from pipeline.markers.codec import decode_marker
 from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import label
+from pipeline.operations.positions import last_marker
 from pipeline.operations.topics import committed_records, topic_ends
 from pipeline.planner.plan import Fragment
 
@@ -47,11 +47,7 @@ def removable_letters(
 
 
 def remove_letters(fragment: Fragment, found: Purge, connections: Connections) -> None:
-    """Remove dead letters for good.
-
-    Raises:
-        UnavailableError: Kafka does not answer.
-    """
+    """Remove dead letters for good."""
     connections.topics.delete_records(fragment.names.dead_letters, found.until)
 
 
@@ -66,10 +62,9 @@ def _needed_from(
     letters, markers = fragment.names.dead_letters, fragment.names.markers
     if not connections.topics.await_decided(markers):
         raise RetryError("a transaction of the fragment is open", place=f"topic {markers}")
-    last = connections.servers.log.last(markers)
-    if last is None or last.value is None:
+    marker = last_marker(fragment.names, connections)
+    if marker is None:
         return {}
-    marker = decode_marker(last.value, f"topic {markers}")
     described = connections.topics.describe((letters,))
     topic_id = described[letters].topic_id if letters in described else ""
     return kept_from(marker, topic_id, ends)

@@ -77,7 +77,6 @@ class Redrive:
     Raises:
         RefusedError: the network is not deployed any more; the redrive topic is limited in size, so
             that it may forget what was sent; or it is gone.
-        UnavailableError: a server does not answer.
     """
 
     def __init__(

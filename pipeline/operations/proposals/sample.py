@@ -25,11 +25,7 @@ def sample(
     connections: Connections,
     clock: Clock,
 ) -> tuple[SampledRecord, ...]:
-    """The newest records of each partition, in their order; fewer if they do not come in time.
-
-    Raises:
-        UnavailableError: Kafka or the registry does not answer.
-    """
+    """The newest records of each partition, in their order; fewer if they do not come in time."""
     starts = connections.topics.start_offsets([topic]).get(topic, {})
     ends = connections.topics.end_offsets([topic]).get(topic, {})
     share = max(1, RECORDS_MAX // max(1, len(ends)))

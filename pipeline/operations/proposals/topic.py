@@ -8,7 +8,13 @@ from pipeline.ids import TopicName
 from pipeline.network import avro_types
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.operations.connections import Connections
-from pipeline.operations.proposals.document import Subscribed, document, output_topic
+from pipeline.operations.proposals.document import (
+    Subscribed,
+    document,
+    idle_after_ms,
+    lateness_ms,
+    output_topic,
+)
 from pipeline.operations.proposals.measurements import Measurements, measure
 from pipeline.operations.proposals.sample import sample
 from pipeline.operations.streams import newest_schema
@@ -29,6 +35,16 @@ class Proposal:
     document: str
     output: TopicName
     found: Measurements
+
+    @property
+    def lateness_ms(self) -> int:
+        """The lateness in the document."""
+        return lateness_ms(self.found.disorder)
+
+    @property
+    def idle_after_ms(self) -> int:
+        """The idle_after of the document."""
+        return idle_after_ms(self.found.gap_ms)
 
 
 def propose(
@@ -53,7 +69,6 @@ def propose(
         RefusedError: there is no such topic.
         SchemaError: it has no schema in the registry, or one that is no record.
         InputError: no field can be the event time, or `event_time` is no expression for it.
-        UnavailableError: Kafka or the registry does not answer.
     """
     if topic not in connections.topics.describe([topic]):
         raise RefusedError(

@@ -48,11 +48,7 @@ class DecodedRecord:
 
 
 def decode_record(record: KafkaRecord, registry: SchemaFinder) -> DecodedRecord:
-    """Decode key and value of a record with the schemas that they name.
-
-    Raises:
-        UnavailableError: the registry does not answer.
-    """
+    """Decode key and value of a record with the schemas that they name."""
     key, key_problem = _content(record, Part.KEY, registry)
     value, value_problem = _content(record, Part.VALUE, registry)
     return DecodedRecord(record, key, value, value_problem or key_problem)

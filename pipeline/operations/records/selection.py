@@ -172,11 +172,7 @@ class Selector:
     _last: tuple[KafkaRecord, ColumnValues] | None = None
 
     def matches(self, record: KafkaRecord) -> bool:
-        """Whether the condition holds for a record.
-
-        Raises:
-            UnavailableError: the registry does not answer.
-        """
+        """Whether the condition holds for a record."""
         if self.selection is None or self.selection.condition is None:
             return True
         if record.value is None:
@@ -194,11 +190,7 @@ class Selector:
         return False
 
     def decode(self, record: KafkaRecord) -> DecodedRecord:
-        """A matching record, decoded, with the selected columns as its value.
-
-        Raises:
-            UnavailableError: the registry does not answer.
-        """
+        """A matching record, decoded, with the selected columns as its value."""
         whole = decode_record(record, self.registry)
         if self.selection is None or self.selection.projection is None or record.value is None:
             return whole
@@ -221,11 +213,7 @@ class Selector:
 def column_values(
     record: KafkaRecord, schema: AvroSchema, columns: Columns, registry: SchemaFinder
 ) -> ColumnValues:
-    """A record that has a value, read with a schema, as the columns of that schema.
-
-    Raises:
-        UnavailableError: the registry does not answer.
-    """
+    """A record that has a value, read with a schema, as the columns of that schema."""
     framed = identified(record.value, record.headers, Part.VALUE)
     if isinstance(framed, WireFault):
         return ColumnValues(None, framed.value)

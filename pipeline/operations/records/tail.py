@@ -55,7 +55,6 @@ class Tail:
 
         Raises:
             RetryError: the last records were not found in time.
-            UnavailableError: Kafka or the registry does not answer.
         """
         reader = self.connections.reader()
         starts = self._starts()

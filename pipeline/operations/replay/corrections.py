@@ -53,7 +53,6 @@ def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
     Raises:
         RefusedError: the output does not declare `corrections: true`, or a fragment reads it, whose
             results from a record are final.
-        UnavailableError: ZooKeeper does not answer.
     """
     output = what.fragment.output
     place = f"topic {output.topic}"
@@ -101,7 +100,6 @@ def comparison(what: ReplayedFragment, asked: Asked, connections: Connections) -
         RefusedError: the fragment has not run as far as the end of the period, or a topic no longer
             holds all that is needed.
         RetryError: a transaction in the output topic stays open.
-        UnavailableError: Kafka does not answer.
     """
     period = replay_period(what, asked, connections, published=True)
     # First, so that the inputs hold whatever these results were made of: a lane without state
@@ -152,7 +150,6 @@ def published_results(
     Raises:
         RefusedError: the output topic no longer holds all of them, or holds records without ids.
         RetryError: results of the period may be in a transaction that does not end.
-        UnavailableError: Kafka does not answer.
     """
     output = what.fragment.output
     if not connections.topics.await_decided(output.topic):

@@ -35,7 +35,6 @@ def replayed_fragment(name: str, connections: Connections) -> ReplayedFragment:
 
     Raises:
         RefusedError: it means none, or several; lists those that exist.
-        UnavailableError: ZooKeeper does not answer.
     """
     plans = deployed_plans(connections)
     every = [(plan, fragment) for plan in plans for fragment in plan.fragments]

@@ -50,7 +50,6 @@ def replay_period(
 
     Raises:
         RefusedError: the fragment has not run, or not as far as the end of the period.
-        UnavailableError: Kafka does not answer.
     """
     fragment = what.fragment
     marker = last_marker(fragment.names, connections)
@@ -75,7 +74,6 @@ def replay_input(
 
     Raises:
         RefusedError: records that are needed may be deleted, or the inputs hold none.
-        UnavailableError: Kafka does not answer.
     """
     fragment = what.fragment
     shape = profile(fragment).shape
@@ -106,7 +104,6 @@ def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connection
 
     Raises:
         RefusedError: its topic does not exist.
-        UnavailableError: Kafka does not answer.
     """
     topic, topics, reader = stream.topic, connections.topics, connections.reader()
     ends = topic_ends(topic, connections)

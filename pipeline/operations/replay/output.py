@@ -28,7 +28,6 @@ def output_topic(
 
     Raises:
         RefusedError: the name belongs to a network, or the topic holds records.
-        UnavailableError: a server does not answer.
     """
     output = what.fragment.output.topic
     topic = _unused(output, connections) if into is None else TopicName(into)

@@ -6,8 +6,7 @@ from pipeline.clock import Clock, Deadline
 from pipeline.deploy.apply import Deployed
 from pipeline.errors import FragmentFailedError
 from pipeline.operations.connections import Connections
-from pipeline.operations.rollout.first_runs import FirstRuns
-from pipeline.operations.rollout.starts import Starts
+from pipeline.operations.rollout.first_runs import FirstRuns, Starts
 from pipeline.operations.status.fragments import network_status
 from pipeline.operations.status.observed import ObservedFragment, failed, settled
 
@@ -30,7 +29,6 @@ def await_running(
     Raises:
         RetryError: the time is over; the deploy itself is done.
         FragmentFailedError: a fragment failed for good.
-        UnavailableError: ZooKeeper does not answer.
     """
     deadline = Deadline.after(clock, timeout_s, f"waiting for {done.name} to run")
     runs = FirstRuns(starts.names)

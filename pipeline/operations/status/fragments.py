@@ -20,7 +20,6 @@ def fragments_status(
 
     Raises:
         RefusedError: the network is not deployed.
-        UnavailableError: ZooKeeper does not answer.
     """
     if network is None:
         names = [record.network for record in connections.catalog.networks()]
@@ -34,11 +33,7 @@ def network_status(
     network: NetworkName,
     until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
 ) -> tuple[ObservedFragment, ...]:
-    """The fragments of a network as they are now, without reports up to the epochs in `until`.
-
-    Raises:
-        UnavailableError: ZooKeeper does not answer.
-    """
+    """The fragments of a network as they are now, without reports up to the epochs in `until`."""
     catalog = connections.catalog
     reports = [s for s in catalog.statuses(network) if s.epoch > until.get(s.fragment, 0)]
     return observe(catalog.fragments(network), reports, catalog.nodes())

@@ -10,8 +10,7 @@ from pipeline.cli.completing import parts
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
-from pipeline.clock import rfc3339
-from pipeline.ids import Millis
+from pipeline.cli.times import time_text
 from pipeline.operations.dead_letters.counts import FragmentLetters, count_letters
 
 _COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "kept")
@@ -56,8 +55,8 @@ def _data(one: FragmentLetters) -> dict[str, Any]:
         "letters": found.count,
         "redriven": one.redriven,
         "reasons": dict(found.reasons),
-        "oldest": _time(found.oldest_ms),
-        "newest": _time(found.newest_ms),
+        "oldest": time_text(found.oldest_ms),
+        "newest": time_text(found.newest_ms),
         "retention_ms": one.retention_ms,
         "retention_bytes": one.retention_bytes,
         "max_message_bytes": one.max_message_bytes,
@@ -79,7 +78,3 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["newest"] or "-",
         kept,
     )
-
-
-def _time(at_ms: Millis | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)

@@ -8,7 +8,7 @@ from pipeline.cli.completing import parts
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
-from pipeline.clock import rfc3339
+from pipeline.cli.times import time_text
 from pipeline.operations.fragments import fragments_of, label
 from pipeline.operations.positions import PartitionPosition, input_positions
 
@@ -53,7 +53,7 @@ def _data(one: PartitionPosition) -> dict[str, Any]:
         "end": one.end,
         "lag": one.lag,
         "log_start": one.log_start,
-        "next_record": None if one.next_ms is None else rfc3339(one.next_ms),
+        "next_record": time_text(one.next_ms),
     }
 
 
@@ -66,5 +66,5 @@ def _cells(one: PartitionPosition) -> tuple[str, ...]:
         str(one.end),
         "-" if one.lag is None else str(one.lag),
         str(one.log_start),
-        "gone" if gone else "-" if one.next_ms is None else rfc3339(one.next_ms),
+        "gone" if gone else time_text(one.next_ms) or "-",
     )
