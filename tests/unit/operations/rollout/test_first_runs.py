@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, LaneState
 from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NetworkVersion, NodeId
-from pipeline.operations.rollout.first_runs import STEADY_AFTER_S, FirstRuns
+from pipeline.operations.rollout.first_runs import STEADY_AFTER_S, FirstRuns, Starts, starts
 from pipeline.operations.status.observed import ObservedFragment
 
 NET, MOVING = NetworkName("cars"), FragmentName("moving")
@@ -54,3 +54,17 @@ def test_what_was_not_started_is_not_waited_for() -> None:
     """It may have been behind for days."""
     seen = _seen(LaneState.RUNNING, 0, lag=3)
     assert FirstRuns(frozenset()).after(seen, 1.0).steady(seen, 1.0)
+
+
+def test_a_deploy_starts_what_it_adds_and_what_it_changes() -> None:
+    """Reports up to then are of the plan before; those of what stays are not."""
+    other = replace(RECORD, fragment=FragmentName("stopped"))
+    changed = replace(RECORD, version=NetworkVersion(2))
+    reports = [
+        FragmentStatus(NET, name, NodeId("n"), Epoch(4), LaneState.RUNNING, Millis(0))
+        for name in (MOVING, other.fragment)
+    ]
+    assert starts([RECORD, other], [changed, other], reports) == Starts(
+        frozenset({MOVING}), {MOVING: Epoch(4)}
+    )
+    assert starts([], [other], []) == Starts(frozenset({other.fragment}), {})
