@@ -62,7 +62,7 @@ class Connections:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog in ZooKeeper; set up if it is new."""
-        # The chroot stands in the connect string already.
+        # The chroot is part of the connect string.
         catalog = Catalog(self.store, Znodes(""))
         catalog.ensure_format()
         return catalog

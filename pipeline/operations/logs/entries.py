@@ -40,7 +40,7 @@ class Entry:
         node: the node in whose process it was written.
         network: the network of the fragment that it is about; "": it is about none.
         fragment: that fragment; "": none.
-        message: what it says; with line feeds, if it says much.
+        message: its text, of one line or several.
     """
 
     time: str
@@ -66,8 +66,8 @@ class Entry:
         return " ".join(filter(None, (self.time, self.level, label, by, self.message)))
 
 
-Reader = Callable[[Iterable[str]], Iterator[Entry]]
-"""Makes entries of the lines of a log."""
+Parser = Callable[[Iterable[str]], Iterator[Entry]]
+"""Lines of a log to its entries."""
 
 
 def entries_of_node(node: str, lines: Iterable[str]) -> Iterator[Entry]:

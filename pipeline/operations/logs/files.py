@@ -10,7 +10,7 @@ from pipeline.clock import Clock
 from pipeline.errors import RefusedError
 from pipeline.operations.logs.entries import (
     Entry,
-    Reader,
+    Parser,
     entries_of_node,
     entries_of_spark,
     merged,
@@ -24,7 +24,7 @@ class Log:
     """A log file and the parser of its entries; the file may be missing."""
 
     file: Path
-    read: Reader
+    read: Parser
 
     def entries(self) -> Iterator[Entry]:
         """All entries of the file."""

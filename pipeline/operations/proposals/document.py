@@ -1,4 +1,4 @@
-"""A network document for a topic: proposals, each with what was measured in a comment. Pure."""
+"""A network document for a topic, each proposal with its measurement in a comment. Pure."""
 
 import json
 import re
@@ -18,21 +18,21 @@ ROUND = (
     *(count * _HOUR for count in (1, 2, 6, 12)),
     _DAY,
 )
-"""Lengths of time that people would write."""
+"""Durations that are proposed."""
 _IDLE_MAX_MS = durations.parse("10m")
 _ENOUGH = 1_000
-"""Of fewer records a small disorder does not say much."""
+"""Fewer records may not show the disorder of a topic."""
 _NAME_MAX = 40
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.()-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
-"""Texts that YAML does not take for texts unless they are quoted."""
+"""Texts that YAML reads as other types unless they are quoted."""
 _HIDDEN = frozenset({"window_start", "window_end"})
 """Columns that a window has itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """The topic that a document is for, and where its schema is."""
+    """The topic of a document, and its schema in the registry."""
 
     topic: TopicName
     subject: Subject
@@ -41,7 +41,7 @@ class Subscribed:
 
 
 def rounded(length_ms: int) -> int:
-    """The next longer length of time that people would write.
+    """The next longer duration that is proposed.
 
     >>> [durations.format(rounded(ms)) for ms in (0, 1_000, 3_001, 90_000, 200_000_000)]
     ['1s', '1s', '5s', '2m', '3d']
@@ -92,9 +92,9 @@ def document(about: Subscribed, found: Measurements) -> str:
     ]
     if ahead and found.ahead_ms is not None:
         most = durations.spell(found.ahead_ms)
-        told = f"99.9 % of the event times were at most {most} beyond Kafka's timestamps."
+        measured = f"99.9 % of the event times were at most {most} beyond Kafka's timestamps."
         lines += [
-            *_comment("    ", told),
+            *_comment("    ", measured),
             f"    ahead: {durations.format(rounded(found.ahead_ms))}",
         ]
     lines += [
@@ -116,7 +116,7 @@ def document(about: Subscribed, found: Measurements) -> str:
 
 
 def output_topic(topic: TopicName) -> TopicName:
-    """Where the counts go."""
+    """The topic of the counts."""
     return TopicName(f"{topic}-per-minute")
 
 
@@ -156,7 +156,7 @@ def _made_from(about: Subscribed, found: Measurements) -> str:
 
 def _about_event_time(found: Measurements) -> str:
     best = found.event_time
-    text = f"When it happened: {best.told}"
+    text = f"When it happened: {best.origin}"
     if found.disorder is None:
         text += ", not looked at in any record"
     if best.away_ms is not None:

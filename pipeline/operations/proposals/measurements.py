@@ -19,21 +19,21 @@ from pipeline.network.types import Column, Columns, Scalar
 
 Values = Mapping[str, Any]
 Reading = Callable[[Values], int | None]
-"""From the columns of a record to milliseconds since 1970; None: it has no such time."""
+"""Columns of a record to milliseconds since 1970 UTC; None: no such time."""
 
 _YEAR_2000_MS = 946_684_800_000
 _DAY_MS = 86_400_000
 _MICROS_PER_MS = 1_000
 _NEARLY_ALL = 0.999
 _NO_TIME_MS = -(2**63)
-"""Of a text that is no time: it counts against the column, but is not measured."""
+"""The value for a text that is no time: it counts against the column and is not measured."""
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?", re.ASCII)
-_TELLING = re.compile(
+_TYPICAL = re.compile(
     r"(event|occurr|happen|seen|measur|observ|record|trade|order)\w*(time|at|on|ts)|"
     r"(event_?)?(time|timestamp|ts|at)",
     re.IGNORECASE,
 )
-"""Names that fields have which say when something happened."""
+"""Names of fields that usually hold an event time."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = (("timestamp_millis", 1.0), ("timestamp_seconds", 1e3), ("timestamp_micros", 1e-3))
 """Functions that make a time of a number, and how many milliseconds its unit has."""
@@ -59,16 +59,16 @@ class SampledRecord:
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """An expression that may say when something happened.
+    """A candidate for the event time.
 
     Args:
-        told: what it is made of, in words.
+        origin: what it is computed from, in words.
         missing: in how many records of the sample there is no such time.
         away_ms: how far it is from the Kafka timestamps, in the median; None: unknown.
     """
 
     expression: str
-    told: str
+    origin: str
     read: Reading
     missing: int = 0
     away_ms: int | None = None
@@ -76,7 +76,7 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class Disorder:
-    """How far records were behind the newest event time before them in their partition."""
+    """How far records are behind the newest earlier event time of their partition, in ms."""
 
     records: int
     nearly_all_ms: int
@@ -117,10 +117,10 @@ def measure(
     Args:
         columns: of the topic's schema.
         seen: the records.
-        event_time: the expression for it, where somebody has said it.
+        event_time: the expression for it; None: to be found.
 
     Raises:
-        InputError: nothing can be the event time, or what was said is no expression for it.
+        InputError: no column can be the event time, or the expression is none for it.
     """
     scope = Scope((Source(columns),))
     good = [one for one in seen if one.values is not None]
@@ -156,7 +156,7 @@ def measure(
 
 
 def _given(expression: str, scope: Scope) -> EventTime:
-    """What somebody said; it is measured only if it can be computed without Spark."""
+    """A given expression; it is measured only if it can be computed without Spark."""
     checked = check(expression, scope, wants=Scalar.TIMESTAMP)
     if checked.expression is None:
         fault = checked.faults[0]
@@ -194,8 +194,8 @@ def _candidates(columns: Columns, scope: Scope, good: Sequence[SampledRecord]) -
             for function, unit_ms in _UNITS:
                 read = _field(column.name, _of_number(unit_ms))
                 if _plausible(read, good):
-                    told = f"a BIGINT that is a time by {function}"
-                    found.append(EventTime(f"{function}({name})", told, read))
+                    origin = f"a BIGINT that is a time by {function}"
+                    found.append(EventTime(f"{function}({name})", origin, read))
         elif column.type is Scalar.STRING:
             read = _field(column.name, _of_text)
             if _plausible(read, good):
@@ -204,7 +204,7 @@ def _candidates(columns: Columns, scope: Scope, good: Sequence[SampledRecord]) -
 
 
 def _rank(good: Sequence[SampledRecord]) -> Callable[[EventTime], tuple[Any, ...]]:
-    """Plausible ones first, then those without gaps, TIMESTAMPs, and telling names."""
+    """Plausible ones first, then those without gaps, TIMESTAMPs, and typical names."""
 
     def rank(one: EventTime) -> tuple[Any, ...]:
         judged = _judged(one, good)
@@ -213,7 +213,7 @@ def _rank(good: Sequence[SampledRecord]) -> Callable[[EventTime], tuple[Any, ...
             bool(good) and not _plausible(one.read, good),
             judged.missing > 0,
             "(" in one.expression,
-            _TELLING.fullmatch(name) is None,
+            _TYPICAL.fullmatch(name) is None,
             judged.away_ms or 0,
         )
 
@@ -225,7 +225,7 @@ def _judged(one: EventTime, good: Sequence[SampledRecord]) -> EventTime:
     away = [abs(time - seen.arrived_ms) for seen, time in timed if seen.arrived_ms >= 0]
     return EventTime(
         one.expression,
-        one.told,
+        one.origin,
         one.read,
         missing=len(good) - len(timed),
         away_ms=int(median(away)) if away else None,

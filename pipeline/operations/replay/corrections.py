@@ -116,9 +116,9 @@ def differences(compared: Comparison, engine: Engine) -> Differences:
         RefusedError: the results carry no ids.
     """
     recomputer, found = engine.recomputer, compared.found
-    engine.tell(f"judging {counted(found.offsets, 'offset')} of the inputs")
+    engine.report(f"judging {counted(found.offsets, 'offset')} of the inputs")
     left_out = recomputer.left_out(found.ranges, found.period)
-    engine.tell("computing")
+    engine.report("computing")
     results = recomputer.results(found.ranges, found.period)
     differ = tuple(corrections(compared.published, results))
     return Differences(differ, dict(left_out), dict(recomputer.failed))

@@ -36,20 +36,20 @@ class Engine:
     Args:
         what: the fragment.
         connections: own the session, which ends with them.
-        tell: receives a line for each step that takes a while.
+        report: receives a line for each step that takes a while.
     """
 
     def __init__(
-        self, what: ReplayedFragment, connections: Connections, tell: Callable[[str], None]
+        self, what: ReplayedFragment, connections: Connections, report: Callable[[str], None]
     ) -> None:
         self.what = what
-        self.tell = tell
+        self.report = report
         self._connections = connections
 
     @cached_property
     def recomputer(self) -> "Recomputer":
         """The fragment in a Spark session."""
-        self.tell("opening a Spark session")
+        self.report("opening a Spark session")
         return self._connections.recomputer(self.what.fragment, self.what.topic_ids)
 
     def event_time(self, place: RecordPlace) -> Millis:

@@ -53,10 +53,10 @@ def replay(
         UnavailableError, RetryError: nothing of it is visible; run it again.
     """
     recomputer = engine.recomputer
-    engine.tell(f"judging {counted(found.offsets, 'offset')} of the inputs")
+    engine.report(f"judging {counted(found.offsets, 'offset')} of the inputs")
     left_out = recomputer.left_out(found.ranges, found.period)
-    engine.tell("computing")
-    target = Target(into, partial(check_empty, into, connections), _Progress(engine.tell, clock))
+    engine.report("computing")
+    target = Target(into, partial(check_empty, into, connections), _Progress(engine.report, clock))
     writer = connections.replayer(engine.what.fragment.names, into.name)
     results = recomputer.results(found.ranges, found.period)
     written = write(results, target, writer, connections.topics, clock)
@@ -67,8 +67,8 @@ def replay(
 class _Progress:
     """Reports every few seconds how many results are written."""
 
-    def __init__(self, tell: Callable[[str], None], clock: Clock) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[str], None], clock: Clock) -> None:
+        self._report = report
         self._clock = clock
         self._last_s = clock.monotonic_s()
 
@@ -76,4 +76,4 @@ class _Progress:
         now_s = self._clock.monotonic_s()
         if now_s - self._last_s >= _PROGRESS_EVERY_S:
             self._last_s = now_s
-            self._tell(f"{counted(count, 'result')} written, not visible yet")
+            self._report(f"{counted(count, 'result')} written, not visible yet")

@@ -45,10 +45,10 @@ def await_running(
         runs = runs.after(seen, clock.monotonic_s())
         if settled(seen) and runs.steady(seen, clock.monotonic_s()):
             return seen
-        nobody = not connections.catalog.nodes()
+        no_node = not connections.catalog.nodes()
         deadline.check(
             "it is deployed, but no node is up: `medusa node start` starts one."
-            if nobody
+            if no_node
             else "it is deployed and may still come up: `medusa status`."
         )
         clock.sleep(_POLL_S)

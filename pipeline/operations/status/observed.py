@@ -74,7 +74,7 @@ class ObservedFragment:
 
     @property
     def is_held(self) -> bool:
-        """Whether an input is known to hold event time back now."""
+        """Whether an input holds event time back, as far as it is measured."""
         return self.status is not None and bool(self.status.held_by) and self.lag.age_ms is not None
 
     @property
