@@ -16,15 +16,17 @@ import click
 
 from pipeline.cli.common import common_of, flags_of
 from pipeline.cli.project import load_project
-from pipeline.clock import SystemClock
+from pipeline.clock import Clock, SystemClock
 from pipeline.ids import NetworkName
+from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from pipeline.catalog.catalog import Catalog
-    from pipeline.cli.connections import Connections
+    from pipeline.operations.connections import Connections
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 """Gives what may stand where the cursor is, by what is typed there already."""
+SERVERS_WITHIN_S = 1.0
 _WITHIN_S = 4.0
 """Servers are given less; this also bounds what a driver does beside the wait for them."""
 
@@ -56,11 +58,16 @@ def _completer(names: Callable[["Connections", click.Context], Iterable[str]]) -
     return complete
 
 
+def open_briefly(settings: Settings, clock: Clock) -> "Connections":
+    """Connections to the real servers, which are given up soon."""
+    from pipeline.operations.connections import Connections  # noqa: PLC0415
+
+    return Connections(settings, clock, SERVERS_WITHIN_S)
+
+
 def _asked(
     names: Callable[["Connections", click.Context], Iterable[str]], ctx: click.Context
 ) -> Sequence[str]:
-    from pipeline.cli.connections import open_briefly  # noqa: PLC0415
-
     flags = dict(flags_of(common_of(ctx)))
     if ctx.params.get("registry"):
         flags["registry.url"] = ctx.params["registry"]
@@ -96,8 +103,8 @@ def _parts(connections: "Connections", ctx: click.Context) -> Iterable[str]:
 
 
 def _streams(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
-    from pipeline.cli.streams import plans_in  # noqa: PLC0415
     from pipeline.deploy.streams import arrows  # noqa: PLC0415
+    from pipeline.operations.networks import plans_in  # noqa: PLC0415
 
     found = arrows(plans_in(_catalog(connections)))
     yield from dict.fromkeys(arrow.stream for arrow in found)

@@ -17,10 +17,11 @@ from pipeline.ids import (
 from pipeline.markers.codec import encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.positions import InputPartition
-from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.cli.twins import opener
 from tests.unit.dead_letters.support import NAMES, NOW
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
+from tests.unit.operations.twins import TwinLog
 
 Caller = Callable[..., Any]
 TOPIC = TopicName("car-sightings")
