@@ -2,7 +2,12 @@ from dataclasses import replace
 
 from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, LaneState
 from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NetworkVersion, NodeId
-from pipeline.operations.rollout.first_runs import STEADY_AFTER_S, FirstRuns, Starts, starts
+from pipeline.operations.rollout.first_runs import (
+    STEADY_AFTER_S,
+    FirstRuns,
+    StartedFragments,
+    started_fragments,
+)
 from pipeline.operations.status.observed import ObservedFragment
 
 NET, MOVING = NetworkName("cars"), FragmentName("moving")
@@ -64,7 +69,7 @@ def test_a_deploy_starts_what_it_adds_and_what_it_changes() -> None:
         FragmentStatus(NET, name, NodeId("n"), Epoch(4), LaneState.RUNNING, Millis(0))
         for name in (MOVING, other.fragment)
     ]
-    assert starts([RECORD, other], [changed, other], reports) == Starts(
+    assert started_fragments([RECORD, other], [changed, other], reports) == StartedFragments(
         frozenset({MOVING}), {MOVING: Epoch(4)}
     )
-    assert starts([], [other], []) == Starts(frozenset({other.fragment}), {})
+    assert started_fragments([], [other], []) == StartedFragments(frozenset({other.fragment}), {})
