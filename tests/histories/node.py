@@ -10,7 +10,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
-from brokers.memory_store import MemoryStore
 from pipeline.agent import perform
 from pipeline.agent.background import Job, attempt
 from pipeline.agent.events import Event, Tick
@@ -43,6 +42,7 @@ from tests.histories.kafka import Kafka, Producer
 from tests.histories.looking import Beginning
 from tests.histories.replaced import replaced
 from tests.histories.turns import Turn
+from tests.memory_store import MemoryStore
 
 OWNER = ParticipantId("local")
 

@@ -64,7 +64,7 @@ def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
             "later record with an id take the place of the earlier one; or replay into a topic of "
             "its own.",
         )
-    plans = deployed_plans(connections)
+    plans = deployed_plans(connections.catalog)
     readers = [
         label(fragment)
         for plan in plans

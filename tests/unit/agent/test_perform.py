@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     MakePlan,
@@ -73,6 +72,7 @@ from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
 from pipeline.spark.run.lane_settings import LaneSettings
 from tests.conftest import WaitFor
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
 NETWORK = NetworkName("net")

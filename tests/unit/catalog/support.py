@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Versioned
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
@@ -27,6 +26,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 
 TOLLS = NetworkName("tolls")
 ME = ParticipantId("local")

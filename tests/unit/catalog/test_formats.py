@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.codec import decode, encode
@@ -17,6 +16,7 @@ from pipeline.catalog.records import NodeRecord
 from pipeline.errors import MedusaError, NewerFormatError, RefusedError, RetryError
 from pipeline.ids import NodeId
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import NODE1, NODE2, deployed, node
 
 ZNODES = Znodes("")

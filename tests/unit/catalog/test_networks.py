@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Create, Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.networks import VERSIONS_PER_STEP_MAX
@@ -13,6 +12,7 @@ from pipeline.catalog.retrying import ATTEMPTS_MAX
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, UnavailableError
 from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import (
     ME,
     MOVING,

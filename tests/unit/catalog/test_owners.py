@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import OwnerRecord
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import Epoch, NodeId, ParticipantId
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
 from tests.unit.catalog.support import (
     ME,

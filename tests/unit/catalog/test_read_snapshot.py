@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from brokers.versioned_store import Versioned
 from pipeline.catalog import backup
 from pipeline.catalog.catalog import Catalog
@@ -12,6 +11,7 @@ from pipeline.catalog.records import DesiredState
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import NetworkName
 from pipeline.names import Znodes
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
     ME,
     MOVING,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import FencedError, RetryError
 from pipeline.ids import Epoch, NetworkLife, NetworkVersion
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
     LIFE,
     ME,

@@ -44,7 +44,7 @@ def fragment(name: str, topic: str) -> Fragment:
     """A fragment that reads the sightings; what is in it does not matter here."""
     where = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=frozenset())
     names = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName(name))
-    box = Filter(BoxName(name), StreamName("sightings"), where, (), None)
+    box = Filter(BoxName(name), StreamName("sightings"), where, columns=(), event_time_column=None)
     return Fragment(names, (derived("sightings", SIGHTINGS),), (box,), derived(name, topic))
 
 

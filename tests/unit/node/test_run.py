@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import RefusedError
 from pipeline.node.run import Folders, refuse_second
 from pipeline.settings import combine
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import ME, NODE1, NODE2, NOW, session
 
 _NOBODY = 2**22 + 1

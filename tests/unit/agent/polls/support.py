@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.agent.events import CatalogRead, Event
 from pipeline.agent.polls.catalog import CatalogPoll
 from pipeline.catalog.catalog import Catalog
@@ -24,6 +23,7 @@ from pipeline.ids import (
     ParticipantId,
 )
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 
 OWNER = ParticipantId("local")
 NETWORK = NetworkName("net")

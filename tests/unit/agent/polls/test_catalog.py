@@ -3,13 +3,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from brokers.memory_store import MemoryStore
 from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.catalog.catalog import Catalog
 from pipeline.errors import NewerFormatError
 from pipeline.ids import Millis, NodeId
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore
 from tests.unit.agent.polls.support import MOVING, NETWORK, OWNER, World, node_record
 
 

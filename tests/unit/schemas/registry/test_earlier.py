@@ -2,12 +2,12 @@
 
 import json
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Create
 from pipeline.ids import ZnodePath
 from schemas.compatibility import Level
 from schemas.registry.earlier import take_over
 from schemas.registry.registry import Registry
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.schemas.registry.making import INT, NAME, STRING
 
 ROOT, EARLIER = ZnodePath("/registry"), ZnodePath("/schemas")
