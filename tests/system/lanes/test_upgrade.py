@@ -117,7 +117,7 @@ def test_windows_of_another_size_are_complete_from_the_promised_time_on(
     shorter = WINDOWS.format(name=name, window="5s")
     with pytest.raises(DeployError, match="does not fit the new plan") as caught:
         medusa.deploy(shorter, schemas)
-    changes, _, since, _ = caught.value.problems[0].details
+    changes, _, since, *_ = caught.value.problems[0].details
     assert "window" in changes
     assert f"{name}-in holds records since" in since
     assert medusa.deploy(shorter, schemas, Choices(OnChange.REBUILD)).version == 2
