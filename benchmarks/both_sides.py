@@ -26,7 +26,7 @@ from benchmarks.harness import (
 )
 from benchmarks.kinds import KEPT, KINDS, rest_of
 from benchmarks.readings import HERE
-from pipeline.lanes.codec import decode_marker
+from pipeline.markers.codec import decode_marker
 
 Progress = Callable[[], int]
 SOURCES = ("bench-readings", "bench-others")

@@ -41,7 +41,7 @@ from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import read_range
 from pipeline.ids import TopicName
-from pipeline.lanes.codec import decode_advance, decode_marker
+from pipeline.markers.codec import decode_advance, decode_marker
 from schemas import avro, codec, wire
 
 WINDOW_MS = 1_000

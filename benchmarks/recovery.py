@@ -24,8 +24,8 @@ from benchmarks.harness import median
 from benchmarks.soak_feed import DOCUMENT, SCHEMA, Load
 from pipeline.cli.project import load_project
 from pipeline.errors import MedusaError
-from pipeline.lanes.codec import decode_marker
-from pipeline.lanes.positions import Positions
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.positions import Positions
 from pipeline.planner.plan import Fragment
 from tests.faults.nodes import Node
 from tests.faults.world import RunFailedError, Running, World, node_settings, world

@@ -141,7 +141,7 @@ def _judge(made: World, running: Running, load: Load) -> tuple[Finding, ...]:
     (topic,) = (fragment.output.topic for fragment in running.plan.fragments)
     seen = seen_in(TopicName(topic), COLUMNS.names, history, made.decoder())
     expected = list(load.expected())
-    letters = sum(status.dead_letters for status in made.catalog.statuses(running.plan.network))
+    letters = sum(status.dead_letters for status in made.catalog.statuses.of(running.plan.network))
     print(f"{len(expected):,} results expected, {len(seen):,} came, {letters} dead letters")
     return (
         *check_values(topic, COLUMNS, expected, seen),

@@ -143,6 +143,9 @@ class VersionedStore(Protocol):
     def children(self, path: str) -> tuple[str, ...]:
         """Names directly below a path, sorted; empty if the path does not exist."""
 
+    def children_all(self, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """The same for many paths, in their order; each on its own, not all at one moment."""
+
     def make_parents(self, path: str) -> None:
         """Make the path and all its parents with empty values, as far as they are missing."""
 

@@ -13,7 +13,7 @@ Rules it keeps:
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
@@ -244,30 +244,12 @@ class ZooKeeperStore:
 
     def get(self, path: str) -> Versioned | None:
         """The value at a path; None if the path does not exist."""
-        full = self._full(path)
-        self._check_usable()
-        try:
-            value, stat = self._wait(self._client.get_async(full), path)
-        except store.NoSuchPathError:
-            return None
-        return Versioned(value or b"", stat.version)
+        return self.get_all((path,))[0]
 
     def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
         """The values at many paths, in their order; each on its own, not all at one moment."""
-        found: list[Versioned | None] = []
-        for first in range(0, len(paths), _AT_ONCE):
-            some = paths[first : first + _AT_ONCE]
-            full = [self._full(path) for path in some]
-            self._check_usable()
-            asked = [self._client.get_async(path) for path in full]
-            for path, answer in zip(some, asked, strict=True):
-                try:
-                    value, stat = self._wait(answer, path)
-                except store.NoSuchPathError:
-                    found.append(None)
-                else:
-                    found.append(Versioned(value or b"", stat.version))
-        return tuple(found)
+        answers = self._ask(self._client.get_async, paths)
+        return tuple(one and Versioned(one[0] or b"", one[1].version) for one in answers)
 
     def sync(self) -> None:
         """Read nothing from now on that is older than what was acknowledged to anybody by now."""
@@ -276,12 +258,12 @@ class ZooKeeperStore:
 
     def children(self, path: str) -> tuple[str, ...]:
         """Names directly below a path, sorted; empty if the path does not exist."""
-        full = self._full(path)
-        self._check_usable()
-        try:
-            return tuple(sorted(self._wait(self._client.get_children_async(full), path)))
-        except store.NoSuchPathError:
-            return ()
+        return self.children_all((path,))[0]
+
+    def children_all(self, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """The same for many paths, in their order; each on its own, not all at one moment."""
+        answers = self._ask(self._client.get_children_async, paths)
+        return tuple(tuple(sorted(names or ())) for names in answers)
 
     def make_parents(self, path: str) -> None:
         """Make the path and all its parents with empty values, as far as they are missing."""
@@ -362,6 +344,21 @@ class ZooKeeperStore:
                 place=f"ZooKeeper {self._hosts}",
                 hint="it goes on by itself when a server answers again.",
             )
+
+    def _ask(
+        self, send: Callable[[str], "IAsyncResult[T]"], paths: Sequence[str]
+    ) -> Iterator[T | None]:
+        """The answers for many paths, in their order; None where the path does not exist."""
+        for first in range(0, len(paths), _AT_ONCE):
+            some = paths[first : first + _AT_ONCE]
+            full = [self._full(path) for path in some]
+            self._check_usable()
+            asked = [send(path) for path in full]
+            for path, answer in zip(some, asked, strict=True):
+                try:
+                    yield self._wait(answer, path)
+                except store.NoSuchPathError:
+                    yield None
 
     def _wait(self, result: "IAsyncResult[T]", path: str) -> T:
         try:

@@ -1,5 +1,7 @@
-"""Distinct types for distinct names and numbers, so that one cannot stand in for another."""
+"""Distinct types for distinct names and numbers, so that one cannot be taken for another."""
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, NewType
 
 ParticipantId = NewType("ParticipantId", str)
@@ -30,6 +32,11 @@ Epoch = NewType("Epoch", int)
 """The number of an ownership of a fragment; each claim raises it. The first is 1."""
 NO_EPOCH: Final = Epoch(0)
 """Of a fragment or lane that never had one."""
+RunNumber = NewType("RunNumber", int)
+"""The number of a start of a lane on its node, from 1; it counts on for as long as the node's
+process lives, so that an event of an earlier run cannot be taken for one of the present run."""
+NO_RUN: Final = RunNumber(0)
+"""Of a lane that was never started."""
 Incarnation = NewType("Incarnation", str)
 """One life of a lane; ends when the lane starts from anything but its own untouched checkpoint."""
 BatchId = NewType("BatchId", int)
@@ -44,3 +51,49 @@ Millis = NewType("Millis", int)
 SteadyMillis = NewType("SteadyMillis", int)
 """A point in steady time: milliseconds on a clock that nobody sets. Each process has its own, so
 only differences mean anything."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FragmentId:
+    """A fragment, wherever it runs; as text `network.fragment`."""
+
+    network: NetworkName
+    fragment: FragmentName
+
+    def __str__(self) -> str:
+        return f"{self.network}.{self.fragment}"
+
+
+class LaneRole(StrEnum):
+    """What a lane is for."""
+
+    STABLE = "stable"
+    """Complete and exact; it writes the fragment's output."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LaneId:
+    """A lane: the key of everything that runs; as text `network.fragment stable-0`.
+
+    Args:
+        fragment: what it runs.
+        role: what it is for.
+        number: which of the fragment's lanes in that role, from 0.
+    """
+
+    fragment: FragmentId
+    role: LaneRole
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.fragment} {self.name}"
+
+    @property
+    def name(self) -> str:
+        """Which of the fragment's lanes: `stable-0`."""
+        return f"{self.role}-{self.number}"
+
+
+def stable_lane(fragment: FragmentId) -> LaneId:
+    """The lane that writes a fragment's output."""
+    return LaneId(fragment, LaneRole.STABLE)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pipeline.ids import (
     BoxName,
     Epoch,
+    FragmentId,
     FragmentName,
     GroupName,
+    LaneId,
     NetworkName,
     NodeId,
     ParticipantId,
@@ -20,6 +22,7 @@ from pipeline.ids import (
     TopicName,
     TransactionalId,
     ZnodePath,
+    stable_lane,
 )
 
 PRODUCT = "medusa"
@@ -78,6 +81,16 @@ class FragmentNames:
     fragment: FragmentName
 
     @property
+    def id(self) -> FragmentId:
+        """The fragment."""
+        return FragmentId(self.network, self.fragment)
+
+    @property
+    def stable(self) -> "LaneNames":
+        """The names of the lane that writes the fragment's output."""
+        return LaneNames(self.owner, stable_lane(self.id))
+
+    @property
     def dead_letters(self) -> TopicName:
         """Records that could not be processed, byte for byte."""
         return TopicName(f"{self.network}.{self.fragment}.dlq")
@@ -100,30 +113,44 @@ class FragmentNames:
     @property
     def group(self) -> GroupName:
         """The consumer group that mirrors the stable lane's positions for lag tools."""
-        return GroupName(f"{PRODUCT}.{self.owner}.{self.network}.{self.fragment}")
-
-    @property
-    def transactional_id(self) -> TransactionalId:
-        """One per fragment, whoever runs it: that is what lets a new epoch fence an old one."""
-        return TransactionalId(f"{PRODUCT}.{self.owner}.{self.network}.{self.fragment}")
+        return GroupName(self._prefix)
 
     @property
     def redriver(self) -> TransactionalId:
         """Whoever sends dead letters again: a second one fences the first."""
-        return TransactionalId(f"{self.transactional_id}.redrive")
+        return TransactionalId(f"{self._prefix}{_REDRIVE}")
 
     def replayer(self, into: TopicName) -> TransactionalId:
         """Whoever replays the fragment into a topic: a second run ends the first."""
-        return TransactionalId(f"{self.transactional_id}.replay.{into}")
+        return TransactionalId(f"{self._prefix}.replay.{into}")
 
     @property
     def writer(self) -> str:
         """The name under which the fragment's boundaries are published."""
         return f"{self.owner}.{self.network}.{self.fragment}"
 
+    @property
+    def _prefix(self) -> str:
+        return f"{PRODUCT}.{self.writer}"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneNames:
+    """Every name that belongs to one lane. `owner` is the participant who deployed its fragment."""
+
+    owner: ParticipantId
+    lane: LaneId
+
+    @property
+    def transactional_id(self) -> TransactionalId:
+        """One per lane, whoever runs it: that is what lets a new epoch fence an old one."""
+        return TransactionalId(f"{PRODUCT}.{self.owner}.{self.lane.fragment}.{self.lane.name}")
+
     def checkpoint(self, epoch: Epoch) -> str:
         """The checkpoint folder of one epoch, relative to a node's checkpoint root."""
-        return f"{self.network}/{self.fragment}/epoch-{epoch:08d}"
+        fragment = self.lane.fragment
+        folder = f"{fragment.network}/{fragment.fragment}/{self.lane.name}"
+        return f"{folder}/epoch-{epoch:08d}"
 
 
 def doctor_group(owner: ParticipantId) -> GroupName:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.network.boxes.kinds import KINDS
+from pipeline.network.boxes.traits import KINDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "network.md"
 SCHEMAS = tuple((Path(__file__).parent / "data" / "box_examples").glob("*.avsc"))

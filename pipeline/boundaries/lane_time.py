@@ -29,8 +29,8 @@ from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, held_back
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.model import Load
 
 ENDS_FRESH_MS = 5_000

@@ -1,21 +1,11 @@
-"""What of a fragment decides how its event time moves: its inputs and the box that keeps state."""
+"""What of a fragment decides how its event time moves: its inputs and its shape."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final
 
-from pipeline.errors import BrokenInvariantError
 from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
 from pipeline.names import FragmentNames
-from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.as_of import AsOf
-from pipeline.network.boxes.deduplicate import Deduplicate
-from pipeline.network.boxes.join import Join
-from pipeline.network.boxes.sessions import SessionWindow
-from pipeline.network.boxes.sides import How
-from pipeline.network.boxes.top import Top
-from pipeline.network.boxes.windows import Window
+from pipeline.network.boxes.shape import Shape
 from pipeline.network.model import ExternalStream, Load, Silence
 from pipeline.planner.plan import Fragment, FragmentInput
 
@@ -58,53 +48,7 @@ class DerivedInput:
     lateness_ms: int = 0
 
 
-_SIDES = ("left", "right")
-_NO_IDS: Final[Mapping[TopicName, str]] = MappingProxyType({})
-
 LaneInput = ExternalInput | DerivedInput
-
-
-@dataclass(frozen=True, slots=True)
-class Stateless:
-    """Filters and maps only: nothing is kept from one batch to the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Windowed:
-    """An aggregate over windows, or the top rows of them."""
-
-    window: Window
-
-
-@dataclass(frozen=True, slots=True)
-class Sessions:
-    """An aggregate over sessions."""
-
-    window: SessionWindow
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A join within a time bound, or with what a table said.
-
-    Args:
-        span_ms: how far before the watermark a row may lie that still counts: one that waits for
-            partners, or one that was the partner of a row that waits. Never negative.
-        behind_ms: how far behind the watermark the output is complete: rows without a partner may
-            be waiting there. 0 if the join has none.
-        lets_go: whether there are rows that come out because event time has passed them, beside
-            those that come because a partner did.
-        passing: inputs of which nothing but what waits is kept: a row that event time has passed
-            counts for no other one.
-    """
-
-    span_ms: int
-    behind_ms: int = 0
-    lets_go: bool = False
-    passing: frozenset[StreamName] = frozenset()
-
-
-Shape = Stateless | Windowed | Sessions | Joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,32 +59,19 @@ class LaneProfile:
     shape: Shape
 
 
-def reach_ms(shape: Shape, of: StreamName) -> int:
-    """How far before its own event time a result may reach into an input for what it is made of."""
-    match shape:
-        case Stateless():
-            return 0
-        case Windowed(window):
-            return window.size_ms
-        case Sessions(window):
-            return window.gap_ms + window.longest_ms
-        case Joined(span_ms, _, _, passing):
-            return 0 if of in passing else span_ms
-
-
-def profile(fragment: Fragment, topic_ids: Mapping[TopicName, str] = _NO_IDS) -> LaneProfile:
+def profile(fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> LaneProfile:
     """Read a fragment's profile.
 
     Args:
         fragment: as planned.
-        topic_ids: Kafka's ids of its topics at deploy; needed where boundaries are read.
+        topic_ids: Kafka's ids of its topics at deploy.
 
     Raises:
-        BrokenInvariantError: the stateful box is of a kind for which there is no rule.
+        BrokenInvariantError: a box is of a kind that the table of traits does not have.
     """
     return LaneProfile(
         inputs=tuple(_input(fragment.names, stream, topic_ids) for stream in fragment.inputs),
-        shape=_shape(fragment),
+        shape=fragment.shape,
     )
 
 
@@ -163,43 +94,3 @@ def _input(
     return DerivedInput(
         stream.name, stream.topic, stream.partitions, writer, topic_id, stream.lateness_ms
     )
-
-
-def _shape(fragment: Fragment) -> Shape:
-    box = fragment.stateful_box
-    match box:
-        case None:
-            return Stateless()
-        case Aggregate(window=window):
-            return Sessions(window) if isinstance(window, SessionWindow) else Windowed(window)
-        case Top():
-            return Windowed(box.window)
-        case Join():
-            return _joined(box)
-        case Deduplicate():  # of rows from t - within to t, as of a left join with them
-            return Joined(box.within_ms, behind_ms=1, lets_go=True)
-        case AsOf():  # a row comes when no version for it can come any more: all up to its time
-            sources = {p: {w.source for w in fragment.ways if w.port == p} for p in _SIDES}
-            rows_alone = frozenset(sources["left"] - sources["right"])
-            return Joined(box.within_ms, lets_go=True, passing=rows_alone)
-        case _:
-            message = f"there is no rule for how event time moves through a box of kind {box.kind}"
-            raise BrokenInvariantError(message, place=f"box {box.name}")
-
-
-def _joined(box: Join) -> Joined:
-    """A left row at t waits for right ones up to t - lower, a right one for left up to t + upper.
-
-    So a watermark of w has let go the left rows below w + lower, and the right ones below w -
-    upper. One that is still there has had its partners from upper - lower before itself on.
-    """
-    lower, upper = box.bound.lower_ms, box.bound.upper_ms
-    left, right = 1 - lower, 1 + upper
-    match box.how:
-        case How.INNER:
-            return Joined(max(0, -lower, upper))
-        case How.LEFT:
-            behind = max(0, left)
-        case How.FULL:
-            behind = max(0, left, right)
-    return Joined(max(0, -lower, upper, upper - lower), behind, lets_go=True)

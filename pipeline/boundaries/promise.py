@@ -5,20 +5,16 @@ late in N by the watermark of N-1. So what batch N closed with is what batch N+1
 it can be promised in the transaction of batch N.
 """
 
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 from pipeline.boundaries.sessions import oldest_record
 from pipeline.boundaries.windows import next_end
 from pipeline.ids import Millis, StreamName
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 
 
 def watermark_for(shape: Shape, advance: Millis) -> Millis:
-    """The watermark that an advance stands for.
-
-    A window that ends at t + 1 holds no time above t, so an advance to t closes it; a row of a
-    session or a join at t is late once no more can come at or below t.
-    """
-    return Millis(advance + 1) if isinstance(shape, Windowed) else advance
+    """The watermark that an advance stands for."""
+    return Millis(advance + shape.watermark_lead_ms)
 
 
 def advance_in_force(shape: Shape, marker: CommitMarker) -> Millis | None:
@@ -30,7 +26,7 @@ def advance_in_force(shape: Shape, marker: CommitMarker) -> Millis | None:
         return marker.boundary_ms
     if marker.eviction_ms is None or marker.eviction_ms <= 0:
         return None
-    return Millis(marker.eviction_ms - 1) if isinstance(shape, Windowed) else marker.eviction_ms
+    return Millis(marker.eviction_ms - shape.watermark_lead_ms)
 
 
 def promise(
@@ -49,17 +45,15 @@ def promise(
         previous_ms: what was promised before; a promise never goes back.
     """
     found: Millis | None
-    match shape:
-        case Stateless():
-            found = advance_ms
-        case Windowed(window):
-            closed = _in_force(eviction_ms)
-            found = None if closed is None else Millis(next_end(window, closed) - 1)
-        case Sessions():
-            found = _in_force(eviction_ms)
-        case Joined(_, behind_ms):
-            passed = _in_force(eviction_ms)
-            found = None if passed is None else Millis(passed - behind_ms)
+    closed = _in_force(eviction_ms)
+    if isinstance(shape, Stateless):
+        found = advance_ms
+    elif closed is None:
+        found = None
+    elif isinstance(shape, Windowed):
+        found = Millis(next_end(shape.window, closed) - 1)
+    else:
+        found = Millis(closed - shape.behind_ms)
     if found is None or previous_ms is None:
         return previous_ms if found is None else found
     return max(found, previous_ms)

@@ -9,11 +9,11 @@ may carry nothing else.
 from dataclasses import dataclass, replace
 
 from pipeline.boundaries.external import StreamBoundary
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import advance_in_force, watermark_for
 from pipeline.boundaries.windows import last_end, next_end
 from pipeline.ids import Millis, SteadyMillis
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 
 LEAST_WATERMARK_MS = 2
 """Spark's watermark begins at 0, so one up to there would never be seen to be in force, and whoever
@@ -191,8 +191,8 @@ def _first_step_ms(shape: Shape) -> int:
             return STEP_SPANS * window.slide_ms
         case Sessions(window):
             return STEP_SPANS * window.gap_ms
-        case Joined(span_ms, _, lets_go, _):
-            if lets_go:
+        case Joined(span_ms, waits=waits):
+            if waits:
                 return min(max(JOIN_STEP_MIN_MS, span_ms), WAITING_STEP_MAX_MS)
             return max(JOIN_STEP_MIN_MS, STEP_SPANS * span_ms)
         case Stateless():
@@ -211,7 +211,7 @@ def _least_step_ms(shape: Shape) -> int:
             return window.slide_ms
         case Sessions(window):
             return window.gap_ms
-        case Joined(lets_go=True):
+        case Joined(waits=True):
             return JOIN_STEP_MIN_MS
         case Joined() | Stateless():
             return _first_step_ms(shape)

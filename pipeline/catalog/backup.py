@@ -6,7 +6,7 @@ status. Records and commit markers are in Kafka; they need no backup here.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.records import EpochRecord, FormatRecord, NetworkRecord, RevisionRecord
 from pipeline.errors import RefusedError
 from pipeline.formats import NEWEST, check
-from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, ParticipantId
+from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, ParticipantId, ZnodePath
 from pipeline.names import FragmentNames, Znodes
 
 FORMAT_VERSION: Final = 1
@@ -84,21 +84,21 @@ class Backup:
 def read(store: VersionedStore, now_ms: Millis) -> Backup:
     """Read a whole catalog. What changes meanwhile is in it as it was before or after."""
     found: dict[str, str] = {}
-    for root in _ROOTS:
-        top = store.get(root)
-        if top is not None:
-            found[root] = top.value.decode()
-            found.update(_below(store, root))
-    return Backup(now_ms, found)
+    paths: Sequence[str] = _ROOTS
+    while paths:
+        values = zip(paths, store.get_all(paths), strict=True)
+        level = {path: value.value.decode() for path, value in values if value is not None}
+        found |= level
+        listed = zip(level, store.children_all(tuple(level)), strict=True)
+        below = (f"{path}/{name}" for path, names in listed for name in names)
+        paths = tuple(path for path in below if not _of_running_nodes(path))
+    return Backup(now_ms, {path: found[path] for path in sorted(found, key=_position)})
 
 
-def _below(store: VersionedStore, path: str) -> Iterator[tuple[str, str]]:
-    for name in store.children(path):
-        child = f"{path}/{name}"
-        found = store.get(child)
-        if found is not None and not _of_running_nodes(child):
-            yield child, found.value.decode()
-            yield from _below(store, child)
+def _position(path: str) -> tuple[int, list[str]]:
+    """Where an entry is in a document: below its root, after its parent."""
+    parts = path.split("/")
+    return _ROOTS.index(ZnodePath(f"/{parts[1]}")), parts
 
 
 def _of_running_nodes(path: str) -> bool:
@@ -272,8 +272,9 @@ def restore(
         RefusedError: the catalog holds something else; nothing was changed.
         RetryError: somebody changed it meanwhile; run it again.
     """
-    paths = {*backup.entries, *map(_epoch, written)}
-    there = {path: found for path in paths if (found := store.get(path)) is not None}
+    paths = tuple({*backup.entries, *map(_epoch, written)})
+    values = zip(paths, store.get_all(paths), strict=True)
+    there = {path: found for path, found in values if found is not None}
     operations = restored(backup, there, written, newest)
     for step in steps(operations):
         store.apply(step)

@@ -12,46 +12,15 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pipeline.catalog.records import (
-    DeployRecord,
-    EpochRecord,
-    FormatRecord,
-    FragmentRecord,
-    FragmentStatus,
-    MissingGuidRecord,
-    MissingSchemaRecord,
-    NetworkRecord,
-    NetworkVersionRecord,
-    NodeRecord,
-    OwnerRecord,
-    ParticipantRecord,
-    RevisionRecord,
-    StartRecord,
-)
+from pipeline.catalog.records import Record
 from pipeline.errors import BrokenInvariantError
 from pipeline.formats import NEWEST, WRITTEN, check
 
-Record = (
-    FormatRecord
-    | RevisionRecord
-    | ParticipantRecord
-    | NodeRecord
-    | NetworkRecord
-    | NetworkVersionRecord
-    | FragmentRecord
-    | OwnerRecord
-    | EpochRecord
-    | StartRecord
-    | FragmentStatus
-    | MissingSchemaRecord
-    | MissingGuidRecord
-    | DeployRecord
-)
 R = TypeVar("R", bound=Record)
 
 _FORMAT: Final = "format"
 _HINTS: Final[dict[type, dict[str, Any]]] = {
-    kind: get_type_hints(kind) for kind in get_args(Record)
+    kind: get_type_hints(kind) for kind in Record.__subclasses__()
 }
 
 

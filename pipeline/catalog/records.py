@@ -27,13 +27,18 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.deploys import NO_DEPLOY, DeployId
 from pipeline.lanes.sources import Begin
+from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
 
 
 @dataclass(frozen=True, slots=True)
-class FormatRecord:
+class Record:
+    """One value of the catalog, which `codec` stores."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormatRecord(Record):
     """In which format the things that are shared may be written; the record's own is the same.
 
     So a program that is too old for the catalog is too old for this record.
@@ -44,14 +49,14 @@ class FormatRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionRecord:
+class RevisionRecord(Record):
     """Counts every change of what is deployed or desired, over all networks."""
 
     revision: int
 
 
 @dataclass(frozen=True, slots=True)
-class EpochRecord:
+class EpochRecord(Record):
     """The last epoch claimed; 0 before the first.
 
     It stays when the fragment goes: commit markers of an earlier deploy carry epochs too, and a
@@ -62,7 +67,7 @@ class EpochRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class StartRecord:
+class StartRecord(Record):
     """A fragment has run since it was deployed: a first commit marker was written.
 
     Only its owner says so, after that marker is committed. An empty marker topic beside this record
@@ -76,21 +81,21 @@ class StartRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class MissingSchemaRecord:
+class MissingSchemaRecord(Record):
     """A schema id for which the registry answered that there is none."""
 
     schema: SchemaId
 
 
 @dataclass(frozen=True, slots=True)
-class MissingGuidRecord:
+class MissingGuidRecord(Record):
     """A schema's GUID for which the registry answered that there is none."""
 
     guid: SchemaGuid
 
 
 @dataclass(frozen=True, slots=True)
-class DeployRecord:
+class DeployRecord(Record):
     """The topics that deploys of a network were about to create, none of which is done.
 
     One that was cut off may have created them; the next one then knows whose they are.
@@ -128,7 +133,7 @@ class LaneState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ParticipantRecord:
+class ParticipantRecord(Record):
     """An autonomous owner of nodes."""
 
     participant: ParticipantId
@@ -136,7 +141,7 @@ class ParticipantRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRecord:
+class NodeRecord(Record):
     """A node that is up (ephemeral). When it was started names its life.
 
     `reads`: the newest format that it understands; it understands all older ones too.
@@ -156,7 +161,7 @@ Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkRecord:
+class NetworkRecord(Record):
     """A deployed network: which of its versions is wanted.
 
     Args:
@@ -176,7 +181,7 @@ class NetworkRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkVersionRecord:
+class NetworkVersionRecord(Record):
     """One version of a network, never changed once written.
 
     Args:
@@ -232,7 +237,7 @@ another topic now."""
 
 
 @dataclass(frozen=True, slots=True)
-class FragmentRecord:
+class FragmentRecord(Record):
     """What a fragment should be.
 
     Args:
@@ -264,7 +269,7 @@ class FragmentRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerRecord:
+class OwnerRecord(Record):
     """Who owns a fragment. Changed only by compare-and-set; each claim raises the epoch by one.
 
     Args:
@@ -283,7 +288,7 @@ class OwnerRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class FragmentStatus:
+class FragmentStatus(Record):
     """What the owner of a fragment last saw.
 
     Args:

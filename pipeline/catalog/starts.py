@@ -1,6 +1,7 @@
-"""Which fragments have run since they were deployed, so that lost commit markers are noticed."""
+"""Starts: which fragments have run since their deploy, so that lost commit markers are noticed."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 from brokers.versioned_store import (
     Check,
@@ -8,32 +9,31 @@ from brokers.versioned_store import (
     NoSuchPathError,
     PathExistsError,
     VersionConflictError,
-    VersionedStore,
 )
-from pipeline.catalog.codec import decode, encode
-from pipeline.catalog.records import FragmentRecord, OwnerRecord, StartRecord
+from pipeline.catalog.codec import encode
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import FragmentRecord, NetworkRecord, OwnerRecord, StartRecord
+from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import FencedError, RetryError
-from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion
-from pipeline.names import Znodes
+from pipeline.ids import Epoch, FragmentName, NetworkName
 
 
+@dataclass(frozen=True, slots=True)
 class Starts:
-    """The records of them in the catalog; each goes with its fragment."""
+    """The start records of fragments; each is removed with its fragment."""
 
-    def __init__(self, store: VersionedStore, znodes: Znodes) -> None:
-        self._store = store
-        self._znodes = znodes
+    records: RecordStore
 
     def recorded(self, network: NetworkName, fragment: FragmentName) -> bool:
         """Whether a fragment has run since it was deployed."""
-        return self._store.get(self._znodes.started(network, fragment)) is not None
+        return self.records.store.get(self.records.znodes.started(network, fragment)) is not None
 
     def check(
         self,
         network: NetworkName,
         fragment: FragmentName,
         epoch: Epoch,
-        version: NetworkVersion,
+        version: VersionId,
     ) -> None:
         """Make sure that a lane is still to start as it is about to.
 
@@ -43,25 +43,28 @@ class Starts:
             network: of the fragment.
             fragment: which one.
             epoch: under which it was claimed.
-            version: of the network, as the lane has it.
+            version: of the network, as the lane has it, in the life that it is of.
 
         Raises:
             FencedError: this epoch does not own the fragment any more.
-            RetryError: another version of it is deployed.
+            RetryError: another version of it is deployed, or it is in another life.
         """
         place = f"fragment {network}.{fragment}"
-        of_owner, path = (
-            self._znodes.owner(network, fragment),
-            self._znodes.fragment(network, fragment),
-        )
-        owner, record = self._store.get(of_owner), self._store.get(path)
-        if owner is None or decode(OwnerRecord, owner.value, of_owner).epoch != epoch:
+        records, znodes = self.records, self.records.znodes
+        of_owner, of_fragment = znodes.owner(network, fragment), znodes.fragment(network, fragment)
+        of_network = znodes.network(network)
+        found = records.values(of_owner, of_fragment, of_network)
+        owner = found.record(OwnerRecord, of_owner)
+        if owner is None or owner.epoch != epoch:
             raise FencedError(f"epoch {epoch} does not own it any more", place=place)
-        if record is None or decode(FragmentRecord, record.value, path).version != version:
+        record = found.record(FragmentRecord, of_fragment)
+        deployed = found.record(NetworkRecord, of_network)
+        now = record and deployed and VersionId(network, deployed.life, record.version)
+        if now != version:
             raise RetryError("it was deployed again before it started", place=place)
 
     def record(self, network: NetworkName, fragment: FragmentName, epoch: Epoch) -> None:
-        """Keep that a fragment has run. Its owner calls this once a marker of its is committed.
+        """Record that a fragment has run. Its owner calls this once a marker of its is committed.
 
         So the record is never there before a marker, and never of a fragment that was removed
         and deployed again meanwhile. Doing it twice is harmless.
@@ -69,17 +72,19 @@ class Starts:
         Raises:
             FencedError: this epoch does not own the fragment any more.
         """
-        of_owner = self._znodes.owner(network, fragment)
-        found = self._store.get(of_owner)
+        records, znodes = self.records, self.records.znodes
+        of_owner = znodes.owner(network, fragment)
+        found = records.values(of_owner)
+        owner = found.record(OwnerRecord, of_owner)
         fenced = FencedError(
             f"epoch {epoch} does not own it any more", place=f"fragment {network}.{fragment}"
         )
-        if found is None or decode(OwnerRecord, found.value, of_owner).epoch != epoch:
+        if owner is None or owner.epoch != epoch:
             raise fenced
-        path = self._znodes.started(network, fragment)
+        path = znodes.started(network, fragment)
         with suppress(PathExistsError):
             try:
-                mine = Check(of_owner, found.version)
-                self._store.apply((mine, Create(path, encode(StartRecord(epoch)))))
+                mine = Check(of_owner, found[of_owner].version)
+                records.store.apply((mine, Create(path, encode(StartRecord(epoch)))))
             except (NoSuchPathError, VersionConflictError) as error:
                 raise fenced from error

@@ -16,15 +16,17 @@ import click
 
 from pipeline.cli.common import common_of, flags_of
 from pipeline.cli.project import load_project
-from pipeline.clock import SystemClock
+from pipeline.clock import Clock, SystemClock
 from pipeline.ids import NetworkName
+from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from pipeline.catalog.catalog import Catalog
-    from pipeline.cli.connections import Connections
+    from pipeline.operations.connections import Connections
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 """Gives what may stand where the cursor is, by what is typed there already."""
+SERVERS_WITHIN_S = 1.0
 _WITHIN_S = 4.0
 """Servers are given less; this also bounds what a driver does beside the wait for them."""
 
@@ -56,11 +58,16 @@ def _completer(names: Callable[["Connections", click.Context], Iterable[str]]) -
     return complete
 
 
+def open_briefly(settings: Settings, clock: Clock) -> "Connections":
+    """Connections to the real servers, which are given up soon."""
+    from pipeline.operations.connections import Connections  # noqa: PLC0415
+
+    return Connections(settings, clock, SERVERS_WITHIN_S)
+
+
 def _asked(
     names: Callable[["Connections", click.Context], Iterable[str]], ctx: click.Context
 ) -> Sequence[str]:
-    from pipeline.cli.connections import open_briefly  # noqa: PLC0415
-
     flags = dict(flags_of(common_of(ctx)))
     if ctx.params.get("registry"):
         flags["registry.url"] = ctx.params["registry"]
@@ -81,14 +88,13 @@ def _catalog(connections: "Connections") -> "Catalog":
 
 
 def _networks(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
-    return (record.network for record in _catalog(connections).networks())
+    return (record.network for record in _catalog(connections).networks.all())
 
 
 def _fragments(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
     catalog = _catalog(connections)
-    for record in catalog.networks():
-        for fragment in catalog.fragments(record.network):
-            yield f"{record.network}.{fragment.fragment}"
+    names = (record.network for record in catalog.networks.all())
+    return (f"{one.network}.{one.fragment}" for one in catalog.fragments.of(*names))
 
 
 def _parts(connections: "Connections", ctx: click.Context) -> Iterable[str]:
@@ -97,8 +103,8 @@ def _parts(connections: "Connections", ctx: click.Context) -> Iterable[str]:
 
 
 def _streams(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
-    from pipeline.cli.streams import plans_in  # noqa: PLC0415
     from pipeline.deploy.streams import arrows  # noqa: PLC0415
+    from pipeline.operations.networks import plans_in  # noqa: PLC0415
 
     found = arrows(plans_in(_catalog(connections)))
     yield from dict.fromkeys(arrow.stream for arrow in found)
@@ -111,7 +117,7 @@ def _subjects(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
 
 def _versions(connections: "Connections", ctx: click.Context) -> Iterable[str]:
     network = _behind_the_verb(ctx, "network")
-    record = _catalog(connections).network(NetworkName(network)) if network else None
+    record = _catalog(connections).networks.get(NetworkName(network)) if network else None
     return (str(number) for number in range(1, record.version + 1)) if record else ()
 
 

@@ -100,7 +100,7 @@ def _perform(
             topics=stage.topics(),
             records=stage.records(),
             inputs=stage.records(),
-            statuses=lambda: catalog.statuses(plan.network),
+            statuses=lambda: catalog.statuses.of(plan.network),
             check=stage.check,
             measure=peak.measure,
             screen=screen,

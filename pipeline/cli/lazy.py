@@ -8,6 +8,8 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
+from pipeline.cli.common import common_options
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -69,3 +71,14 @@ class LazyGroup(click.Group):
         for section, rows in sections.items():
             with formatter.section(section):
                 formatter.write_dl(rows)
+
+
+def group(name: str, description: str, entries: Mapping[str, Entry]) -> click.Group:
+    """A group of verbs below `medusa`, with the common options."""
+
+    @click.group(name, cls=LazyGroup, entries=entries, help=description)
+    @common_options
+    def command(**_options: object) -> None:
+        pass
+
+    return command

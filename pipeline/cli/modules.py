@@ -7,5 +7,5 @@ all of it lies below `medusa_streams`.
 _ABOVE = __package__.rpartition(".")[0]
 
 MAIN = f"{__package__}.main"
-CLASS_ARCHIVE = f"{_ABOVE}.spark.class_archive"
+CLASS_ARCHIVE = f"{_ABOVE}.spark.warm_up.class_archive"
 PROJECTS = f"{_ABOVE}.projects"

@@ -16,7 +16,7 @@ from pipeline.errors import UnavailableError
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
-    from pipeline.cli.connections import Connections
+    from pipeline.operations.connections import Connections
 
 Opener = Callable[[Settings, Clock], "Connections"]
 """Makes the connections of a command; tests hand in one that makes twins."""
@@ -85,6 +85,6 @@ class Session:
 
 def _open_real(settings: Settings, clock: Clock) -> "Connections":
     # The drivers take a third of a second to import; commands without servers do without them.
-    from pipeline.cli.connections import open_connections  # noqa: PLC0415
+    from pipeline.operations.connections import Connections  # noqa: PLC0415
 
-    return open_connections(settings, clock)
+    return Connections(settings, clock)

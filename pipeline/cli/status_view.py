@@ -1,24 +1,14 @@
-"""The state of fragments as people and programs see it: desired and observed put together. Pure."""
+"""Fragments as `medusa status` and `medusa deploy` print them: tables, data and reasons. Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
-from pipeline.catalog.records import (
-    DesiredState,
-    FragmentRecord,
-    FragmentStatus,
-    LaneState,
-    NodeRecord,
-)
+from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.cli.table import Table
-from pipeline.cli.times import span
+from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
-from pipeline.ids import TopicName
+from pipeline.operations.status.observed import LOST, ObservedFragment
 
-LOST = "lost"
-"""The node that ran it is gone, and no other has taken it up."""
-STOPPING = "stopping"
 _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
 )  # fmt: skip
@@ -29,98 +19,13 @@ _UNKNOWN = "-"
 _TOLD_WHY = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
 
 
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """How far a fragment is behind: in records, in ms, in records per topic; None: unknown."""
-
-    records: int | None = None
-    age_ms: int | None = None
-    by_topic: Mapping[TopicName, int] = field(default_factory=dict)
+def news(one: ObservedFragment) -> str:
+    """The word for its state; why, if it waits or is started again."""
+    error = _error(one.state, one.status) if one.status else ""
+    return f"{one.state}: {error}" if error and one.state in _TOLD_WHY else one.state
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One fragment: what is wanted, what was last reported, and whether the reporter lives."""
-
-    record: FragmentRecord
-    status: FragmentStatus | None
-    node_up: bool
-
-    @property
-    def news(self) -> str:
-        """The word for its state; why, if it waits or is started again."""
-        error = _error(self.state, self.status) if self.status else ""
-        return f"{self.state}: {error}" if error and self.state in _TOLD_WHY else self.state
-
-    @property
-    def state(self) -> str:
-        """The word for its state."""
-        reported = self.status.state if self.status else LaneState.PENDING
-        if self.record.desired is not DesiredState.RUNNING:
-            at_rest = reported in {LaneState.STOPPED, LaneState.PENDING} or not self.node_up
-            return self.record.desired.value if at_rest else STOPPING
-        if self.status is not None and not self.node_up:
-            return LOST
-        return reported.value
-
-    @property
-    def lag(self) -> "Lag":
-        """How far it is behind: only a lane that runs is measured, by a node that is up."""
-        status = self.status
-        if status is None or not self.node_up or status.state is not LaneState.RUNNING:
-            return Lag()
-        return Lag(status.lag_records, status.lag_ms, dict(status.inputs))
-
-    @property
-    def behind_ms(self) -> int | None:
-        """For how long results can have waited: for their records, or for another input."""
-        status, age_ms = self.status, self.lag.age_ms
-        held_ms = status.held_ms if status is not None and age_ms is not None else None
-        return age_ms if held_ms is None or age_ms is None else max(age_ms, held_ms)
-
-    @property
-    def name(self) -> str:
-        """Its name across networks."""
-        return f"{self.record.network}.{self.record.fragment}"
-
-
-def see(
-    records: Sequence[FragmentRecord],
-    statuses: Sequence[FragmentStatus],
-    nodes: Sequence[NodeRecord],
-) -> tuple[Seen, ...]:
-    """Put records and reports together, in the order of the records.
-
-    A report of an earlier life of a node says nothing about this one.
-    """
-    reported = {(status.network, status.fragment): status for status in statuses}
-    lives = {node.node: node for node in nodes}
-    return tuple(
-        Seen(
-            record,
-            status,
-            status is not None and status.node in lives and status.is_of(lives[status.node]),
-        )
-        for record in records
-        for status in (reported.get((record.network, record.fragment)),)
-    )
-
-
-def settled(seen: Sequence[Seen]) -> bool:
-    """Whether everything that should run does."""
-    return all(
-        one.state == LaneState.RUNNING.value
-        for one in seen
-        if one.record.desired is DesiredState.RUNNING
-    )
-
-
-def failed(seen: Sequence[Seen]) -> tuple[Seen, ...]:
-    """The fragments that will not run without help."""
-    return tuple(one for one in seen if one.state == LaneState.FAILED.value)
-
-
-def as_table(seen: Sequence[Seen]) -> Table:
+def as_table(seen: Sequence[ObservedFragment]) -> Table:
     """For people."""
     return Table(
         _COLUMNS,
@@ -133,7 +38,7 @@ def as_table(seen: Sequence[Seen]) -> Table:
     )
 
 
-def as_data(one: Seen) -> dict[str, Any]:
+def as_data(one: ObservedFragment) -> dict[str, Any]:
     """For programs; times are RFC 3339, lengths of time milliseconds."""
     status = one.status
     data: dict[str, Any] = {
@@ -157,7 +62,7 @@ def as_data(one: Seen) -> dict[str, Any]:
         "held": _held_data(one),
         "steps_ms": status.steps_ms,
         "lag_by_topic": dict(lag.by_topic),
-        "boundary": rfc3339(boundary) if boundary is not None else None,
+        "boundary": time_text(boundary),
         "dead_letters": status.dead_letters,
         "late_dropped": status.late_dropped,
         "skipped": status.skipped,
@@ -168,27 +73,27 @@ def as_data(one: Seen) -> dict[str, Any]:
     }
 
 
-def _held_data(one: Seen) -> dict[str, Any] | None:
+def _held_data(one: ObservedFragment) -> dict[str, Any] | None:
     """The input that holds event time back; None when none does, or nobody measures it."""
     status = one.status
-    if status is None or not status.held_by or one.lag.age_ms is None:
+    if status is None or not one.is_held:
         return None
     since_ms, silent_since_ms = status.held_since_ms, status.held_silent_since_ms
     return {
         "by": status.held_by,
         "ms": status.held_ms,
-        "since": rfc3339(since_ms) if since_ms is not None else None,
-        "silent_since": rfc3339(silent_since_ms) if silent_since_ms is not None else None,
+        "since": time_text(since_ms),
+        "silent_since": time_text(silent_since_ms),
     }
 
 
-def _rebuild_data(one: Seen) -> dict[str, Any] | None:
+def _rebuild_data(one: ObservedFragment) -> dict[str, Any] | None:
     """How far a rebuild of the state is; None when none is under way."""
-    status = one.status
-    if status is None or status.rebuild_since_ms is None or one.state != LaneState.REBUILDING.value:
+    status, since_ms = one.status, one.rebuilding_since_ms
+    if status is None or since_ms is None:
         return None
     return {
-        "since": rfc3339(status.rebuild_since_ms),
+        "since": rfc3339(since_ms),
         "offsets": status.rebuild_offsets,
         "records_read": status.rebuild_read,
     }
@@ -226,7 +131,7 @@ def _held_back(status: FragmentStatus) -> str:
     return f"event time is held back by {status.held_by}, {span(status.held_ms)} behind{silent}"
 
 
-def _row(one: Seen) -> tuple[str, ...]:
+def _row(one: ObservedFragment) -> tuple[str, ...]:
     status = one.status
     if status is None:
         return (one.name, one.state, _UNKNOWN, *(_UNKNOWN for _ in _COLUMNS[3:-1]), "")

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 
+from pipeline.clock import rfc3339
 from pipeline.errors import UsageError
 from pipeline.ids import Millis
 
@@ -29,6 +30,11 @@ def parse_time(text: str, now_ms: Millis) -> Millis:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return Millis(round(moment.timestamp() * 1000))
+
+
+def time_text(at_ms: int | None) -> str | None:
+    """A time for people and programs; None for none."""
+    return None if at_ms is None else rfc3339(at_ms)
 
 
 def span(length_ms: int) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.boundaries.profile import Shape, Stateless, Windowed, profile
 from pipeline.boundaries.windows import final_end
 from pipeline.dead_letters.letter import Letter
 from pipeline.ids import BoxName, Millis
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.network.boxes.shape import Shape, Stateless, Windowed
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.planner.rename import plain_column
@@ -61,7 +61,7 @@ def closed(fragment: Fragment, marker: CommitMarker | None) -> Closed:
         return Closed(BoxName(fragment.name))
     streams = {stream.name: stream for stream in fragment.inputs}
     inputs = {str(one.id): streams[one.name] for one in marker.sources if one.name in streams}
-    return Closed(box.name, profile(fragment).shape, marker.eviction_ms, inputs)
+    return Closed(box.name, fragment.shape, marker.eviction_ms, inputs)
 
 
 def _event_time(letter: Letter, stream: FragmentInput, decode: Decode) -> Millis | None:

@@ -28,8 +28,8 @@ from pipeline.lanes.dead_letters import (
     REDRIVEN_FROM,
     REDRIVEN_ORIGIN,
 )
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import MarkedSource
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import MarkedSource
 from pipeline.planner.plan import Fragment
 
 SCHEMA_NOT_FOUND = "schema_not_found"

@@ -17,8 +17,8 @@ from pipeline.clock import Clock
 from pipeline.dead_letters.trim import trim
 from pipeline.errors import MedusaError
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.needed_letters import kept_from
+from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 
 EVERY_S: Final = 60.0
@@ -54,13 +54,14 @@ class Retention:
         names: the fragment's.
         topics: Kafka's topics.
         last: reads the last committed record of a topic.
-        kept_ms: returns for how long dead letters are kept that no rebuild needs.
+        kept_ms: returns for how long dead letters are kept that no rebuild needs; None: that is not
+            known yet, so none is removed.
     """
 
     names: FragmentNames
     topics: Topics
     last: Callable[[TopicName], KafkaRecord | None]
-    kept_ms: Callable[[], int]
+    kept_ms: Callable[[], int | None]
 
     def apply(self) -> Mapping[int, Offset]:
         """Remove what is old and not needed.
@@ -71,7 +72,9 @@ class Retention:
         Raises:
             MedusaError: Kafka does not answer, or does not let us; nothing is half done.
         """
-        topic, markers = self.names.dead_letters, self.names.markers
+        topic, markers, kept_ms = self.names.dead_letters, self.names.markers, self.kept_ms()
+        if kept_ms is None:
+            return {}
         starts = self.topics.start_offsets((topic,)).get(topic, {})
         ends = self.topics.end_offsets((topic,)).get(topic, {})
         if all(ends.get(partition, start) <= start for partition, start in starts.items()):
@@ -83,9 +86,7 @@ class Retention:
         if record is None or record.value is None:
             return {}
         marker = decode_marker(record.value, f"topic {markers}")
-        young = self.topics.offsets_for_time(
-            topic, Millis(max(0, record.timestamp_ms - self.kept_ms()))
-        )
+        young = self.topics.offsets_for_time(topic, Millis(max(0, record.timestamp_ms - kept_ms)))
         until = trim(starts, kept_from(marker, described.topic_id, ends), young)
         self.topics.delete_records(topic, until)
         return until

@@ -14,20 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from brokers.records import NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import (
-    FragmentRecord,
-    NetworkRecord,
-    NetworkVersionRecord,
-)
+from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
-from pipeline.deploy.documents import Document, replan
+from pipeline.deploy.documents import Document, replan_or_none
 from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather, last_markers
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.review import review
 from pipeline.deploy.writers import Successions, recorded_writers
-from pipeline.errors import DeployError, DocumentError, Problem, RefusedError, RetryError
+from pipeline.errors import DeployError, Problem, RefusedError, RetryError
 from pipeline.ids import (
     FragmentName,
     NetworkLife,
@@ -36,7 +32,7 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner import planner
 from pipeline.planner.changes import Changes
 from pipeline.planner.diff import changes
@@ -144,7 +140,7 @@ def compare(
         )
     asked = Asked(servers.topics, servers.log, servers.registry, servers.catalog)
     around = gather(plan, recorded, choices, asked)
-    old = _old_plan(version, owner)
+    old = replan_or_none(version, owner)  # it only explains differences
     found = changes(plan, old, around.current, choices)
     found = review(plan, found, around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
@@ -165,7 +161,7 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
     for schema in found.register:
         tell(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
-    begun = servers.catalog.begun_deploy(network)
+    begun = servers.catalog.deploys.begun(network)
     created = begun_before(begun, servers.topics)
     own = tuple(topic.name for topic in found.create_topics)
     if found.create_topics:
@@ -173,12 +169,12 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
         for new in found.create_topics:
             if new.external:
                 tell(f"input topic {new.name} does not exist: creating it too")
-        servers.catalog.begin_deploy(network, own)
+        servers.catalog.deploys.begin(network, own)
         created += servers.topics.create_topics(tuple(map(spec_of, found.create_topics)))
     for topic in _adopted(comparison, created):
         tell(f"topic {topic} was there before: output goes into it, and it is never removed")
     done = _commit(comparison, servers, tuple(sorted(created)))
-    servers.catalog.end_deploy(network, (*begun, *own))
+    servers.catalog.deploys.end(network, (*begun, *own))
     return done
 
 
@@ -229,7 +225,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     )
     expected = before.version if before else None
     _check_markers(comparison, fragments, servers)
-    servers.catalog.deploy(network, record, fragments, expected, recorded.fragments)
+    servers.catalog.networks.deploy(network, record, fragments, expected, recorded.fragments)
     return Deployed(plan.network, version, True, fragments, created, registered)
 
 
@@ -343,22 +339,12 @@ def _recorded(
     network: NetworkName, catalog: Catalog
 ) -> tuple[Recorded, NetworkVersionRecord | None]:
     """What the catalog holds of a network, and the document of its wanted version."""
-    record = catalog.network(network)
+    record = catalog.networks.get(network)
     if record is None:
         return Recorded(), None
-    version = catalog.version(network, record.version)
+    version = catalog.versions.get(network, record.version)
     digest = version.digest if version else ""
-    return Recorded(record, digest, catalog.fragments(network)), version
-
-
-def _old_plan(version: NetworkVersionRecord | None, owner: ParticipantId) -> Plan | None:
-    """The deployed plan; it only explains differences, so one that cannot be made is no error."""
-    if version is None:
-        return None
-    try:
-        return replan(version, owner)
-    except DocumentError:
-        return None
+    return Recorded(record, digest, catalog.fragments.of(network)), version
 
 
 def spec_of(topic: NewTopic) -> NewTopicSpec:

@@ -81,6 +81,14 @@ def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
     return planner.plan(deployed_document(record).network, owner)
 
 
+def replan_or_none(record: NetworkVersionRecord | None, owner: ParticipantId) -> Plan | None:
+    """The plan of a deployed version; None without one, or if this program cannot plan it."""
+    try:
+        return None if record is None else replan(record, owner)
+    except DocumentError:
+        return None
+
+
 def deployed_document(record: NetworkVersionRecord) -> Document:
     """The document of a deployed version, with its schemas as they were.
 

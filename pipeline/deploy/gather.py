@@ -6,22 +6,17 @@ from dataclasses import dataclass
 from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
-from pipeline.deploy.documents import replan
+from pipeline.deploy.documents import replan_or_none
 from pipeline.deploy.inputs import Inputs, changed_inputs, look
 from pipeline.deploy.others import Taken, written_topics
 from pipeline.deploy.ports import Log, Registry, Topics
 from pipeline.deploy.registered import registered_schemas
 from pipeline.deploy.review import Surroundings
 from pipeline.deploy.writers import Successions, successions
-from pipeline.errors import DocumentError
 from pipeline.ids import FragmentName, Millis, NetworkName, TopicId, TopicName
-from pipeline.lanes import codec
-from pipeline.lanes.markers import CommitMarker
-from pipeline.planner.changes import (
-    Current,
-    DeployedFragment,
-    ExistingTopic,
-)
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.planner.changes import Current, DeployedFragment, ExistingTopic
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import Choices, KeptState
 
@@ -219,16 +214,12 @@ def _oldest(
 def _taken(ours: NetworkName, catalog: Catalog) -> dict[TopicName, Taken]:
     """What all deployed networks but ours write, stopped ones too."""
     found: dict[TopicName, Taken] = {}
-    for record in catalog.networks():
+    for record, version in catalog.versions.deployed():
         if record.network == ours:
             continue
         made = Taken(record.network, record.owner, "a topic", readable=True)
         found.update(dict.fromkeys(record.made_topics, made))
-        version = catalog.version(record.network, record.version)
-        try:
-            plan = replan(version, record.owner) if version is not None else None
-        except DocumentError:
-            continue  # deployed by another version of this program: what it made has to do
+        plan = replan_or_none(version, record.owner)  # else what it made has to do
         if plan is not None:
             found.update(written_topics(plan))
     return found

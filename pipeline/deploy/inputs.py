@@ -9,9 +9,9 @@ from pipeline.deploy.desired import positioned_topics
 from pipeline.deploy.ports import Topics
 from pipeline.deploy.writers import Successions
 from pipeline.ids import FragmentName, NetworkLife, Offset, StreamName, TopicId, TopicName
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import LeftSource
 from pipeline.lanes.sources import Begin, Carried, carry, planned_sources
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import LeftSource
 from pipeline.network.model import ExternalStream
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import ChangedInput, Ranges

@@ -1,7 +1,8 @@
 """Pausing single fragments, or all of a network, and letting them go on."""
 
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import DesiredState, FragmentRecord
+from pipeline.catalog.network_steps import no_fragment
+from pipeline.catalog.records import DesiredState
 from pipeline.errors import RefusedError
 from pipeline.ids import FragmentName, NetworkName
 
@@ -43,7 +44,10 @@ def _move(
     before: DesiredState,
     after: DesiredState,
 ) -> tuple[FragmentName, ...]:
-    found = _meant(network, fragment, catalog)
+    records = catalog.fragments.of(network)
+    found = [record for record in records if fragment in {None, record.fragment}]
+    if fragment is not None and not found:
+        raise no_fragment(network, fragment, (record.fragment for record in records))
     if all(record.desired is DesiredState.STOPPED for record in found):
         raise RefusedError(
             "it is stopped",
@@ -52,20 +56,5 @@ def _move(
         )
     names = tuple(record.fragment for record in found if record.desired is before)
     if names:
-        catalog.set_desired(network, after, names, before)
+        catalog.fragments.set_desired(network, after, names, before)
     return names
-
-
-def _meant(
-    network: NetworkName, fragment: FragmentName | None, catalog: Catalog
-) -> tuple[FragmentRecord, ...]:
-    records = catalog.fragments(network)
-    found = tuple(r for r in records if fragment is None or r.fragment == fragment)
-    if not found:
-        there = ", ".join(record.fragment for record in records)
-        raise RefusedError(
-            f"there is no fragment {fragment}",
-            place=f"network {network}",
-            hint=f"its fragments are: {there}.",
-        )
-    return found

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.later_topics import LaterTopic
 from pipeline.deploy.apply import begun_before, spec_of
 from pipeline.deploy.gather import last_markers
 from pipeline.deploy.ports import Log, Topics
@@ -77,18 +76,20 @@ class RedriveTopic:
         topic = names.redrive
         if not self.is_there():
             wanted = self._wanted()
-            self.catalog.begin_deploy(network, (topic,))
+            self.catalog.deploys.begin(network, (topic,))
             created = bool(self.topics.create_topics((spec_of(wanted),)))
-        begun = topic in self.catalog.begun_deploy(network)
+        begun = topic in self.catalog.deploys.begun(network)
         described = self._described()
         if described is None:
             raise RetryError("the topic is gone again", place=f"topic {topic}", hint="run it again")
         self._check_settings()
         made = created or (begun and bool(begun_before((topic,), self.topics)))
         made = made or (self.plan.auto_create and self._recorded() is None and bool(self._read()))
-        self.catalog.later_topics.add(LaterTopic(names, topic, described.topic_id, made))
+        self.catalog.fragments.add_topic(
+            network, names.fragment, topic, described.topic_id, made=made
+        )
         if begun:
-            self.catalog.end_deploy(network, (topic,))
+            self.catalog.deploys.end(network, (topic,))
 
     def _check_settings(self) -> None:
         topic = self.planned
@@ -103,7 +104,7 @@ class RedriveTopic:
     def _recorded(self) -> str | None:
         """The id of the topic as the catalog has it, which may have been restored; None: none."""
         names = self.fragment.names
-        record = self.catalog.fragment(names.network, names.fragment)
+        record = self.catalog.fragments.get(names.network, names.fragment)
         return None if record is None else dict(record.topic_ids).get(names.redrive)
 
     def _read(self) -> str | None:
@@ -112,8 +113,8 @@ class RedriveTopic:
         marker = last_markers((self.fragment,), self.topics, self.log).get(self.fragment.name)
         if marker is None or marker.redrive is None:
             return None
-        network = self.catalog.network(names.network)
-        record = self.catalog.fragment(names.network, names.fragment)
+        network = self.catalog.networks.get(names.network)
+        record = self.catalog.fragments.get(names.network, names.fragment)
         anew = network is not None and pending_succession(record, network.life, marker) is not None
         return None if anew else marker.redrive[1]
 

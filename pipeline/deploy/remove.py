@@ -12,16 +12,9 @@ from pipeline.catalog.records import DesiredState, LaneState, NetworkRecord
 from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.apply import Servers, Tell
-from pipeline.deploy.documents import replan
-from pipeline.errors import DocumentError, RefusedError, RetryError
-from pipeline.ids import (
-    FragmentName,
-    GroupName,
-    NetworkLife,
-    NetworkName,
-    NetworkVersion,
-    TopicName,
-)
+from pipeline.deploy.documents import replan_or_none
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import FragmentName, GroupName, NetworkLife, NetworkName, TopicName
 from pipeline.names import FragmentNames
 
 _POLL_S = 0.2
@@ -53,9 +46,9 @@ def deployed(network: NetworkName, catalog: Catalog) -> NetworkRecord:
     Raises:
         RefusedError: it is not deployed; names those that are.
     """
-    record = catalog.network(network)
+    record = catalog.networks.get(network)
     if record is None:
-        others = ", ".join(other.network for other in catalog.networks())
+        others = ", ".join(other.network for other in catalog.networks.all())
         raise RefusedError(
             f"network {network} is not deployed",
             hint=f"there is: {others}." if others else "no network is deployed.",
@@ -65,9 +58,9 @@ def deployed(network: NetworkName, catalog: Catalog) -> NetworkRecord:
 
 def stop(network: NetworkName, catalog: Catalog) -> bool:
     """Say that nothing of a network shall run, paused or not; whether that changes anything."""
-    wanted = any(f.desired is not DesiredState.STOPPED for f in catalog.fragments(network))
+    wanted = any(f.desired is not DesiredState.STOPPED for f in catalog.fragments.of(network))
     if wanted:
-        catalog.set_desired(network, DesiredState.STOPPED)
+        catalog.fragments.set_desired(network, DesiredState.STOPPED)
     return wanted
 
 
@@ -98,7 +91,7 @@ def await_stopped(
 def doomed(network: NetworkName, servers: Servers) -> Doomed:
     """What destroying a network would remove; changes nothing."""
     record = deployed(network, servers.catalog)
-    fragments = servers.catalog.fragments(network)
+    fragments = servers.catalog.fragments.of(network)
     used = sorted({topic for fragment in fragments for topic, _ in fragment.topic_ids})
     there = servers.topics.describe(record.made_topics)
     names = _every_fragment(record, servers.catalog) | {f.fragment for f in fragments}
@@ -135,7 +128,7 @@ def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> D
         servers.topics.delete_topics(what.topics)
     for group in what.groups:
         servers.topics.delete_group(group)
-    servers.catalog.remove_network(network, what.network)
+    servers.catalog.networks.remove(network, what.network)
     return what
 
 
@@ -150,13 +143,13 @@ def _check_life(found: NetworkRecord, life: NetworkLife) -> None:
 
 def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]:
     """The fragments that a node took up in its present life and has not reported at rest."""
-    lives = {record.node: record for record in catalog.nodes()}
+    lives = {record.node: record for record in catalog.nodes.all()}
+    owners = catalog.owners.of(network)
+    statuses = {status.fragment: status for status in catalog.statuses.of(network)}
     found = []
-    for fragment in catalog.fragments(network):
-        owner = catalog.owner(network, fragment.fragment)
-        status = catalog.status(network, fragment.fragment)
-        life = lives.get(owner.node) if owner is not None else None
-        if owner is None or life is None or not owner.is_of(life):
+    for fragment, owner in owners.items():
+        life, status = lives.get(owner.node), statuses.get(fragment.fragment)
+        if life is None or not owner.is_of(life):
             continue
         # A report of an earlier epoch says nothing about the one that was claimed since.
         if status is None or status.epoch != owner.epoch or status.state not in _AT_REST:
@@ -166,13 +159,8 @@ def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]
 
 def _every_fragment(record: NetworkRecord, catalog: Catalog) -> set[FragmentName]:
     """The fragments of all versions: what a former one made is to go as well."""
-    found: set[FragmentName] = set()
     first = max(1, record.version - _VERSIONS_MAX + 1)
-    for number in range(first, record.version + 1):
-        version = catalog.version(record.network, NetworkVersion(number))
-        if version is not None:
-            try:
-                found.update(f.name for f in replan(version, record.owner).fragments)
-            except DocumentError:
-                continue  # planned by another version of this program: its groups expire
-    return found
+    versions = catalog.versions.of(record.network, range(first, record.version + 1))
+    plans = (replan_or_none(version, record.owner) for version in versions)
+    # Without a plan it was planned by another version of this program: its groups expire.
+    return {fragment.name for plan in plans if plan is not None for fragment in plan.fragments}

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline import durations
-from pipeline.boundaries.profile import Joined, Stateless, profile, reach_ms
 from pipeline.deploy.others import Taken, conflicts
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import value_subject
+from pipeline.network.boxes.shape import reach_ms
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
 from pipeline.planner.plan import FragmentInput, Plan
@@ -106,10 +106,10 @@ def _forgetting(plan: Plan, found: Changes) -> Iterator[str]:
     }
     delays: dict[StreamName, int] = {}
     for fragment in plan.fragments:  # those that write come before those that read
-        shape = profile(fragment).shape
+        shape = fragment.shape
         delay = max(_delay_ms(stream, delays) for stream in fragment.inputs)
-        delays[fragment.output.name] = delay + (shape.behind_ms if isinstance(shape, Joined) else 0)
-        if isinstance(shape, Stateless):
+        delays[fragment.output.name] = delay + shape.behind_ms
+        if not fragment.traits.stateful:
             continue
         for stream in fragment.inputs:
             reach = delay + reach_ms(shape, stream.name)

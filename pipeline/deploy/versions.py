@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
-from pipeline.deploy.documents import Document, deployed_document, replan
-from pipeline.errors import DocumentError, RefusedError
+from pipeline.deploy.documents import Document, deployed_document, replan, replan_or_none
+from pipeline.errors import RefusedError
 from pipeline.ids import NetworkName, NetworkVersion
 from pipeline.planner.changes import Item
-from pipeline.planner.plan import Plan
 from pipeline.planner.upgrade import between, words
 
 
@@ -47,14 +46,13 @@ def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Vers
     """
     found: list[Version] = []
     first = max(1, network.version - newest + 1)
-    before = _plan(catalog.version(network.network, NetworkVersion(first - 1)), network)
-    for number in range(first, network.version + 1):
-        record = catalog.version(network.network, NetworkVersion(number))
-        if record is not None:
-            plan = _plan(record, network)
-            changed = "the first version" if number == 1 else words(before, plan)
-            found.append(Version(record, changed, number == network.version))
-            before = plan
+    before = None
+    for record in catalog.versions.of(network.network, range(first - 1, network.version + 1)):
+        plan = replan_or_none(record, network.owner)
+        if record.version >= first:
+            changed = "the first version" if record.version == 1 else words(before, plan)
+            found.append(Version(record, changed, record.version == network.version))
+        before = plan
     return tuple(reversed(found))
 
 
@@ -80,7 +78,7 @@ def version_of(
     Raises:
         RefusedError: there is no such version.
     """
-    record = catalog.version(network.network, version)
+    record = catalog.versions.get(network.network, version)
     if record is None:
         raise RefusedError(
             f"there is no version {version}",
@@ -103,10 +101,3 @@ def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalo
 
 def _content(record: NetworkVersionRecord) -> tuple[object, ...]:
     return (record.document, dict(record.schemas), dict(record.code))
-
-
-def _plan(record: NetworkVersionRecord | None, network: NetworkRecord) -> Plan | None:
-    try:
-        return None if record is None else replan(record, network.owner)
-    except DocumentError:
-        return None

@@ -66,7 +66,7 @@ class Look:
             if self.spark is not None:
                 self._see("Spark", f"Spark {self.settings.spark_master}", self.spark)
             networks = self._networks(catalog, registry, document, brokers)
-            nodes = self._try("nodes", "", lambda: len(catalog.nodes())) if catalog else None
+            nodes = self._try("nodes", "", lambda: len(catalog.nodes.all())) if catalog else None
             readable = tuple(_readable(self.settings))
             return Observed(tuple(self.things), networks, nodes, readable, access)
 
@@ -178,8 +178,8 @@ class Look:
         def read() -> str:
             if store.get(Znodes("").format()) is None:
                 return "there is none yet: the first deploy or node makes it"
-            catalog.ensure_format()
-            return f"format {catalog.format()}, {len(catalog.networks())} networks"
+            catalog.format.ensure()
+            return f"format {catalog.format.current()}, {len(catalog.networks.all())} networks"
 
         written = self._see("ZooKeeper, rights", place, write)
         readable = self._see("catalog", place, read)
@@ -211,7 +211,7 @@ class Look:
         """Those of the catalog that are ours, and the project's; without brokers none."""
         if brokers is None:
             return ()
-        found = dict(self._deployed(catalog)) if catalog is not None else {}
+        found = self._deployed(catalog) if catalog is not None else {}
         if registry is not None:
             plan = self._try("document", "", lambda: document(registry))
             if plan is not None and plan.network not in found:
@@ -219,25 +219,26 @@ class Look:
         look = TopicsLook(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
         return tuple(seen if plan is None else look.of(seen, plan) for seen, plan in found.values())
 
-    def _deployed(
-        self, catalog: Catalog
-    ) -> Iterator[tuple[NetworkName, tuple[NetworkSeen, Plan | None]]]:
-        for record in catalog.networks():
+    def _deployed(self, catalog: Catalog) -> dict[NetworkName, tuple[NetworkSeen, Plan | None]]:
+        found: dict[NetworkName, tuple[NetworkSeen, Plan | None]] = {}
+        for record, version in catalog.versions.deployed():
             if record.owner != self.settings.participant:
                 continue
             seen = NetworkSeen(record.network, deployed=True, auto_create=True)
-            version = catalog.version(record.network, record.version)
             try:
                 plan = replan(version, record.owner) if version is not None else None
             except MedusaError as error:
                 seen = NetworkSeen(record.network, True, True, (), Trouble.of(error))
                 plan = None
-            if plan is not None:
-                fragments = catalog.fragments(record.network)
-                known = frozenset(topic for one in fragments for topic, _ in one.topic_ids)
-                writers = _writers(plan, catalog.statuses(record.network))
-                seen = replace(seen, writers=writers, known=known)
-            yield record.network, (seen, plan)
+            found[record.network] = seen, plan
+        planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
+        fragments, statuses = catalog.fragments.of(*planned), catalog.statuses.of(*planned)
+        for name, (seen, plan) in planned.items():
+            ids = (one.topic_ids for one in fragments if one.network == name)
+            known = frozenset(topic for topics in ids for topic, _ in topics)
+            writers = _writers(plan, [one for one in statuses if one.network == name])
+            found[name] = replace(seen, writers=writers, known=known), plan
+        return found
 
 
 def _writers(plan: Plan, statuses: Iterable[FragmentStatus]) -> dict[TopicName, FragmentStatus]:

@@ -12,9 +12,9 @@ from brokers.records import KafkaRecord
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.example import Result
 from pipeline.ids import BoxName, FragmentName, Millis, TopicName
-from pipeline.lanes.codec import decode_boundary
 from pipeline.lanes.dead_letters import PREFIX
-from pipeline.lanes.signals import is_activity
+from pipeline.markers.codec import decode_boundary
+from pipeline.markers.signals import is_activity
 from pipeline.names import boundaries_topic, stream_of_box
 from pipeline.planner.plan import Plan
 from pipeline.reference.compare import Row

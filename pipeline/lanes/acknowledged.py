@@ -8,7 +8,7 @@ unclean leader election. What is written there next would get offsets that meant
 from brokers.records import Ends
 from pipeline.errors import RefusedError
 from pipeline.ids import FragmentName, TopicName
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 
 _GO_ON = (
     "restore the topic, or deploy with `--state {fragment}=empty` to go on without these records"

@@ -7,10 +7,10 @@ from typing import Final
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
 from pipeline.lanes.continuity import check_follows
-from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.needed_letters import LetterSpan, letters_from
-from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
+from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
+from pipeline.markers.positions import InputPartition, MarkedSource, Positions
+from pipeline.markers.refused import Refused
 
 UNLIKE: Final = (
     "a function of a Python box has to give the same for the same row, always: mend it and deploy"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pipeline.ids import Offset, TopicName
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.positions import InputPartition, Positions
 
 RECORDS_PER_BATCH: Final = 400_000
 """Small records cost memory beside their bytes."""

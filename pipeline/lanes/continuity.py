@@ -14,8 +14,8 @@ from typing import Final
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition, Positions
 
 LOOKED_AT: Final = 8
 """So many of the newest markers are checked at a start."""

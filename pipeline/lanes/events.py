@@ -1,19 +1,11 @@
-"""What a lane tells about itself, to whoever runs it."""
+"""What a lane reports to the agent that runs it."""
 
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
-from pipeline.ids import Epoch, FragmentName, Incarnation, NetworkName
-from pipeline.lanes.markers import CommitMarker
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class FragmentId:
-    """A fragment, wherever it runs."""
-
-    network: NetworkName
-    fragment: FragmentName
+from pipeline.ids import Epoch, Incarnation, LaneId, RunNumber
+from pipeline.markers.commit_marker import CommitMarker
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +15,8 @@ class LaneStarted:
     `marker` is what it continues from, `profile` how its event time moves.
     """
 
-    fragment: FragmentId
+    lane: LaneId
+    run: RunNumber
     epoch: Epoch
     incarnation: Incarnation
     marker: CommitMarker
@@ -39,7 +32,8 @@ class LaneRebuilding:
         read: how many records it has read, as far as that is known.
     """
 
-    fragment: FragmentId
+    lane: LaneId
+    run: RunNumber
     epoch: Epoch
     offsets: int
     read: int = 0
@@ -52,8 +46,8 @@ class BatchFinished:
     `duration_ms`: from the batch's start until its transaction was committed.
     """
 
-    fragment: FragmentId
-    epoch: Epoch
+    lane: LaneId
+    run: RunNumber
     marker: CommitMarker
     rows_out: int
     duration_ms: int
@@ -68,7 +62,8 @@ class LaneStopped:
     no limit. When a start failed before it had an epoch, `epoch` is 0.
     """
 
-    fragment: FragmentId
+    lane: LaneId
+    run: RunNumber
     epoch: Epoch
     error: str | None
     retry: bool
@@ -76,12 +71,12 @@ class LaneStopped:
     external: bool = False
 
 
-def stopped_by(fragment: FragmentId, epoch: Epoch, error: MedusaError) -> LaneStopped:
+def stopped_by(lane: LaneId, run: RunNumber, epoch: Epoch, error: MedusaError) -> LaneStopped:
     """The end of a lane's run by an error; its kind alone decides what follows."""
     lasting = isinstance(error, InputError | BrokenInvariantError) and not error.external
     fenced = isinstance(error, FencedError)
     return LaneStopped(
-        fragment, epoch, str(error), retry=not lasting, fenced=fenced, external=error.external
+        lane, run, epoch, str(error), retry=not lasting, fenced=fenced, external=error.external
     )
 
 

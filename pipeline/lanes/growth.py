@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
 
 
 def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, TopicId, TopicName
 from pipeline.lanes.dead_letters import PARTLY_LATE, PREFIX, REDRIVEN_ORIGIN, check_format
-from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
+from pipeline.markers.positions import InputPartition, MarkedSource, Positions
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -9,13 +9,13 @@ commit marker.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pipeline import durations
 from pipeline.counting import counted
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 from pipeline.lanes.dead_letters import LATENESS, Context
+from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
 
 WINDOWS_MAX = 64
@@ -29,19 +29,6 @@ class TooManyDeadLettersError(RefusedError):
     """A batch holds more records that cannot be processed than the document bears."""
 
     code = "too-many-dead-letters"
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The dead letters of one stream or box, counted in windows.
-
-    Args:
-        within_ms: the size of the windows; None: all of time is one, number 0.
-        windows: how many there were, by the window's number: its start in units of its size.
-    """
-
-    within_ms: int | None
-    windows: Mapping[int, int]
 
 
 def count(

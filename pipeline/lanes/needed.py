@@ -13,11 +13,11 @@ two neighbours become one, which keeps the older start and the newer time.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.boundaries.profile import Shape, Stateless
 from pipeline.boundaries.promise import kept_from
 from pipeline.ids import Millis, Offset
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition, Positions
+from pipeline.network.boxes.shape import Shape, Stateless
 
 SPANS_MAX = 256
 """Spans per partition: with batches of 100 ms, half a minute of state to the batch, and longer

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pipeline.ids import Offset
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
 
 SPANS_MAX: Final = 64
 

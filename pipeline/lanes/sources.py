@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset, SourceId, StreamName, TopicId, TopicName
-from pipeline.lanes.deploys import NO_DEPLOY, DeployId
-from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition, LeftSource, MarkedSource, Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.deploys import NO_DEPLOY, DeployId
+from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource, Positions
+from pipeline.markers.refused import Refused
 from pipeline.planner.digest import answer_digest, source_digest, timing_digest
 from pipeline.planner.plan import Fragment, FragmentInput
 

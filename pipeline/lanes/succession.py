@@ -17,11 +17,11 @@ from pipeline.ids import (
     StreamName,
     TopicId,
 )
-from pipeline.lanes.deploys import DeployId
-from pipeline.lanes.markers import NO_BATCH, CommitMarker, LeftOutput
-from pipeline.lanes.positions import InputPartition, MarkedSource, Positions
-from pipeline.lanes.signals import BoundaryRecord
 from pipeline.lanes.sources import Begin, next_number
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, LeftOutput
+from pipeline.markers.deploys import DeployId
+from pipeline.markers.positions import InputPartition, MarkedSource, Positions
+from pipeline.markers.signals import BoundaryRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from pipeline.names import NAME_PATTERN
 from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_syntax
-from pipeline.network.boxes.kinds import KINDS
 from pipeline.network.boxes.python import CodeReference, read_function
 from pipeline.network.boxes.python import read_reference as read_code_reference
+from pipeline.network.boxes.traits import KINDS
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
 from pipeline.network.model import Box, Limit, Network

@@ -8,8 +8,8 @@ A box kind is one frozen dataclass here in spirit, but lives in its own file und
 `pipeline/network/boxes/`, beside its parsing and its schema rule.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Protocol
 
@@ -100,6 +100,23 @@ class Expression:
     form: Form | None = None
 
 
+def expressions(value: object) -> Iterator[Expression]:
+    """Every expression in a box, or in several."""
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from expressions(item)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from expressions(getattr(value, field.name))
+
+
+def columns_read(found: Iterable[Expression]) -> frozenset[str]:
+    """The names of the columns that some expressions read."""
+    return frozenset(column.name for expression in found for column in expression.columns)
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A named output column and the expression that computes it."""
@@ -173,10 +190,6 @@ class Box(Protocol):
     @property
     def key(self) -> tuple[str, ...]:
         """Output columns that make the Kafka key; empty: the input's key and partition stay."""
-
-    @property
-    def stateful(self) -> bool:
-        """Whether it keeps rows or groups across batches."""
 
 
 class KeyFormat(Enum):

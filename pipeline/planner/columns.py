@@ -5,22 +5,14 @@ record unreadable either.
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from pipeline.ids import StreamName
-from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.as_of import AsOf
-from pipeline.network.boxes.deduplicate import Deduplicate
-from pipeline.network.boxes.filter import Filter
-from pipeline.network.boxes.flat_map import FlatMap
-from pipeline.network.boxes.join import Join
-from pipeline.network.boxes.map import Map
-from pipeline.network.boxes.route import BRANCH, Branch, Route
-from pipeline.network.boxes.top import Top
-from pipeline.network.boxes.union import Union
-from pipeline.network.model import Box, Expression, ExternalStream
+from pipeline.network.boxes.traits import Provenance, traits
+from pipeline.network.model import Box, ExternalStream, columns_read, expressions
 from pipeline.network.types import Columns
+from pipeline.planner.boxes.catalogue import with_columns
 from pipeline.planner.plan import Fragment, FragmentInput
 from schemas.avro import parse
 from schemas.types import (
@@ -43,7 +35,8 @@ def read_columns(stream: FragmentInput, fragment: Fragment) -> frozenset[str]:
 
 def timing_columns(stream: FragmentInput) -> frozenset[str]:
     """The names of the columns that decide the event time of an input's records."""
-    return _of((stream.event_time,)) if isinstance(stream, ExternalStream) else frozenset()
+    timed = (stream.event_time,) if isinstance(stream, ExternalStream) else ()
+    return columns_read(timed)
 
 
 def pruned(fragment: Fragment) -> Fragment:
@@ -58,8 +51,8 @@ def pruned(fragment: Fragment) -> Fragment:
         for names in (read_columns(stream, fragment),)
     )
     boxes = tuple(
-        replace(box, columns=_those(box.columns, _handed_on(box, fragment)))
-        if isinstance(box, _HandingOn)
+        with_columns(box, _those(box.columns, _read_of_output(box, fragment)))
+        if _passes_rows(box)
         else box
         for box in fragment.boxes
     )
@@ -82,28 +75,16 @@ def reading_boxes(stream: FragmentInput, fragment: Fragment, column: str | None)
 
     None: every box that reads the input at all; so is what all of them need, its event time.
     """
-    if isinstance(stream, ExternalStream) and column in _of((stream.event_time,)):
+    if column in timing_columns(stream):
         column = None
     found: dict[str, None] = {}
     for box in fragment.boxes:
         reads = stream.name in box.inputs
         if reads and (column is None or column in _by(box, stream.name, fragment)):
-            own = (e for e in expressions(box) if column is None or column in _of((e,)))
+            own = (e for e in expressions(box) if column is None or column in columns_read((e,)))
             origins = {e.origin.box: None for e in own if e.origin.box}
             found |= origins or {box.name: None}
     return tuple(found) or (fragment.name,)
-
-
-def expressions(value: object) -> Iterator[Expression]:
-    """Every expression in a box, or in several."""
-    if isinstance(value, Expression):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from expressions(item)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from expressions(getattr(value, field.name))
 
 
 def _with_definitions(schema_json: str, names: frozenset[str]) -> frozenset[str]:
@@ -139,8 +120,8 @@ def _types(of: AvroType) -> Iterator[AvroType]:
                 yield from _types(field.type)
 
 
-_HandingOn = Filter | Route | Branch | Union | Deduplicate
-"""Boxes that hand rows on as they are, or with a column more."""
+def _passes_rows(box: Box) -> bool:
+    return traits(box).provenance is Provenance.PASSED
 
 
 def _by_boxes(stream: StreamName, fragment: Fragment) -> frozenset[str]:
@@ -149,45 +130,15 @@ def _by_boxes(stream: StreamName, fragment: Fragment) -> frozenset[str]:
 
 
 def _by(box: Box, stream: StreamName, fragment: Fragment) -> frozenset[str]:
-    """What a box reads of an input; one that hands rows on reads what others read of them."""
-    own = _own(box, stream, fragment)
-    return own | _handed_on(box, fragment) if isinstance(box, _HandingOn) else own
+    """What a box reads of an input; one that passes rows on reads what others read of them."""
+    own = traits(box).reads(box, stream)
+    if own is None:
+        return _columns_of(stream, fragment)
+    return own | _read_of_output(box, fragment) if _passes_rows(box) else own
 
 
-def _own(box: Box, stream: StreamName, fragment: Fragment) -> frozenset[str]:
-    """What a box reads of an input itself. A function may read every column."""
-    match box:
-        case Filter() | Route() | Union() | Map() | FlatMap() | Top():
-            return _of(expressions(box))
-        case Branch():
-            return frozenset({BRANCH})
-        case Deduplicate():
-            return frozenset(box.by)
-        case Aggregate():
-            arguments = (e for a in box.aggregations for e in a.reads)
-            return _of((*(group.expression for group in box.by), *arguments))
-        case Join() | AsOf():
-            return _of_side(box, stream)
-        case _:
-            return _columns_of(stream, fragment)
-
-
-def _of_side(box: Join | AsOf, stream: StreamName) -> frozenset[str]:
-    """What a join reads of a stream, which may be both of its sides."""
-    sides = {side for side, of in (("left", box.left), ("right", box.right)) if of == stream}
-    selected = (column for e in expressions(box.select) for column in e.columns)
-    named = {column.name for column in selected if column.side in sides}
-    pairs = (
-        name
-        for pair in box.on
-        for side, name in zip(("left", "right"), pair, strict=True)
-        if side in sides
-    )
-    return frozenset(named.union(pairs))
-
-
-def _handed_on(box: Box, fragment: Fragment) -> frozenset[str]:
-    """What is read of the rows that a box hands on: everything if they are the results."""
+def _read_of_output(box: Box, fragment: Fragment) -> frozenset[str]:
+    """What is read of the rows that a box passes on: everything if they are the results."""
     last = box.name == fragment.boxes[-1].name
     return _all(box) if last else _by_boxes(StreamName(box.name), fragment)
 
@@ -196,10 +147,6 @@ def _those(columns: Columns, names: frozenset[str]) -> Columns:
     """The columns of these names; SQL does not tell upper from lower case."""
     lower = {name.lower() for name in names}
     return tuple(column for column in columns if column.name.lower() in lower)
-
-
-def _of(expressions: Iterable[Expression]) -> frozenset[str]:
-    return frozenset(column.name for e in expressions for column in e.columns)
 
 
 def _all(box: Box) -> frozenset[str]:

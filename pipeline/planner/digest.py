@@ -19,9 +19,8 @@ from typing import Any, get_args, get_type_hints
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BoxName, SourceId, StreamName, TopicName
 from pipeline.network.boxes.as_of import AsOf
-from pipeline.network.boxes.deduplicate import Deduplicate
-from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.python import Python
+from pipeline.network.boxes.traits import Keeps
 from pipeline.network.model import Box, Expression, ExternalStream, Load, Silence, StartAt
 from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
@@ -71,8 +70,7 @@ def state_digest(fragment: Fragment) -> str:
         "inputs": [_state_of(stream) for stream in fragment.inputs],
         "boxes": _placed_boxes(fragment, fragment.boxes),
     }
-    stateful = fragment.stateful_box
-    if fragment.output.corrections and isinstance(stateful, Join | AsOf | Deduplicate):
+    if fragment.output.corrections and fragment.traits.keeps is Keeps.ROWS:
         plain["ids"] = True  # rows that wait keep theirs
     return _hash(plain)
 

@@ -3,16 +3,22 @@
 The text is for people and for review as a difference between two files; programs read the plan.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pipeline import durations
 from pipeline.counting import counted
-from pipeline.network.model import Box, ExternalStream, KeyFormat, Load, Silence
-from pipeline.planner.boxes.catalogue import facts, hands_on, keeps, order, waits
+from pipeline.network.boxes.traits import Keeps, Lateness
+from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
+from pipeline.planner.boxes.catalogue import facts, keeps
 from pipeline.planner.describe import start_text
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
 
 _LABEL = 12
+_ORDER: Mapping[Keeps, str] = {
+    Keeps.NOTHING: "as in each input partition",
+    Keeps.GROUPS: "by event time for each key",
+    Keeps.ROWS: "not promised",
+}
 
 
 def explain(plan: Plan) -> str:
@@ -48,12 +54,12 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
             yield f"      {label}: {text}"
     yield "  writes"
     yield from _output(fragment)
-    kept = [keeps(box) for box in fragment.boxes if box.stateful]
-    yield from _fact("keeps", "; ".join(kept) or "nothing between batches")
+    stateful = fragment.stateful_box
+    yield from _fact("keeps", keeps(stateful) if stateful else "nothing between batches")
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")
-    yield from _fact("transactions", names.transactional_id)
+    yield from _fact("transactions", names.stable.transactional_id)
 
 
 def _input(stream: FragmentInput, *, alone: bool) -> Iterator[str]:
@@ -86,8 +92,7 @@ def _output(fragment: Fragment) -> Iterator[str]:
     if output.event_time_column is None:
         yield f"      event time: {_event_time(fragment)}, as Kafka timestamp"
     if not output.key:
-        box = fragment.stateful_box
-        yield f"      key: {'as in the input' if box is None or hands_on(box) else 'none'}"
+        yield f"      key: {'as in the input' if fragment.traits.from_one_row else 'none'}"
 
 
 def _marks(column: str, output: DerivedStream) -> str:
@@ -99,34 +104,31 @@ def _marks(column: str, output: DerivedStream) -> str:
 
 
 def _event_time(fragment: Fragment) -> str:
-    box = fragment.stateful_box
-    if box is None or hands_on(box):
+    if fragment.traits.from_one_row:
         return "that of the input"
-    return "the later of the two rows'" if len(box.inputs) > 1 else "the end of the window"
+    rows = fragment.traits.keeps is Keeps.ROWS
+    return "the later of the two rows'" if rows else "the end of the window"
 
 
 def _guarantees(fragment: Fragment) -> Iterator[str]:
     yield from _fact(
         "guarantees", "stable records are exact: none lost, none twice, final once written"
     )
-    last = fragment.stateful_box or fragment.boxes[-1]
-    yield from _fact("", f"order: {order(last) or 'not promised'}")
+    elements = ", and as in the array" if fragment.traits.explodes else ""
+    yield from _fact("", f"order: {_ORDER[fragment.traits.keeps]}{elements}")
     yield from _fact("", _when_missing(fragment))
     bad = "records that cannot be decoded or evaluated"
     external = any(isinstance(stream, ExternalStream) for stream in fragment.inputs)
-    late = ", or that came too late," if fragment.stateful_box and external else ""
+    judged = fragment.traits.lateness is not Lateness.NONE
+    late = ", or that came too late," if judged and external else ""
     yield from _fact("", f"{bad}{late} go to {fragment.names.dead_letters}")
 
 
 def _when_missing(fragment: Fragment) -> str:
-    waiting = next((box for box in fragment.boxes if waits(box)), None)
-    if waiting is None:
+    box = fragment.stateful_box
+    if box is None or not fragment.shape.waits:
         return "a missing input only holds results back"
-    return f"a missing input holds {_name(waiting)} up: it waits"
-
-
-def _name(box: Box) -> str:
-    return f"{box.kind} {box.name}"
+    return f"a missing input holds {box.kind} {box.name} up: it waits"
 
 
 def _fact(label: str, text: str) -> Iterator[str]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from pipeline.ids import FragmentName, NetworkName, ParticipantId, StreamName, TopicName
 from pipeline.names import FragmentNames, stream_of_box
+from pipeline.network.boxes.shape import Shape
+from pipeline.network.boxes.traits import Traits, traits
 from pipeline.network.model import Box, ExternalStream, KeyFormat, Limit
 from pipeline.network.types import Columns
 
@@ -87,7 +89,23 @@ class Fragment:
     @property
     def stateful_box(self) -> Box | None:
         """The one box that keeps state, if there is one."""
-        return next((box for box in self.boxes if box.stateful), None)
+        return next((box for box in self.boxes if traits(box).stateful), None)
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the stateful box, or of the last box where there is none."""
+        return traits(self._deciding)
+
+    @property
+    def shape(self) -> Shape:
+        """How event time closes what the fragment keeps, and releases its results."""
+        ways = self.ways
+        sources = {one.port: {w.source for w in ways if w.port == one.port} for one in ways}
+        return self.traits.shape(self._deciding, sources)
+
+    @property
+    def _deciding(self) -> Box:
+        return self.stateful_box or self.boxes[-1]
 
     @property
     def ways(self) -> tuple[Way, ...]:

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 
 from pipeline.network.model import ColumnRef, Expression
-
-SIDES = ("left", "right")
+from pipeline.network.scope import SIDES
 
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|.", re.DOTALL)
 

@@ -8,12 +8,12 @@ of a replay are as complete as the first ones.
 
 from dataclasses import dataclass
 
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.sessions import last_cut, oldest_record
 from pipeline.boundaries.windows import final_end, last_end, next_end
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.planner.instants import instant
 
 

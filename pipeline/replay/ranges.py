@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset, StreamName, TopicName
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.positions import InputPartition
 from pipeline.network.model import ExternalStream
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import FragmentInput

@@ -8,7 +8,7 @@ from brokers.kafka.transactions import Headers
 from brokers.records import KafkaRecord, TopicDescription
 from pipeline.clock import Deadline
 from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
-from pipeline.spark.results import Record
+from pipeline.spark.batch.results import Record
 
 
 @dataclass

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from pipeline.errors import DocumentError, InputError, Problem
 from pipeline.ids import Millis, ParticipantId, StreamName, TopicName
-from pipeline.names import derived_topic
+from pipeline.names import derived_topic, stream_of_box
 from pipeline.nearest import nearest_first
-from pipeline.network.boxes.route import Route
+from pipeline.network.boxes.traits import traits
 from pipeline.network.model import Box, Network, Output
 from pipeline.planner import planner
 from pipeline.planner.plan import Plan
-from pipeline.spark.hidden import Reason
+from pipeline.spark.query.hidden import Reason
 from pipeline.testing import records
 from pipeline.testing.compare import Expected
 from pipeline.testing.document import (
@@ -123,7 +123,7 @@ def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
 
 def _streams_inside(network: Network) -> tuple[Box, ...]:
     """The boxes that make a stream; of a route only its branches do."""
-    return tuple(box for box in network.boxes if not isinstance(box, Route))
+    return tuple(box for box in network.boxes if not traits(box).private)
 
 
 def check(written: TestWritten, network: Network, read_file: ReadFile) -> Checked:
@@ -253,13 +253,13 @@ class Checker:
         """Why nothing can be expected of a stream."""
         if name in self.streams.external:
             return "it comes from outside"
-        match self.network.by_name().get(name):
-            case None:
-                return "there is no such box"
-            case Route():
-                return "it is a route, and its branches are streams"
-            case _:
-                return "it has no topic here: name it in looked_at"
+        boxes = self.network.boxes
+        box = next((box for box in boxes if stream_of_box(box.name) == name), None)
+        if box is None:
+            return "there is no such box"
+        if traits(box).private:
+            return f"it is a {box.kind}, and its branches are streams"
+        return "it has no topic here: name it in looked_at"
 
     def _lines(self, given: Records) -> Iterator[tuple[Line, AvroSchema | None] | Problem]:
         """Records with their places, and the schema that their file brings, if it does."""

@@ -17,24 +17,26 @@ from pipeline.ids import (
     Millis,
     NetworkVersion,
     Offset,
+    RunNumber,
     SteadyMillis,
     TopicId,
     TopicName,
 )
-from pipeline.lanes import codec
-from pipeline.lanes.events import BatchFinished, FragmentId, LaneEvent
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.lanes.signals import AdvanceRecord
+from pipeline.lanes.events import BatchFinished, LaneEvent
 from pipeline.lanes.sources import named_sources
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition, Positions
+from pipeline.markers.signals import AdvanceRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
-from pipeline.spark.lowered import Lowered
-from pipeline.spark.ports import BatchEngine, BatchRows, SecondLook
-from pipeline.spark.sink import Sink
-from pipeline.spark.sink_context import SinkContext
+from pipeline.spark.batch.ports import BatchEngine, BatchRows, SecondLook
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.write.sink import Sink
+from pipeline.spark.write.sink_context import SinkContext
 from pipeline.testing.broker import Broker, Nothing, Plain, Transaction
 
 INCARNATION: Final = Incarnation("test")
@@ -48,7 +50,7 @@ Write = Callable[[BatchRows, int, BatchEngine, SecondLook], None]
 
 
 class RunningQuery(Protocol):
-    """As `MemoryQuery` in `pipeline/spark/from_memory.py`."""
+    """As `MemoryQuery` in `pipeline/spark/run/from_memory.py`."""
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """Hand records over; `ends` are the positions behind them."""
@@ -222,11 +224,11 @@ class Lane:
     def _context(self, lowered: Lowered) -> SinkContext:
         fragment, nothing, plain = self.fragment, Nothing(), Plain(self._broker)
         return SinkContext(
+            lane=fragment.names.stable.lane,
+            run=RunNumber(1),
             fragment=fragment,
-            id=FragmentId(fragment.names.network, fragment.names.fragment),
             version=NetworkVersion(1),
             epoch=_EPOCH,
-            profile=profile(fragment),
             writer=Transaction(self._broker),
             admin=plain,
             output_id=_ids(fragment)[fragment.output.topic],

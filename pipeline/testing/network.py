@@ -11,9 +11,9 @@ from pipeline.errors import SchemaError
 from pipeline.ids import Millis, SchemaHandle, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.lanes.sources import named_sources
 from pipeline.planner.plan import Fragment
-from pipeline.spark.lower import Surroundings, lower
-from pipeline.spark.lowered import WriterSchema
-from pipeline.spark.topics import topics_of
+from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lowered import WriterSchema
+from pipeline.spark.run.topics import topics_of
 from pipeline.testing.broker import Broker
 from pipeline.testing.check import Checked
 from pipeline.testing.compare import Came

@@ -11,8 +11,8 @@ from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
 from brokers.embedded.progress import Progress, silent
 from pipeline.settings import Settings
-from pipeline.spark.command_session import command_session
-from pipeline.spark.from_memory import MemoryQueries, open_memory_session
+from pipeline.spark.run.from_memory import MemoryQueries, open_memory_session
+from pipeline.spark.session.command_session import command_session
 
 
 @contextmanager

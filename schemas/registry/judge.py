@@ -69,8 +69,8 @@ def problems(config: Config, new: Candidate, previous: Sequence[Candidate]) -> t
     """
     level = config.level or Level.BACKWARD
     found: list[str] = []
-    if config.validate_fields and previous:
-        found += _reserved(new, previous[-1])
+    if config.validate_fields:
+        found += _reserved(new, previous[-1] if previous else None)
     if level is not Level.NONE:
         found += _incompatible(level, new, _of_group(config.group, new, previous))
     if not found:
@@ -132,11 +132,10 @@ def _told(found: Iterable[Difference], reader: str, writer: str) -> Iterator[str
         )
 
 
-def _reserved(new: Candidate, latest: Candidate) -> Iterator[str]:
-    """What is wrong about fields whose names are reserved."""
-    mine = set(new.content.metadata.reserved if new.content.metadata else ())
-    theirs = latest.content.metadata.reserved if latest.content.metadata else ()
-    for name in theirs:
+def _reserved(new: Candidate, latest: Candidate | None) -> Iterator[str]:
+    """What is wrong about fields whose names are reserved; `latest`: None: it is the first."""
+    mine = set(_reserved_by(new))
+    for name in () if latest is None else _reserved_by(latest):
         if name not in mine:
             yield (
                 f"The new schema has reserved field {name} removed from its metadata which is "
@@ -148,3 +147,7 @@ def _reserved(new: Candidate, latest: Candidate) -> Iterator[str]:
                 yield (
                     f"The new schema has field that conflicts with the reserved field {field.name}."
                 )
+
+
+def _reserved_by(one: Candidate) -> tuple[str, ...]:
+    return one.content.metadata.reserved if one.content.metadata else ()

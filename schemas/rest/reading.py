@@ -155,11 +155,18 @@ def media_of(accept: str) -> str | None:
     best, best_weight = None, 0.0
     wanted = [_wanted(one) for one in accept.split(",")]
     for media in _PRODUCED:
-        fits = (weight for kind, weight in wanted if kind in {media, "*/*", "application/*"})
-        weight = max(fits, default=0.0)
+        weight = max((weight for kind, weight in wanted if _fits(kind, media)), default=0.0)
         if weight > best_weight:
             best, best_weight = media, weight
     return best
+
+
+def _fits(kind: str, media: str) -> bool:
+    """Whether a media type is one of a kind that a client takes.
+
+    As JAX-RS compares them: `*` alone is any type, and so is `*/x`, whatever x is.
+    """
+    return kind in {media, "*", "application/*"} or kind.startswith("*/")
 
 
 def _wanted(one: str) -> tuple[str, float]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from brokers.records import KafkaRecord
-from pipeline.cli.decoding import decoded
 from pipeline.cli.main import run
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
+from pipeline.operations.records.decoding import decode_record
 from schemas.avro import parse
 from schemas.client import RegistryClient
 from schemas.codec import encode
@@ -89,8 +89,8 @@ def test_a_record_is_decoded(sides: Sides) -> None:
         KafkaRecord(*at, None, value, ()),
         KafkaRecord(*at, None, value[5:], headers),
     ):
-        found = decoded(record, sides.ours)
-        assert (found.problem, found.data["value"]) == ("", VALUE)
+        found = decode_record(record, sides.ours)
+        assert (found.problem, found.value) == ("", VALUE)
 
 
 def test_a_record_is_written(sides: Sides) -> None:

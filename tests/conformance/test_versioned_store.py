@@ -308,3 +308,18 @@ def test_after_a_sync_nothing_older_is_read(open_session: OpenSession) -> None:
     one.apply((Create("/a/b", b"new"),))
     other.sync()
     assert other.get("/a/b") == Versioned(b"new", 0)
+
+
+def test_children_of_many_paths_come_in_the_order_of_the_paths(open_session: OpenSession) -> None:
+    """More than are asked at once; a path that does not exist has none."""
+    store = open_session()
+    store.make_parents("/many")
+    for first in range(0, 600, 100):
+        store.apply(tuple(Create(f"/many/{n}", b"") for n in range(first, first + 100)))
+    store.make_parents("/many/3/b")
+    store.make_parents("/many/3/a")
+    paths = ["/none", "/many/3", *(f"/many/{n}" for n in range(4, 600)), "/many"]
+    found = store.children_all(paths)
+    assert found[:3] == ((), ("a", "b"), ())
+    assert (len(found), len(found[-1])) == (len(paths), 600)
+    assert store.children_all([]) == ()

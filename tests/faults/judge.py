@@ -7,10 +7,10 @@ from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, TopicName
-from pipeline.lanes.codec import decode_boundary, decode_marker
 from pipeline.lanes.dead_letters import LATENESS
 from pipeline.lanes.ids import LATE_RESULT
-from pipeline.lanes.signals import is_activity
+from pipeline.markers.codec import decode_boundary, decode_marker
+from pipeline.markers.signals import is_activity
 from tests.faults.case import Case
 from tests.faults.history import Finding, Kind, Letter, Place, Row, Seen, Sent, Value, place_of
 from tests.faults.lanes import (

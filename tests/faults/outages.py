@@ -10,8 +10,8 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.admin import Isolation
 from brokers.kafka.reader import read_last
 from pipeline.ids import NetworkName, Offset, TopicName
-from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.needed_letters import kept_from
+from pipeline.markers.codec import decode_marker
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment
 from tests.faults.history import place_of
@@ -58,7 +58,7 @@ def zookeeper_cut_for_one(world: World, random: Random) -> None:
         time.sleep(random.uniform(0, 5))
         relay.set(Line.OPEN)
         world.wait(
-            lambda: any(record.node == old.name for record in world.catalog.nodes()),
+            lambda: any(record.node == old.name for record in world.catalog.nodes.all()),
             f"{old.name} finds ZooKeeper again",
             BACK_WITHIN_S,
         )
@@ -122,7 +122,7 @@ def _expire(world: World, running: Running, fragment: Fragment) -> None:
 
 def _owns_all(world: World, node: Node) -> bool:
     return all(
-        (owner := world.catalog.owner(NetworkName(running.network), fragment.name)) is not None
+        (owner := world.catalog.owners.get(NetworkName(running.network), fragment.name)) is not None
         and owner.node == node.name
         for running in world.networks
         for fragment in running.plan.fragments

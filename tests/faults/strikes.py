@@ -10,7 +10,7 @@ from random import Random
 
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import NetworkName
+from pipeline.ids import NO_EPOCH, NetworkName
 from tests.faults.nodes import Node
 from tests.faults.outages import (
     broker_away,
@@ -342,7 +342,7 @@ def _all_stopped(world: World) -> bool:
     return all(
         status.state is LaneState.STOPPED
         for running in world.networks
-        for status in world.catalog.statuses(NetworkName(running.network))
+        for status in world.catalog.statuses.of(NetworkName(running.network))
     )
 
 
@@ -370,7 +370,9 @@ def _take_over(world: World, random: Random, old: Node, new: Node) -> None:
     world.await_stable(since_ms)
     old.resume()
     world.wait(
-        lambda: any(record.node == old.name for record in world.catalog.nodes()) or not old.running,
+        lambda: (
+            any(record.node == old.name for record in world.catalog.nodes.all()) or not old.running
+        ),
         "the zombie finds ZooKeeper again",
         60.0,
     )
@@ -382,8 +384,8 @@ def _folders(world: World) -> Iterator[Path]:
     """The newest checkpoint of every fragment."""
     for running in world.networks:
         for fragment in running.plan.fragments:
-            parent = world.node.checkpoints / running.network / fragment.name
-            folders = sorted(path for path in parent.glob("epoch-*") if path.is_dir())
+            parent = world.node.checkpoints / fragment.names.stable.checkpoint(NO_EPOCH)
+            folders = sorted(path for path in parent.parent.glob("epoch-*") if path.is_dir())
             yield from folders[-1:]
 
 

@@ -138,7 +138,7 @@ class Chain:
     def _fragments(self) -> Iterator[tuple[str, Ledger | None]]:
         """All deployed fragments, with the ledgers of those that run as they are deployed."""
         catalog, scene = self.scene.servers.catalog, self.scene
-        for record in catalog.fragments(NetworkName(self.net.name)):
+        for record in catalog.fragments.of(NetworkName(self.net.name)):
             name = str(record.fragment)
             ledger = self.ledgers.get((scene.life, name))
             deployment = scene.deployments.get((scene.life, int(record.version)))

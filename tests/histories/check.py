@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import Positions
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
 
 
 def follows(before: CommitMarker | None, marker: CommitMarker) -> Iterator[str]:

@@ -14,16 +14,16 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from pipeline.boundaries.profile import Windowed, profile
+from pipeline.boundaries.promise import watermark_for
 from pipeline.ids import BatchId, Millis
 from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join
 from pipeline.planner.plan import Fragment
-from pipeline.spark.facts import positions
-from pipeline.spark.lowered import Lowered, TopicRole
-from pipeline.spark.query import NOBODY, LostDataError, Query, StoppingError
+from pipeline.spark.batch.facts import positions
+from pipeline.spark.query.lowered import Lowered, TopicRole
+from pipeline.spark.run.query_runner import NOBODY, LostDataError, Query, StoppingError
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of
 from tests.histories.looking import Frame, Look, Ranges
@@ -46,7 +46,7 @@ def plan_first_batch(
     watermark_ms: Millis | None,
     _now_ms: Millis,
 ) -> None:
-    """Stands in for the function of `pipeline/spark/planned.py`."""
+    """Stands in for the function of `pipeline/spark/run/planned.py`."""
     ends: dict[str, dict[str, dict[int, int]]] = {s.input: {} for s in lowered.sources}
     for at, offset in end.items():
         if at.input in ends:
@@ -245,8 +245,8 @@ def _commit(batch: Batch, folder: Folder) -> None:
     assert batch.look is not None
     reached, advance_ms = batch.eviction_ms, batch.look.advance_ms
     if advance_ms is not None:
-        windowed = isinstance(profile(batch.frame.reader.fragment).shape, Windowed)
-        reached = max(reached, advance_ms + (1 if windowed else 0))
+        shape = batch.frame.reader.fragment.shape
+        reached = max(reached, watermark_for(shape, Millis(advance_ms)))
     folder.states[batch.number] = batch.after
     folder.commits[batch.number] = reached
 

@@ -1,4 +1,4 @@
-"""Checkpoint folders as values, and what `pipeline/spark/checkpoints.py` does with them."""
+"""Checkpoint folders as values, and what `pipeline/spark/run/checkpoints.py` does with them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from typing import Any
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
-from pipeline.lanes.start import CheckpointFacts, PlannedBatch, Unusable
-from pipeline.names import FragmentNames
-from pipeline.spark.facts import positions
-from pipeline.spark.lowered import Lowered
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable
+from pipeline.names import LaneNames
+from pipeline.spark.batch.facts import positions
+from pipeline.spark.query.lowered import Lowered
 from tests.histories.turns import pause
 
 KEPT_EPOCHS = 2
@@ -38,14 +38,14 @@ class Folder:
 
 
 Root = dict[str, dict[int, Folder]]
-"""All folders below a node's root: by fragment, then by epoch."""
+"""All folders below a node's root: by lane, then by epoch."""
 
 
 class Checkpoints:
     """Stands in for the class of the same name."""
 
-    def __init__(self, root: Root, names: FragmentNames, life: NetworkLife, _spark: str) -> None:
-        self._folders = root.setdefault(f"{names.network}.{names.fragment}", {})
+    def __init__(self, root: Root, names: LaneNames, life: NetworkLife, _spark: str) -> None:
+        self._folders = root.setdefault(str(names.lane), {})
         self._life = life
 
     def folder(self, epoch: Epoch) -> Folder | str:

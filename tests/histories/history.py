@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Final
 
-from pipeline.brain.state import NodeState
+from pipeline.agent.state import Failed, NodeState, Running
 from pipeline.deploy import documents
 from pipeline.deploy.redriving import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NetworkName, SchemaId
-from pipeline.lanes.lifecycle import Phase
 from tests.histories import deploys
 from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import CHANGES, first, schema_of
@@ -140,9 +139,9 @@ class History(Chain):
         """The lanes that have stopped, and what they say."""
         for node in self.world.nodes.values():
             state: NodeState = node._agent._state
-            for fragment, lane in state.lanes.items():
-                if lane.phase is Phase.FAILED:
-                    yield str(fragment.fragment), lane.last_error
+            for key, lane in state.lanes.items():
+                if isinstance(lane.phase, Failed):
+                    yield str(key.fragment.fragment), lane.tries.last_error
 
     def _states(self) -> str:
         return "; ".join(text for node in self.world.nodes.values() for text in _lanes_of(node))
@@ -150,9 +149,10 @@ class History(Chain):
 
 def _lanes_of(node: Node) -> Iterator[str]:
     state: NodeState = node._agent._state
-    for fragment, lane in state.lanes.items():
-        if lane.phase is not Phase.RUNNING or lane.last_error:
-            yield f"{node.name}: {fragment.fragment} {lane.phase.value} {lane.last_error}"
+    for key, lane in state.lanes.items():
+        error = lane.tries.last_error
+        if not isinstance(lane.phase, Running) or error:
+            yield f"{node.name}: {key.fragment.fragment} {lane.phase.phase.value} {error}"
     yield from node.troubles
 
 
@@ -263,7 +263,7 @@ def _schema_late(history: History, rng: Random) -> None:
     del rng
     nowhere = SchemaId(NOWHERE_ID)
     history.world.registry.add_late(nowhere, schema_of(history.net.streams[0].kind))
-    history.world.catalog.missing.forget(nowhere)
+    history.world.catalog.missing_schemas.forget(nowhere)
 
 
 def _letters_expire(history: History, rng: Random) -> None:
@@ -278,8 +278,8 @@ def _letters_expire(history: History, rng: Random) -> None:
 def _redrive(history: History, rng: Random) -> None:
     """A fragment gets a redrive topic, or more records in it; or the catalog is of before that."""
     catalog = history.world.catalog
-    network = catalog.network(NetworkName(history.net.name))
-    version = None if network is None else catalog.version(network.network, network.version)
+    network = catalog.networks.get(NetworkName(history.net.name))
+    version = None if network is None else catalog.versions.get(network.network, network.version)
     if network is None or version is None:
         return
     plan = documents.replan(version, OWNER)

@@ -7,14 +7,14 @@ from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, Millis
-from pipeline.lanes import codec
 from pipeline.lanes.left_out import LeftOut
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers import codec
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.planner.plan import Fragment
-from pipeline.spark.hidden import Reason
-from pipeline.spark.lowered import Lowered, Source, TopicRole
-from pipeline.spark.reasons import Why
-from pipeline.spark.rejected import Rejected
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.query.hidden import Reason
+from pipeline.spark.query.lowered import Lowered, Source, TopicRole
+from pipeline.spark.query.reasons import Why
 from tests.histories.kafka import Kafka
 from tests.histories.rows import (
     Row,
@@ -54,7 +54,7 @@ def emit(
     left_out: tuple[LeftOut, ...] = (),
     **_: object,
 ) -> Frame:
-    """Stands in for the function of `pipeline/spark/emit.py`."""
+    """Stands in for the function of `pipeline/spark/query/emit.py`."""
     gone = frozenset((one.at, int(one.offset), one.port) for one in left_out)
     return Frame(lowered, reader, incarnation, gone)
 
@@ -150,7 +150,7 @@ class Look:
 
 
 class Inspector:
-    """Stands in for the class of `pipeline/spark/inspect.py`."""
+    """Stands in for the class of `pipeline/spark/batch/inspect.py`."""
 
     def __init__(self, lowered: Lowered, read: Beginning) -> None:
         self.lowered, self._read = lowered, read

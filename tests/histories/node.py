@@ -11,27 +11,32 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from brokers.memory_store import MemoryStore
-from pipeline.brain import perform, polls
-from pipeline.brain.agent import Agent
-from pipeline.brain.events import Event, Tick
-from pipeline.brain.perform import NodeContext, Performer
-from pipeline.brain.plans import Plans
-from pipeline.brain.state import NodeState
-from pipeline.catalog import catalog, codec
+from pipeline.agent import perform
+from pipeline.agent.background import Job, attempt
+from pipeline.agent.events import Event, Tick
+from pipeline.agent.loop import Agent
+from pipeline.agent.perform import NodeContext, Performer, Workers
+from pipeline.agent.planning import Planning
+from pipeline.agent.polls.boundaries import BoundaryPoll
+from pipeline.agent.polls.catalog import CatalogPoll
+from pipeline.agent.polls.ends import EndsPoll
+from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.watched import Watched
+from pipeline.catalog import codec, record_store
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
 from pipeline.deploy import documents
 from pipeline.errors import MedusaError
 from pipeline.ids import Millis, NodeId, ParticipantId
-from pipeline.lanes.positions import Positions
+from pipeline.markers.positions import Positions
 from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark import lane, last_marker, rebuild, succession
-from pipeline.spark.lane import LaneHost, StableLane
-from pipeline.spark.lane_settings import LaneSettings
-from pipeline.spark.surroundings import Surveyor
+from pipeline.spark.run import lane, last_marker, rebuild, succession
+from pipeline.spark.run.lane import LaneHost, StableLane
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.surroundings import Surveyor
 from tests.histories import beside, engine, folders, kafka, looking
 from tests.histories.folders import Root
 from tests.histories.kafka import Kafka, Producer
@@ -99,6 +104,22 @@ class Mailbox:
 
 
 @dataclass(frozen=True, slots=True)
+class AtOnce:
+    """A worker of a node that does each job where it is given."""
+
+    name: str
+
+    def put(self, key: object, job: Job) -> None:
+        """Do it."""
+        del key
+        attempt(self.name, job)
+
+    def end(self, within_s: float) -> bool:
+        """Nothing waits."""
+        return within_s >= 0
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
     """What all nodes share."""
 
@@ -121,12 +142,11 @@ class Node:
         shared = Catalog(self.store, Znodes(""))
         clock, brokers = around.clock, around.kafka
         record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0")
-        shared.register_node(record)
+        shared.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
-        self.plans = plans = Plans(shared.version, documents.replan)
-        surveyor = Surveyor(
-            around.registry, cast("Any", brokers), shared.missing.all, shared.missing.record
-        )
+        watched = Watched()
+        missing = shared.missing_schemas
+        surveyor = Surveyor(around.registry, cast("Any", brokers), missing.all, missing.record)
         nothing = cast("Any", Nothing())
         host = LaneHost(
             nothing,
@@ -135,28 +155,31 @@ class Node:
             cast("Any", checkpoints),
             clock,
             mailbox.tell,
-            nothing,
+            claimed=nothing.end,
         )
         context = NodeContext(
             node=record.node,
             participant=record.participant,
             life=record.started_at_ms,
             catalog=shared,
-            plans=plans,
+            make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
             make_lane=lambda settings: Lane(settings, host, around.rng),
-            advances=Producer(brokers),
+            signals=Producer(brokers),
+            watched=watched,
+            workers=Workers(AtOnce("planning"), AtOnce("signals"), AtOnce("reports")),
             clock=clock,
         )
         self._performer = Performer(context, mailbox.tell)
-        self._agent = Agent(cast("Any", mailbox), self._performer, NodeState(record.node), clock)
+        state = NodeState(Shared(record.node, record.participant))
+        self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._polls: tuple[Any, ...] = (
-            polls.CatalogPoll(shared, plans, record, clock, mailbox.tell),
-            polls.EndsPoll(cast("Any", brokers), plans, clock, mailbox.tell),
-            polls.BoundaryPoll(
+            CatalogPoll(shared, record, clock, mailbox.tell),
+            EndsPoll(cast("Any", brokers), watched, clock, mailbox.tell),
+            BoundaryPoll(
                 cast("Any", brokers),
                 lambda: cast("Any", kafka.Reader(brokers)),
-                plans,
+                watched,
                 clock,
                 mailbox.tell,
             ),
@@ -284,7 +307,7 @@ def remembering() -> Iterator[None]:
         replaced(document, "read", _written),
         replaced(planner, "plan", plan_of),
         replaced(digest, "_canonical", canonical),
-        replaced(catalog, "decode", _decoded),
+        replaced(record_store, "decode", _decoded),
     ):
         yield
 

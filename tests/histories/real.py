@@ -133,7 +133,7 @@ class RealHistory(Chain):
 
     def failed(self) -> Mapping[str, str]:
         """The lanes that have stopped, and what they say."""
-        statuses = self.served.servers.catalog.statuses(NetworkName(self.net.name))
+        statuses = self.served.servers.catalog.statuses.of(NetworkName(self.net.name))
         there = {str(name) for name, _ in self.open()}
         return {
             str(status.fragment): status.last_error

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipeline.ids import Offset
-from pipeline.lanes.markers import NO_BATCH, CommitMarker
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
+from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from tests.faults.history import Place
 from tests.faults.segments import Batch, Log, Outcome

@@ -16,7 +16,7 @@ from typing import Any
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, SchemaId, TopicId, TopicName
 from pipeline.lanes.ids import LATE_RESULT
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
 from schemas import wire
 from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows

@@ -18,8 +18,8 @@ from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box, ExternalStream
 from pipeline.planner.plan import Fragment
-from pipeline.spark.hidden import Reason
-from pipeline.spark.lowered import Source
+from pipeline.spark.query.hidden import Reason
+from pipeline.spark.query.lowered import Source
 from schemas import wire
 
 Values = Mapping[str, int]

@@ -13,8 +13,8 @@ from pipeline.clock import SystemClock
 from pipeline.deploy.apply import Servers
 from pipeline.deploy.life import random_life
 from pipeline.ids import SchemaId, TopicName
-from pipeline.lanes.codec import decode_marker
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment

@@ -13,8 +13,8 @@ from brokers.records import KafkaRecord
 from brokers.versioned_store import Set
 from pipeline.catalog import codec as codec_of_catalog
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.network_steps import bump
 from pipeline.catalog.records import FragmentRecord, NetworkRecord
-from pipeline.catalog.steps import bump
 from pipeline.deploy.apply import Servers
 from pipeline.errors import MedusaError
 from pipeline.ids import (
@@ -26,8 +26,8 @@ from pipeline.ids import (
     Subject,
     TopicName,
 )
-from pipeline.lanes import codec
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment, Plan
@@ -262,7 +262,7 @@ class World:
         self.kafka.committed = self._committed
         self.tree = MemoryTree()
         self.catalog = Catalog(self.open_store(), Znodes(""))
-        self.catalog.ensure_format()
+        self.catalog.format.ensure()
         self.folders: dict[str, Root] = {}
         self.around = Around(
             self.kafka,

@@ -28,9 +28,9 @@ from pipeline.deploy.life import random_life
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import MedusaError
 from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
-from pipeline.lanes.codec import decode_marker
 from pipeline.lanes.continuity import violations
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.state import NO_CHOICES, Choices
 from schemas import avro, codec, wire
@@ -185,7 +185,7 @@ class Installation:
 
     def status(self, network: str, fragment: str) -> FragmentStatus | None:
         """What the node last reported of a fragment."""
-        return self.catalog.status(NetworkName(network), FragmentName(fragment))
+        return self.catalog.statuses.get(NetworkName(network), FragmentName(fragment))
 
     def await_state(
         self, network: str, fragment: str, state: LaneState, *, epoch: int = 1
@@ -250,7 +250,7 @@ def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Itera
     registry = RegistryClient(stack.registry_url, TIMEOUT_S)
     producer = PlainProducer(stack.kafka_bootstrap_servers, TIMEOUT_S)
     catalog = Catalog(store, Znodes(""))
-    catalog.ensure_format()
+    catalog.format.ensure()
     try:
         admin = KafkaAdmin(stack.kafka_bootstrap_servers, TIMEOUT_S)
         found = Installation(stack, folder, catalog, admin, registry, producer, wait_for)
@@ -275,8 +275,8 @@ def seen_last(medusa: Installation, lines: int = 40) -> str:
     """What is known when a test has failed: each fragment's status, the end of each node's log."""
     words: list[str] = []
     try:
-        for network in medusa.catalog.networks():
-            words += [str(status) for status in medusa.catalog.statuses(network.network)]
+        for network in medusa.catalog.networks.all():
+            words += [str(status) for status in medusa.catalog.statuses.of(network.network)]
     except MedusaError as error:
         words.append(f"no statuses: {error}")
     for log in sorted((medusa.folder / "logs").glob("node-*.log")):

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.tidy.tree import ROOT, text_of
 
 DOCUMENT = Path("docs/testing.md")
-FOLDERS = ("pipeline/lanes", "pipeline/boundaries", "pipeline/spark", "brokers")
+FOLDERS = ("pipeline/lanes", "pipeline/markers", "pipeline/boundaries", "pipeline/spark", "brokers")
 """Code that crashes and failing servers test, which only the second tier does thoroughly."""
 RUN_AGAIN = (
     f"Run `make test-all`, and write its commit, date and figures into {DOCUMENT}"
@@ -57,7 +57,7 @@ def numstat_since(commit: str) -> str | None:
     """The difference between a commit and the working tree; None if the clone lacks the commit."""
     if _git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
         return None
-    shown = _git("diff", "--numstat", "--no-renames", commit, "--", *FOLDERS)
+    shown = _git("diff", "--numstat", "--find-renames", commit, "--", *FOLDERS)
     assert shown.returncode == 0, shown.stderr
     return shown.stdout
 

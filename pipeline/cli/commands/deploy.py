@@ -1,28 +1,26 @@
 """`medusa deploy`: makes a network run as its document says."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import click
 
-from pipeline.catalog.records import FragmentStatus
 from pipeline.cli.commands.plan import show_changes
-from pipeline.cli.connections import Connections
-from pipeline.cli.first_runs import FirstRuns
 from pipeline.cli.options import choice_options, document_options, timeout_option, with_session
 from pipeline.cli.session import Session
-from pipeline.cli.status_view import Seen, as_data, failed, see, settled
-from pipeline.clock import Deadline
+from pipeline.cli.status_view import as_data, news
 from pipeline.counting import counted
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import Document, read_document
-from pipeline.errors import FragmentFailedError, RefusedError
-from pipeline.ids import Epoch, FragmentName, NetworkName, ParticipantId
+from pipeline.errors import RefusedError
+from pipeline.ids import ParticipantId
+from pipeline.operations.connections import Connections
+from pipeline.operations.rollout.first_runs import starts
+from pipeline.operations.rollout.running import await_running
+from pipeline.operations.status.observed import ObservedFragment
 from pipeline.planner.state import WORDS, Choices
 
-_POLL_S = 0.2
 _UNFINISHED = "the deploy is not done: run it again, and it goes on from here"
 _STARTING = "{name} is deployed and goes on starting: `medusa status` shows how far it is"
 
@@ -111,39 +109,31 @@ def carry_out(
     if not manner.yes:
         _confirm(session, found)
     known = found.recorded.network is not None
-    before = connections.catalog.statuses(found.plan.network) if known else ()
+    before = connections.catalog.statuses.of(found.plan.network) if known else ()
     with _told_when_cut_off(session, _UNFINISHED):
         done = deploy(found, connections.servers, session.printer.note)
     with _told_when_cut_off(session, _STARTING.format(name=done.name)):
-        starts = _starts(found, done, before)
-        seen = _await_running(session, connections, done, starts, manner) if manner.wait else ()
+        begun = starts(found.recorded.fragments, done.fragments, before)
+        watch, timeout_s = _news(session), manner.timeout_s
+        seen = (
+            await_running(done, begun, connections, session.clock, timeout_s, watch)
+            if manner.wait
+            else ()
+        )
     _show(session, done, seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """The fragments that a deploy starts.
+def _news(session: Session) -> Callable[[Sequence[ObservedFragment]], None]:
+    """Prints each new state of a fragment."""
+    told: dict[str, str] = {}
 
-    Args:
-        names: which.
-        until: the epoch up to which reports are of the plan before; left out: it had none.
-    """
+    def watch(seen: Sequence[ObservedFragment]) -> None:
+        for one in seen:
+            if told.get(one.name) != news(one):
+                told[one.name] = news(one)
+                session.printer.note(f"  {one.name}: {news(one)}")
 
-    names: frozenset[FragmentName]
-    until: Mapping[FragmentName, Epoch]
-
-
-def _starts(found: Comparison, done: Deployed, before: Sequence[FragmentStatus]) -> Starts:
-    then = {record.fragment: record for record in found.recorded.fragments}
-    now = {record.fragment: record for record in done.fragments}
-    return Starts(
-        frozenset(name for name in now if now[name] != then.get(name)),
-        {
-            one.fragment: one.epoch
-            for one in before
-            if then.get(one.fragment) != now.get(one.fragment)
-        },
-    )
+    return watch
 
 
 @contextmanager
@@ -180,60 +170,7 @@ def confirm(session: Session, question: str) -> None:
         raise RefusedError("nothing was done: the answer was no")
 
 
-def _await_running(
-    session: Session,
-    connections: Connections,
-    done: Deployed,
-    starts: Starts,
-    manner: Manner,
-) -> tuple[Seen, ...]:
-    """Wait until every fragment runs, and those that start do their work; tells each new state.
-
-    Raises:
-        RetryError: the time is over; the deploy itself is done.
-        FragmentFailedError: a fragment failed for good.
-    """
-    clock = session.clock
-    deadline = Deadline.after(clock, manner.timeout_s, f"waiting for {done.name} to run")
-    told: dict[str, str] = {}
-    runs = FirstRuns(starts.names)
-    while True:
-        seen = look(connections, done.network, starts.until)
-        for one in seen:
-            if told.get(one.name) != one.news:
-                told[one.name] = one.news
-                session.printer.note(f"  {one.name}: {one.news}")
-        broken = failed(seen)
-        if broken:
-            error = broken[0].status.last_error if broken[0].status else ""
-            raise FragmentFailedError(
-                f"{done.name} is deployed, but {broken[0].name} failed: {error}",
-                hint=f"`medusa logs {broken[0].name}` says more.",
-            )
-        runs = runs.after(seen, clock.monotonic_s())
-        if settled(seen) and runs.steady(seen, clock.monotonic_s()):
-            return seen
-        nobody = not connections.catalog.nodes()
-        deadline.check(
-            "it is deployed, but no node is up: `medusa node start` starts one."
-            if nobody
-            else "it is deployed and may still come up: `medusa status`."
-        )
-        clock.sleep(_POLL_S)
-
-
-def look(
-    connections: Connections,
-    network: NetworkName,
-    until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
-) -> tuple[Seen, ...]:
-    """The fragments of a network as they are now, without reports up to the epochs in `until`."""
-    catalog = connections.catalog
-    reports = [s for s in catalog.statuses(network) if s.epoch > until.get(s.fragment, 0)]
-    return see(catalog.fragments(network), reports, catalog.nodes())
-
-
-def _show(session: Session, done: Deployed, seen: tuple[Seen, ...]) -> None:
+def _show(session: Session, done: Deployed, seen: tuple[ObservedFragment, ...]) -> None:
     if done.changed:
         made = f", {counted(len(done.created), 'topic')} created" if done.created else ""
         text = f"{done.name} deployed: {counted(len(done.fragments), 'fragment')}{made}"

@@ -54,7 +54,7 @@ def _spark(settings: Settings) -> Callable[[], str] | None:
     if settings.spark_master.startswith("local"):
         return None
     # PySpark takes a second to import, and most installations do not need it for this.
-    from pipeline.spark.master import look_at_master  # noqa: PLC0415
+    from pipeline.spark.session.master import look_at_master  # noqa: PLC0415
 
     return partial(look_at_master, settings)
 

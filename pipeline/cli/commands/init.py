@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from pipeline import durations
 from pipeline.cli.completing import streams
 from pipeline.cli.modules import PROJECTS
 from pipeline.cli.options import with_registry
@@ -79,17 +80,25 @@ def command(
 
 def _for_topic(session: Session, topic: TopicName, event_time: str | None, into: Path) -> None:
     # The drivers take a third of a second to import; projects of examples do without them.
-    from pipeline.cli.topic_project import topic_project  # noqa: PLC0415
+    from pipeline.cli.topic_project import project_files  # noqa: PLC0415
+    from pipeline.operations.proposals.topic import propose  # noqa: PLC0415
 
     refuse_taken((PROJECT_FILE, DOCUMENT_FILE), into)
     with session.connect() as connections, session.printer.waiting(f"looking into {topic}"):
-        made = topic_project(topic, event_time, session.settings, connections, session.clock)
-    write_project(made.files, into)
+        made = propose(
+            topic, event_time, DOCUMENT_FILE, session.settings, connections, session.clock
+        )
+    files = project_files(made, session.settings)
+    write_project(files, into)
     data = {
         "topic": topic,
         "folder": str(into.resolve()),
-        "files": list(made.files),
-        **made.proposed,
+        "files": list(files),
+        "records": made.found.records,
+        "event_time": made.found.event_time.expression,
+        "lateness": durations.format(made.lateness_ms),
+        "idle_after": durations.format(made.idle_after_ms),
+        "key": made.found.key,
     }
     where = "" if into == Path() else f"cd {into} && "
     then = (
@@ -98,7 +107,7 @@ def _for_topic(session: Session, topic: TopicName, event_time: str | None, into:
         f"{where}medusa deploy",
         f"{where}medusa tail {made.output}",
     )
-    _tell(session, data, tuple(made.files), then)
+    _tell(session, data, tuple(files), then)
 
 
 def _tell(

@@ -10,18 +10,16 @@ import click
 
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.completing import streams
-from pipeline.cli.connections import Connections
-from pipeline.cli.encoding import BadLine, Encoded, Target, encode_lines
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.streams import newest_schema, topic_of, writers_of
 from pipeline.counting import counted
 from pipeline.errors import ExitCode, InputError
 from pipeline.ids import TopicName
-from schemas.avro import parse
-from schemas.types import RecordType
+from pipeline.operations.connections import Connections
+from pipeline.operations.records.encoding import BadLine, EncodedLine, encode_lines
+from pipeline.operations.records.produce import line_encoding, send_lines
+from pipeline.operations.streams import topic_of, writers_of
 
-_FLUSH_WITHIN_S = 30.0
 _SHOWN_MAX = 20
 """Bad lines that are told one by one; the rest are only counted."""
 _KEPT_MAX = 1_000
@@ -88,14 +86,14 @@ def command(
     count = _Count()
     with session.connect() as connections, _lines(file) as lines:
         topic = topic_of(stream, connections)
-        target = _target(topic, key_field, connections)
+        encoding = line_encoding(topic, key_field, connections)
         if not (yes or dry_run):
             _check_own(topic, session, connections)
-        encoded = _told(encode_lines(lines, target), count, session)
+        encoded = _told(encode_lines(lines, encoding), count, session)
         if strict:
             encoded = iter(list(encoded))
         if not dry_run and not (strict and count.bad):
-            _send(topic, encoded, count, connections)
+            count.sent = send_lines(topic, encoded, connections)
         else:
             count.unsent = sum(1 for _ in encoded)
     would = f"{counted(count.unsent, 'record')} would be sent to {topic}"
@@ -131,40 +129,17 @@ def _check_own(topic: TopicName, session: Session, connections: Connections) -> 
     confirm(session, "send it all the same?")
 
 
-def _target(topic: TopicName, key_field: str | None, connections: Connections) -> Target:
-    """The schema to write with."""
-    latest = newest_schema(topic, connections)
-    schema = parse(latest.text)
-    names = [f.name for f in schema.root.fields] if isinstance(schema.root, RecordType) else []
-    if key_field is not None and key_field not in names:
-        raise InputError(
-            f"{schema.full_name} has no field {key_field} for the key",
-            hint=f"there is: {', '.join(names) or 'no field'}.",
-        )
-    return Target(schema, latest.id, key_field)
-
-
 def _told(
-    encoded: Iterable[Encoded | BadLine], count: _Count, session: Session
-) -> Iterator[Encoded]:
+    encoded: Iterable[EncodedLine | BadLine], count: _Count, session: Session
+) -> Iterator[EncodedLine]:
     """The good lines; the bad ones are told and counted."""
     for one in encoded:
-        if isinstance(one, Encoded):
+        if isinstance(one, EncodedLine):
             yield one
             continue
         count.note(one)
         if count.bad <= _SHOWN_MAX:
             session.printer.note(str(one))
-
-
-def _send(
-    topic: TopicName, encoded: Iterable[Encoded], count: _Count, connections: Connections
-) -> None:
-    producer = connections.producer()
-    for one in encoded:
-        producer.send(topic, one.key, one.value)
-        count.sent += 1
-    producer.flush(_FLUSH_WITHIN_S)
 
 
 @contextmanager

@@ -1,43 +1,37 @@
 """`medusa replay`: results computed again from the input log, into a topic of their own."""
 
+from collections import Counter
 from collections.abc import Mapping
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from brokers.records import NewTopicSpec
-from pipeline.cli import correcting
 from pipeline.cli.completing import fragments
-from pipeline.cli.connections import Connections
-from pipeline.cli.letters import label
 from pipeline.cli.options import with_session
-from pipeline.cli.output import Printer
-from pipeline.cli.replaying import (
-    Reads,
-    Subject,
-    asked_period,
-    check_empty,
-    reads,
-    subject,
-    target,
-    time_of,
-)
 from pipeline.cli.session import Session
-from pipeline.clock import Clock, Deadline, rfc3339
+from pipeline.cli.times import parse_time, time_text
+from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import UsageError
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.lanes.positions import InputPartition
-from pipeline.replay.corrections import corrections, publish
+from pipeline.operations.connections import Connections
+from pipeline.operations.fragments import label
+from pipeline.operations.replay.corrections import (
+    check_correctable,
+    comparison,
+    correction_writer,
+    differences,
+    publish_corrections,
+)
+from pipeline.operations.replay.engine import Engine, RecordPlace
+from pipeline.operations.replay.fragment import ReplayedFragment, replayed_fragment
+from pipeline.operations.replay.inputs import ReplayInput, replay_input, replay_period
+from pipeline.operations.replay.output import output_topic
+from pipeline.operations.replay.run import Replayed, replay
+from pipeline.replay.corrections import Change, Correction
 from pipeline.replay.period import Asked
-from pipeline.replay.write import START_WITHIN_S, Target, write
-
-if TYPE_CHECKING:
-    from pipeline.spark.replay import Recomputer
 
 NOTHING_DONE = "nothing was done; --yes does it"
-_TOLD_EVERY_S = 5.0
 
 
 @click.command("replay")
@@ -83,143 +77,92 @@ def command(
       medusa replay tow_dispatch --from car-sightings/0/1200 --into towed-again --yes
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        what = subject(name, connections)
-        engine = _Engine(what, connections, session.printer)
+        what = replayed_fragment(name, connections)
+        engine = Engine(what, connections, session.printer.note)
         now_ms = session.clock.now_ms()
-        event_time = engine.event_time
         asked = Asked(
-            time_of(start, what.fragment, now_ms, connections, event_time),
-            time_of(end, what.fragment, now_ms, connections, event_time) if end else None,
+            _time_of(start, now_ms, engine),
+            _time_of(end, now_ms, engine) if end else None,
         )
         if as_corrections:
             if into is not None or incomplete:
                 raise UsageError("--as-corrections goes with neither --into nor --incomplete")
             _correct(engine, asked, session, connections, yes=yes)
             return
-        spec = target(what, into, connections)
+        spec = output_topic(what, into, connections)
         with session.printer.waiting("looking at the inputs"):
-            wanted = asked_period(what, asked, connections)
-            found = reads(what, wanted, connections, incomplete=incomplete)
+            wanted = replay_period(what, asked, connections)
+            found = replay_input(what, wanted, connections, incomplete=incomplete)
         data = {**_data(what, found), "into": spec.name, "partitions": spec.partitions}
         if not yes:
             text = [*_words(what, found, spec.name, "would replay"), NOTHING_DONE]
             session.printer.show({**data, "dry_run": True}, "\n".join(text))
             return
-        done = _done(found, spec, engine, connections, session.clock)
-    data = {**data, "dry_run": False, **done}
-    text = [*_words(what, found, spec.name, "replayed"), *_outcome(done, spec)]
+        done = replay(found, spec, engine, connections, session.clock)
+    data |= {"dry_run": False, "written": done.written, **_left_out(done.left_out, done.failed)}
+    text = [*_words(what, found, spec.name, "replayed"), *_outcome(done, spec.name)]
     session.printer.show(data, "\n".join(text))
 
 
 def _correct(
-    engine: "_Engine", asked: Asked, session: Session, connections: Connections, *, yes: bool
+    engine: Engine, asked: Asked, session: Session, connections: Connections, *, yes: bool
 ) -> None:
     """Compute, compare and, with `yes`, write what differs."""
-    what, printer, clock = engine.subject, session.printer, session.clock
-    topic = what.fragment.output.topic
-    correcting.check_agreed(what, connections)
-    writer = connections.replayer(what.fragment.names, topic)
-    if yes:
-        writer.start(Deadline.after(clock, START_WITHIN_S, "ending an earlier run"))
-    with printer.waiting("looking at the inputs and the output"):
-        period = asked_period(what, asked, connections, published=True)
-        # First, so that the inputs hold whatever these results were made of: a lane without state
-        # publishes late ones at any time.
-        stands = correcting.stands(what, period, connections)
-        found = reads(what, period, connections, incomplete=False)
-    recomputer = engine.recomputer
-    printer.note(f"judging {counted(found.offsets, 'offset')} of the inputs")
-    left_out = recomputer.left_out(found.ranges, found.period)
-    printer.note("computing")
-    differs = list(corrections(stands, recomputer.results(found.ranges, found.period)))
-    if yes:
-        publish(differs, topic, writer, clock)
-        connections.topics.await_decided(topic)
+    what, topic = engine.what, engine.what.fragment.output.topic
+    check_correctable(what, connections)
+    writer = correction_writer(what, connections, session.clock) if yes else None
+    with session.printer.waiting("looking at the inputs and the output"):
+        compared = comparison(what, asked, connections)
+    differ = differences(compared, engine)
+    if writer is not None:
+        publish_corrections(what, differ, writer, connections, session.clock)
+    counts = Counter(one.change for one in differ.corrections)
     data = {
-        **correcting.data(topic, _data(what, found), differs),
+        **_data(what, compared.found),
+        "into": topic,
+        **{change.value: counts[change] for change in Change},
         "dry_run": not yes,
-        "left_out": dict(left_out),
-        "failed_results": dict(recomputer.failed),
+        **_left_out(differ.left_out, differ.failed),
     }
     text = [
-        *_words(what, found, topic, "corrected" if yes else "would correct"),
-        f"  records that cannot be processed: {_reasons(left_out)}",
-        f"  results that cannot be computed: {_reasons(recomputer.failed)}",
-        *correcting.words(topic, differs, len(stands), done=yes),
-        *([] if yes or not differs else [NOTHING_DONE]),
+        *_words(what, compared.found, topic, "corrected" if yes else "would correct"),
+        *_left_out_words(differ.left_out, differ.failed),
+        *_corrections_words(topic, differ.corrections, len(compared.published), done=yes),
+        *([] if yes or not differ.corrections else [NOTHING_DONE]),
     ]
-    printer.show(data, "\n".join(text))
+    session.printer.show(data, "\n".join(text))
 
 
-class _Engine:
-    """The fragment in Spark, opened at first use."""
+def _time_of(text: str, now_ms: Millis, engine: Engine) -> Millis:
+    """A time as typed, or the event time of the record at TOPIC/PARTITION/OFFSET.
 
-    def __init__(self, what: Subject, connections: Connections, printer: Printer) -> None:
-        self._what = what
-        self._connections = connections
-        self.printer = printer
-
-    @property
-    def subject(self) -> Subject:
-        """What is replayed."""
-        return self._what
-
-    @cached_property
-    def recomputer(self) -> "Recomputer":
-        """With a session of its own."""
-        self.printer.note("opening a Spark session")
-        return self._connections.recomputer(self._what.fragment, self._what.topic_ids)
-
-    def event_time(self, at: InputPartition, offset: Offset) -> Millis:
-        """Of one record."""
-        return self.recomputer.event_time(at, offset)
+    Raises:
+        UsageError: it is neither.
+        RefusedError: there is no such record in the fragment's inputs.
+    """
+    if "/" not in text:
+        return parse_time(text, now_ms)
+    topic, *numbers = text.split("/")
+    if len(numbers) != 2 or not all(number.isdigit() for number in numbers):  # noqa: PLR2004 - both
+        raise UsageError(
+            f"{text!r} is neither a time nor a record",
+            hint="write 2026-01-31T12:00:00Z, 90s, 5m, 2h or 1d for so long ago, or "
+            "TOPIC/PARTITION/OFFSET for the event time of the record there.",
+        )
+    partition, offset = (int(number) for number in numbers)
+    return engine.event_time(RecordPlace(topic, partition, Offset(offset)))
 
 
-def _done(
-    found: Reads, spec: NewTopicSpec, engine: _Engine, connections: Connections, clock: Clock
-) -> dict[str, Any]:
-    """Do it; returns what came of it."""
-    recomputer = engine.recomputer
-    engine.printer.note(f"judging {counted(found.offsets, 'offset')} of the inputs")
-    left_out = recomputer.left_out(found.ranges, found.period)
-    engine.printer.note("computing")
-    into = Target(spec, partial(check_empty, spec, connections), _Told(engine.printer, clock))
-    writer = connections.replayer(engine.subject.fragment.names, spec.name)
-    results = recomputer.results(found.ranges, found.period)
-    written = write(results, into, writer, connections.topics, clock)
-    connections.topics.await_decided(spec.name)
-    return {
-        "written": written,
-        "left_out": dict(left_out),
-        "failed_results": dict(recomputer.failed),
-    }
-
-
-class _Told:
-    """Says now and then how far the writing is."""
-
-    def __init__(self, printer: Printer, clock: Clock) -> None:
-        self._printer = printer
-        self._clock = clock
-        self._last_s = clock.monotonic_s()
-
-    def __call__(self, count: int) -> None:
-        now_s = self._clock.monotonic_s()
-        if now_s - self._last_s >= _TOLD_EVERY_S:
-            self._last_s = now_s
-            self._printer.note(f"{counted(count, 'result')} written, not visible yet")
-
-
-def _data(what: Subject, found: Reads) -> dict[str, Any]:
+def _data(what: ReplayedFragment, found: ReplayInput) -> dict[str, Any]:
     names, period = what.fragment.names, found.period
     return {
         "network": names.network,
         "fragment": names.fragment,
         "version": what.version,
         "results_from": rfc3339(period.results_from_ms),
-        "results_until": _time(period.results_until_ms),
+        "results_until": time_text(period.results_until_ms),
         "input_from": rfc3339(period.input_from_ms),
-        "input_until": _time(period.input_until_ms),
+        "input_until": time_text(period.input_until_ms),
         "reads": [
             {
                 "input": one.input,
@@ -227,7 +170,7 @@ def _data(what: Subject, found: Reads) -> dict[str, Any]:
                 "partition": one.partition,
                 "start": one.start,
                 "end": one.end,
-                "first_record": _time(since),
+                "first_record": time_text(since),
                 "incomplete": one.gone,
             }
             for one, since in zip(found.ranges, found.since, strict=True)
@@ -238,7 +181,7 @@ def _data(what: Subject, found: Reads) -> dict[str, Any]:
     }
 
 
-def _words(what: Subject, found: Reads, into: TopicName, before: str) -> list[str]:
+def _words(what: ReplayedFragment, found: ReplayInput, into: TopicName, before: str) -> list[str]:
     period = found.period
     lines = [
         f"{before} {label(what.fragment)} of version {what.version} into {into}",
@@ -256,14 +199,35 @@ def _words(what: Subject, found: Reads, into: TopicName, before: str) -> list[st
     return lines
 
 
-def _outcome(done: Mapping[str, Any], spec: NewTopicSpec) -> list[str]:
-    lines = [f"  records that cannot be processed: {_reasons(done['left_out'])}"]
-    lines.append(f"  results that cannot be computed: {_reasons(done['failed_results'])}")
-    if done["written"]:
-        lines.append(f"{counted(done['written'], 'result')} written to {spec.name}, complete")
-    else:
-        lines.append(f"there are no results; {spec.name} holds none")
+def _outcome(done: Replayed, into: TopicName) -> list[str]:
+    lines = _left_out_words(done.left_out, done.failed)
+    if done.written:
+        return [*lines, f"{counted(done.written, 'result')} written to {into}, complete"]
+    return [*lines, f"there are no results; {into} holds none"]
+
+
+def _corrections_words(
+    topic: TopicName, found: tuple[Correction, ...], compared: int, *, done: bool
+) -> list[str]:
+    counts = Counter(one.change for one in found)
+    parts = ", ".join(f"{counts[change]} {change.value}" for change in Change)
+    lines = [f"  compared with {counted(compared, 'result')} in {topic}: {parts}"]
+    if not found:
+        lines.append("nothing has to be corrected")
+    elif done:
+        lines.append(f"{counted(len(found), 'correction')} written to {topic}")
     return lines
+
+
+def _left_out(records: Mapping[str, int], results: Mapping[str, int]) -> dict[str, Any]:
+    return {"left_out": dict(records), "failed_results": dict(results)}
+
+
+def _left_out_words(records: Mapping[str, int], results: Mapping[str, int]) -> list[str]:
+    return [
+        f"  records that cannot be processed: {_reasons(records)}",
+        f"  results that cannot be computed: {_reasons(results)}",
+    ]
 
 
 def _reasons(counts: Mapping[str, int]) -> str:
@@ -274,7 +238,3 @@ def _interval(from_ms: Millis, until_ms: Millis | None) -> str:
     return f"from {rfc3339(from_ms)}" + (
         " on" if until_ms is None else f", before {rfc3339(until_ms)}"
     )
-
-
-def _time(at_ms: Millis | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)

@@ -2,15 +2,14 @@
 
 import click
 
-from pipeline.cli.commands.deploy import look
 from pipeline.cli.completing import networks
-from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.status_view import Seen, as_data, as_table, failed
-from pipeline.deploy.remove import deployed
+from pipeline.cli.status_view import as_data, as_table
 from pipeline.errors import ExitCode
 from pipeline.ids import NetworkName
+from pipeline.operations.status.fragments import fragments_status
+from pipeline.operations.status.observed import failed
 
 _EVERY_S = 1.0
 
@@ -32,9 +31,10 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
       medusa status tolls --watch
       medusa status -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
+    name = None if network is None else NetworkName(network)
     with session.connect() as connections:
         while True:
-            seen = _look(connections, network)
+            seen = fragments_status(name, connections)
             if watch:
                 session.printer.clear()
             session.printer.show({"fragments": [as_data(one) for one in seen]}, as_table(seen))
@@ -43,11 +43,3 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
             session.clock.sleep(_EVERY_S)
     if failed(seen):
         raise click.exceptions.Exit(ExitCode.FRAGMENT_FAILED)
-
-
-def _look(connections: Connections, network: str | None) -> tuple[Seen, ...]:
-    if network is None:
-        names = [record.network for record in connections.catalog.networks()]
-    else:
-        names = [deployed(NetworkName(network), connections.catalog).network]
-    return tuple(one for name in names for one in look(connections, name))

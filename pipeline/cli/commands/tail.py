@@ -3,20 +3,22 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from pipeline.cli.completing import streams
-from pipeline.cli.connections import Connections
-from pipeline.cli.decoding import Decoded
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.streams import newest_schema, topic_of
-from pipeline.cli.tailing import Limits, Tail
-from pipeline.cli.viewing import Look, view
+from pipeline.cli.times import parse_time, time_text
 from pipeline.counting import counted
 from pipeline.errors import RetryError, UsageError
-from pipeline.ids import TopicName
+from pipeline.ids import Millis, TopicName
+from pipeline.operations.connections import Connections
+from pipeline.operations.records.decoding import DecodedRecord
+from pipeline.operations.records.selection import Selector, parse_selection
+from pipeline.operations.records.tail import Limits, Start, Tail
+from pipeline.operations.streams import newest_schema, topic_of
 from schemas.avro import AvroSchema, parse
 
 
@@ -97,17 +99,18 @@ def command(
             hint="-n N shows the last N records; --count N waits for N records.",
         )
     over_at_s = session.clock.monotonic_s() + timeout if timeout else None
-    limits = Limits(start, last, over_at_s, last is None if follow is None else follow)
     with session.connect() as connections:
         topic = topic_of(stream, connections, without_catalog=True)
         asked = where is not None or select
-        wish = view(_schema(topic, connections), where, select) if asked else None
-        look = Look(connections.registry, wish)
+        selection = parse_selection(_schema(topic, connections), where, select) if asked else None
+        selector = Selector(connections.registry, selection)
+        goes_on = last is None if follow is None else follow
+        limits = Limits(_start(start, session.clock.now_ms()), last, over_at_s, goes_on)
         shown = 0
-        with _told_at_the_end(look, session):
-            for record in Tail(topic, limits, look, connections, session.clock).records():
-                one = look.shown(record)
-                session.printer.record(one.data, _line(one))
+        with _told_at_the_end(selector, session):
+            for record in Tail(topic, limits, selector, connections, session.clock).records():
+                one = selector.decode(record)
+                session.printer.record(_data(one), _line(one))
                 shown += 1
                 if shown == count:
                     return
@@ -121,26 +124,49 @@ def _schema(topic: TopicName, connections: Connections) -> AvroSchema:
     return parse(newest_schema(topic, connections).text)
 
 
+def _start(text: str, now_ms: Millis) -> Start | Millis:
+    ends = {one.value: one for one in Start}
+    return ends[text] if text in ends else parse_time(text, now_ms)
+
+
 @contextmanager
-def _told_at_the_end(look: Look, session: Session) -> Iterator[None]:
+def _told_at_the_end(selector: Selector, session: Session) -> Iterator[None]:
     """However a tail ends, it says which records its condition could not decide about."""
     try:
         yield
     finally:
-        if look.unclear:
+        if selector.undecided:
             session.printer.note(
-                f"{counted(look.unclear, 'record')} not shown, since the condition has no value; "
-                f"the first is {look.first}"
+                f"{counted(selector.undecided, 'record')} not shown, since the condition has no "
+                f"value; the first is {selector.first_undecided}"
             )
 
 
-def _line(one: Decoded) -> str:
-    data = one.data
-    value = data["value"] if isinstance(data["value"], str) else _compact(data["value"])
-    key = data["key"] if isinstance(data["key"], str) else _compact(data["key"])
-    place = f"{data['timestamp'] or '-'}  {data['partition']}@{data['offset']}"
+def _data(one: DecodedRecord) -> dict[str, Any]:
+    record = one.record
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": _time(one),
+        "key": one.key,
+        "value": one.value,
+        **({"headers": one.headers} if record.headers else {}),
+        **({"problem": one.problem} if one.problem else {}),
+    }
+
+
+def _line(one: DecodedRecord) -> str:
+    value = one.value if isinstance(one.value, str) else _compact(one.value)
+    key = one.key if isinstance(one.key, str) else _compact(one.key)
+    place = f"{_time(one) or '-'}  {one.record.partition}@{one.record.offset}"
     problem = f"  ({one.problem})" if one.problem else ""
     return f"{place}  {key}  {value}{problem}"
+
+
+def _time(one: DecodedRecord) -> str | None:
+    at_ms = one.record.timestamp_ms
+    return time_text(at_ms) if at_ms >= 0 else None
 
 
 def _compact(value: object) -> str:

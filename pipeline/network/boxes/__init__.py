@@ -1,1 +1,1 @@
-"""The kinds of boxes, one file each; a new kind is one more and a row in `kinds.py`."""
+"""The kinds of boxes, one file each; a new kind is one more and a row in `traits.py`."""

@@ -9,6 +9,7 @@ from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     check_distinct,
     check_groups,
@@ -19,16 +20,17 @@ from pipeline.network.boxes.common import (
     read_header,
 )
 from pipeline.network.boxes.sessions import SessionWindow, read_session
+from pipeline.network.boxes.shape import Sessions, Shape, Sources, Windowed
 from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, read_window
 from pipeline.network.expressions import check_with
 from pipeline.network.fields import Fields, Report
-from pipeline.network.model import Computed, Origin
+from pipeline.network.model import Computed, Origin, columns_read
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Column, Columns, Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(SingleInput):
     """`{aggregate: STREAM, window: WINDOW, by: [COLUMN, …], compute: {COLUMN: EXPRESSION, …}}`.
 
     Output columns: the group columns, `window_start`, `window_end` (TIMESTAMP, not null), then the
@@ -38,8 +40,6 @@ class Aggregate:
     window columns are those of the session.
     """
 
-    name: BoxName
-    input: StreamName
     window: Window | SessionWindow
     by: tuple[Computed, ...]
     aggregations: tuple[Aggregation, ...]
@@ -49,12 +49,6 @@ class Aggregate:
     key: tuple[str, ...] = ()
 
     kind = "aggregate"
-    stateful = True
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +151,15 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AggregateDraft | 
     if stream is None or by is None or not entries:
         return None
     return AggregateDraft(header, stream, window, by, entries)
+
+
+def reads(box: Aggregate, _stream: StreamName) -> frozenset[str]:
+    """The columns of groups and arguments; `compute` is over their results."""
+    arguments = (expression for call in box.aggregations for expression in call.reads)
+    return columns_read((*(group.expression for group in box.by), *arguments))
+
+
+def shape(box: Aggregate, _sources: Sources) -> Shape:
+    """Windows or sessions."""
+    window = box.window
+    return Sessions(window) if isinstance(window, SessionWindow) else Windowed(window)

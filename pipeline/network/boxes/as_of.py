@@ -7,19 +7,25 @@ until that of the next one.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
-    Headed,
     StreamFacts,
     columns_of,
     key_or,
     window_size,
 )
-from pipeline.network.boxes.sides import How, Pair, Sides, read_sides, repeating
-from pipeline.network.fields import Fields, Report, Text
+from pipeline.network.boxes.shape import Joined, Shape, Sources
+from pipeline.network.boxes.sides import (
+    How,
+    SidesDraft,
+    TwoInputs,
+    read_sides,
+    repeating,
+)
+from pipeline.network.fields import Fields, Report
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.types import Columns
 
@@ -27,7 +33,7 @@ HOWS = (How.INNER, How.LEFT)
 
 
 @dataclass(frozen=True, slots=True)
-class AsOf:
+class AsOf(TwoInputs):
     """`{as_of: {left: STREAM, right: TABLE, on: [COLUMN, …], within: DURATION, how: HOW}, …}`.
 
     Each left row meets one right row at most: of those with equal `on` columns whose event time is
@@ -37,10 +43,6 @@ class AsOf:
     unless declared.
     """
 
-    name: BoxName
-    left: StreamName
-    right: StreamName
-    on: tuple[Pair, ...]
     within_ms: int
     select: tuple[Computed, ...]
     columns: Columns
@@ -49,25 +51,13 @@ class AsOf:
     how: How = How.INNER
 
     kind = "as_of"
-    stateful = True
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """Left, then right."""
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True)
-class AsOfDraft(Headed):
+class AsOfDraft(SidesDraft):
     """A box as written."""
 
-    sides: Sides
     within_ms: int
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """Left, then right."""
-        return self.sides.inputs
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -123,3 +113,9 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
         return None
     broken = sides.broken or within_ms is None
     return AsOfDraft(sides.header, replace(sides, broken=broken), within_ms or 0)
+
+
+def shape(box: AsOf, sources: Sources) -> Shape:
+    """A row comes when no version for it can come any more: all versions up to its time."""
+    rows_alone = frozenset(sources["left"] - sources["right"])
+    return Joined(box.within_ms, waits=True, passing=rows_alone)

@@ -17,7 +17,14 @@ from pipeline.network.avro_types import RESERVED_PREFIX
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check, syntax
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.model import Box, ColumnRef, Computed, Origin
+from pipeline.network.model import (
+    Box,
+    ColumnRef,
+    Computed,
+    Origin,
+    columns_read,
+    expressions,
+)
 from pipeline.network.scope import Scope
 from pipeline.network.types import Column, Columns
 from pipeline.network.yaml_reader import YamlList, YamlMap
@@ -51,6 +58,19 @@ class Defaults:
 
     window_ms: int | None
     code: Mapping[BoxName, str | Problem] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleInput:
+    """What boxes that read one stream have in common."""
+
+    name: BoxName
+    input: StreamName
+
+    @property
+    def inputs(self) -> tuple[StreamName, ...]:
+        """The one stream it reads."""
+        return (self.input,)
 
 
 class Draft(Protocol):
@@ -116,6 +136,11 @@ class Headed:
     def line(self) -> int:
         """Where it begins."""
         return self.header.line
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """None, unless a kind has expressions."""
+        return ()
 
     @property
     def parts(self) -> Sequence[Draft]:
@@ -278,6 +303,11 @@ def input_column(
         choices=nearest_first(name.value, tuple(c.name for c in facts.columns)),
     )
     return None
+
+
+def read_by_expressions(box: Box, _stream: StreamName) -> frozenset[str]:
+    """The columns that the expressions of a box with one input read."""
+    return columns_read(expressions(box))
 
 
 def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:

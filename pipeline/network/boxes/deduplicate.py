@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pipeline.ids import BoxName, StreamName
 from pipeline.network.boxes.common import (
     Defaults,
-    Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     input_column,
     key_or,
@@ -16,13 +16,14 @@ from pipeline.network.boxes.common import (
     refuse_unreadable,
     window_size,
 )
+from pipeline.network.boxes.shape import Joined, Shape, Sources
 from pipeline.network.coercion import is_orderable
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.types import Column, Columns
 
 
 @dataclass(frozen=True, slots=True)
-class Deduplicate:
+class Deduplicate(SingleInput):
     """`{deduplicate: STREAM, by: [COLUMN, …], within: DURATION}`; all columns and the key pass.
 
     A row is dropped if another one that is equal in the columns `by` lies before it, by event time
@@ -30,8 +31,6 @@ class Deduplicate:
     itself or not. A null is equal to nothing.
     """
 
-    name: BoxName
-    input: StreamName
     by: tuple[str, ...]
     within_ms: int
     columns: Columns
@@ -39,12 +38,6 @@ class Deduplicate:
     key: tuple[str, ...] = ()
 
     kind = "deduplicate"
-    stateful = True
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +46,6 @@ class DeduplicateDraft(OneInput):
 
     by: tuple[Text, ...]
     within_ms: int
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """It has no expressions."""
-        return ()
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Deduplicate | None:
         """Find the columns; columns, event time and key are the input's."""
@@ -109,3 +97,13 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> DeduplicateDraft 
     if stream is None or not by or within_ms is None:
         return None
     return DeduplicateDraft(header, stream, by, within_ms)
+
+
+def reads(box: Deduplicate, _stream: StreamName) -> frozenset[str]:
+    """What rows are compared by."""
+    return frozenset(box.by)
+
+
+def shape(box: Deduplicate, _sources: Sources) -> Shape:
+    """That of a left join with the rows from t - within to t."""
+    return Joined(box.within_ms, behind_ms=1, waits=True)

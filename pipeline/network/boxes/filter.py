@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     key_or,
     read_header,
@@ -21,23 +22,15 @@ from pipeline.network.types import Columns, Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(SingleInput):
     """`{filter: STREAM, where: CONDITION}`; columns, key and event time pass unchanged."""
 
-    name: BoxName
-    input: StreamName
     where: Expression
     columns: Columns
     event_time_column: str | None
     key: tuple[str, ...] = ()
 
     kind = "filter"
-    stateful = False
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)

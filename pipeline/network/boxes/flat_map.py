@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     columns_of,
     compute,
@@ -28,7 +29,7 @@ AT_MOST_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMap:
+class FlatMap(SingleInput):
     """`{flat_map: STREAM, each: {ELEMENT: ARRAY}, select: {COLUMN: EXPRESSION, …}}`.
 
     Args:
@@ -38,8 +39,6 @@ class FlatMap:
         at_most: a record with more elements cannot be computed.
     """
 
-    name: BoxName
-    input: StreamName
     each: Computed
     select: tuple[Computed, ...]
     columns: Columns
@@ -49,12 +48,6 @@ class FlatMap:
     at_most: int = AT_MOST
 
     kind = "flat_map"
-    stateful = False
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline import durations
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
-    Headed,
     StreamFacts,
     columns_of,
     key_or,
 )
-from pipeline.network.boxes.sides import How, Pair, Selected, Sides, read_sides, repeating
+from pipeline.network.boxes.shape import Joined, Shape, Sources
+from pipeline.network.boxes.sides import (
+    How,
+    Pair,
+    Selected,
+    SidesDraft,
+    TwoInputs,
+    read_sides,
+    repeating,
+)
 from pipeline.network.boxes.time_bound import Limits, limits_of, read_within
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import ColumnRef, Computed
@@ -34,7 +42,7 @@ class TimeBound:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(TwoInputs):
     """`{join: {left: A, right: B, on: [COLUMN, …], within: BOUND, how: HOW}, select: {…}}`.
 
     `on` holds pairs (left column, right column) compared with `=`; a null key matches nothing.
@@ -43,10 +51,6 @@ class Join:
     key is what equals the `on` columns, as far as it is selected, unless declared.
     """
 
-    name: BoxName
-    left: StreamName
-    right: StreamName
-    on: tuple[Pair, ...]
     bound: TimeBound
     select: tuple[Computed, ...]
     columns: Columns
@@ -55,25 +59,13 @@ class Join:
     how: How = How.INNER
 
     kind = "join"
-    stateful = True
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """Left, then right."""
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True)
-class JoinDraft(Headed):
+class JoinDraft(SidesDraft):
     """A join as written. `within` is None where it is missing."""
 
-    sides: Sides
     within: Limits | Text | None
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """Left, then right."""
-        return self.sides.inputs
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -194,3 +186,21 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
         return None
     broken = sides.broken or (inner.has("within") and within is None)
     return JoinDraft(sides.header, replace(sides, broken=broken), within)
+
+
+def shape(box: Join, _sources: Sources) -> Shape:
+    """A left row at t waits for right ones up to t - lower, a right one for left up to t + upper.
+
+    So a watermark of w has let go the left rows below w + lower, and the right ones below w -
+    upper. One that is still there has had its partners from upper - lower before itself on.
+    """
+    lower, upper = box.bound.lower_ms, box.bound.upper_ms
+    left, right = 1 - lower, 1 + upper
+    match box.how:
+        case How.INNER:
+            return Joined(max(0, -lower, upper))
+        case How.LEFT:
+            behind = max(0, left)
+        case How.FULL:
+            behind = max(0, left, right)
+    return Joined(max(0, -lower, upper, upper - lower), behind, waits=True)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     columns_of,
     compute,
@@ -23,23 +24,15 @@ from pipeline.network.types import Columns
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class Map(SingleInput):
     """`{map: STREAM, select: {COLUMN: EXPRESSION, …}}`; one row in, one row out."""
 
-    name: BoxName
-    input: StreamName
     select: tuple[Computed, ...]
     columns: Columns
     event_time_column: str | None
     key: tuple[str, ...] = ()
 
     kind = "map"
-    stateful = False
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.network import type_text
 from pipeline.network.boxes.common import (
     Defaults,
-    Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     key_or,
     read_entries,
@@ -33,7 +33,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
-class Python:
+class Python(SingleInput):
     """`{python: STREAM, function: FILE.py:NAME, columns: {COLUMN: TYPE, …}}`.
 
     One row in, at most one row out; event time passes, and so does the key unless one is declared.
@@ -44,8 +44,6 @@ class Python:
         timeout_ms: how long one call may take.
     """
 
-    name: BoxName
-    input: StreamName
     function: str
     source: str
     columns: Columns
@@ -53,12 +51,6 @@ class Python:
     key: tuple[str, ...] = ()
 
     kind = "python"
-    stateful = False
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
     @property
     def event_time_column(self) -> str | None:
@@ -82,11 +74,6 @@ class PythonDraft(OneInput):
     source: str
     columns: Columns
     timeout_ms: int
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """It has no expressions."""
-        return ()
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Python | None:
         """Check the key; the function is tried by whoever can run it."""
@@ -122,6 +109,10 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> PythonDraft | Non
     if stream is None or function is None or columns is None or source is None:
         return None
     return PythonDraft(header, stream, function.value, source, columns, timeout_ms)
+
+
+def reads(_box: Python, _stream: StreamName) -> None:
+    """A function may read every column."""
 
 
 def read_function(fields: Fields) -> Text | None:

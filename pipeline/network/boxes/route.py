@@ -14,6 +14,7 @@ from pipeline.network.boxes.common import (
     Entry,
     Header,
     OneInput,
+    SingleInput,
     StreamFacts,
     key_or,
     read_header,
@@ -38,15 +39,13 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Route(SingleInput):
     """`{route: STREAM, to: {BRANCH: CONDITION, …}, otherwise: BRANCH}`.
 
     A record goes to the first branch whose condition is true, else to `otherwise`; None: nowhere.
     Its columns are those of the input and `BRANCH`; key and event time pass.
     """
 
-    name: BoxName
-    input: StreamName
     to: tuple[Choice, ...]
     otherwise: BoxName | None
     columns: Columns
@@ -54,41 +53,22 @@ class Route:
     key: tuple[str, ...] = ()
 
     kind = "route"
-    stateful = False
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(SingleInput):
     """One of the streams that a route makes; columns, key and event time are its input's."""
 
-    name: BoxName
-    input: StreamName
     columns: Columns
     event_time_column: str | None
     key: tuple[str, ...] = ()
 
     kind = "branch"
-    stateful = False
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The route."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)
 class BranchDraft(OneInput):
     """A branch as the route names it."""
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """Its condition stands in the route."""
-        return ()
 
     def build(self, inputs: Sequence[StreamFacts], _report: Report) -> Branch:
         """What the route reads, without the column that only branches see."""
@@ -156,6 +136,11 @@ def read(name: BoxName, fields: Fields, _defaults: Defaults) -> RouteDraft | Non
     if to is None or not _distinct(fields, to, otherwise):
         return None
     return RouteDraft(header, stream, to, otherwise) if stream else None
+
+
+def branch_reads(_box: Branch, _stream: StreamName) -> frozenset[str]:
+    """The mark of the route."""
+    return frozenset({BRANCH})
 
 
 def _read_conditions(fields: Fields) -> tuple[Entry, ...] | None:

@@ -5,11 +5,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from pipeline.ids import BoxName
+from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
     Entry,
+    Headed,
     Header,
     StreamFacts,
     compute,
@@ -22,8 +23,8 @@ from pipeline.network.boxes.common import (
 from pipeline.network.coercion import is_integral, is_orderable
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.logic import difference_hint, first_given
-from pipeline.network.model import ColumnRef, Computed
-from pipeline.network.scope import Scope, Source
+from pipeline.network.model import ColumnRef, Computed, expressions
+from pipeline.network.scope import SIDES, Scope, Source
 from pipeline.network.term import Term
 from pipeline.network.yaml_reader import YamlMap
 
@@ -40,6 +41,21 @@ class How(Enum):
 
 Pair = tuple[str, str]
 """A column of the left side and one of the right."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoInputs:
+    """What such boxes have in common."""
+
+    name: BoxName
+    left: StreamName
+    right: StreamName
+    on: tuple[Pair, ...]
+
+    @property
+    def inputs(self) -> tuple[StreamName, ...]:
+        """Left, then right."""
+        return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +178,18 @@ class Sides:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SidesDraft(Headed):
+    """A draft that reads two streams."""
+
+    sides: Sides
+
+    @property
+    def inputs(self) -> tuple[Text, ...]:
+        """Left, then right."""
+        return self.sides.inputs
+
+
 def _pair_text(one: Text, other: Text) -> Text:
     """What a pair of `on` is called in a message."""
     same = _same_name(one.value, other.value)
@@ -206,6 +234,15 @@ def _default_key(
 def repeating(select: Sequence[Computed], sqls: AbstractSet[str]) -> str | None:
     """The first output column that is just one of some columns."""
     return next((c.name for c in select if c.expression.sql in sqls), None)
+
+
+def reads(box: TwoInputs, stream: StreamName) -> frozenset[str]:
+    """The columns of a stream that `on` and `select` name; it may be both inputs."""
+    sides = {side for side, of in zip(SIDES, box.inputs, strict=True) if of == stream}
+    selected = (column for e in expressions(box) for column in e.columns)
+    named = {column.name for column in selected if column.side in sides}
+    pairs = (pair[SIDES.index(side)] for pair in box.on for side in sides)
+    return frozenset(named.union(pairs))
 
 
 def _read_on(fields: Fields) -> tuple[tuple[Text, Text], ...] | None:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.ids import BoxName, StreamName
+from pipeline.ids import BoxName
 from pipeline.network.boxes.common import (
     Defaults,
     Entry,
     OneInput,
+    SingleInput,
     StreamFacts,
     check_distinct,
     check_groups,
@@ -18,6 +19,7 @@ from pipeline.network.boxes.common import (
     read_header,
     refuse_unreadable,
 )
+from pipeline.network.boxes.shape import Shape, Sources, Windowed
 from pipeline.network.boxes.windows import WINDOW_COLUMNS, WINDOW_END, Window, read_window
 from pipeline.network.coercion import is_orderable
 from pipeline.network.expressions import check
@@ -35,7 +37,7 @@ HIGHEST, LOWEST = "highest", "lowest"
 
 
 @dataclass(frozen=True, slots=True)
-class Top:
+class Top(SingleInput):
     """`{top: STREAM, rows: 3, highest: EXPRESSION, window: WINDOW, by: [COLUMN, …], select: {…}}`.
 
     Output columns: the group columns, `window_start`, `window_end`, `rank` (INT, from 1), then the
@@ -48,8 +50,6 @@ class Top:
         highest: whether the highest come out; else the lowest.
     """
 
-    name: BoxName
-    input: StreamName
     window: Window
     by: tuple[Computed, ...]
     rows: int
@@ -61,12 +61,6 @@ class Top:
     key: tuple[str, ...] = ()
 
     kind = "top"
-    stateful = True
-
-    @property
-    def inputs(self) -> tuple[StreamName, ...]:
-        """The one stream it reads."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +168,8 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> TopDraft | None:
     if stream is None or by is None or order is None:
         return None
     return TopDraft(header, stream, window, by, rows, order, select)
+
+
+def shape(box: Top, _sources: Sources) -> Shape:
+    """That of an aggregate over the same windows."""
+    return Windowed(box.window)

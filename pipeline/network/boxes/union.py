@@ -7,7 +7,6 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network.boxes.common import (
     Defaults,
-    Entry,
     Headed,
     StreamFacts,
     key_or,
@@ -36,7 +35,6 @@ class Union:
     key: tuple[str, ...] = ()
 
     kind = "union"
-    stateful = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +42,6 @@ class UnionDraft(Headed):
     """A union as written."""
 
     inputs: tuple[Text, ...]
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """It has no expressions."""
-        return ()
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Union | None:
         """Compare the streams with the first one, column by column."""

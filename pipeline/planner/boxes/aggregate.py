@@ -31,6 +31,4 @@ def _keeps(box: Aggregate) -> str:
     return f"one row for each session{grouped(box.by)}, {until}"
 
 
-WORDS: Words[Aggregate] = Words(
-    facts=_facts, keeps=_keeps, order="by event time for each key", waits=True
-)
+WORDS: Words[Aggregate] = Words(facts=_facts, keeps=_keeps)

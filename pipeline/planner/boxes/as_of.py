@@ -23,4 +23,4 @@ def _keeps(box: AsOf) -> str:
     )
 
 
-WORDS: Words[AsOf] = Words(facts=_facts, keeps=_keeps, order="", waits=True)
+WORDS: Words[AsOf] = Words(facts=_facts, keeps=_keeps)

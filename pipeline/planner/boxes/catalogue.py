@@ -1,11 +1,13 @@
-"""The one catalogue of what the planner knows about kinds of boxes."""
+"""The kinds of boxes as the planner words them, and what follows from their traits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
+from pipeline.network.boxes.traits import Provenance, traits
 from pipeline.network.model import Box
+from pipeline.network.types import Columns
 from pipeline.planner.boxes import (
     aggregate,
     as_of,
@@ -50,33 +52,24 @@ def keeps(box: Box) -> str:
     return "" if say is None else say(box)
 
 
-def waits(box: Box) -> bool:
-    """Whether a box has to know that nothing more will come."""
-    found = KINDS[box.kind].waits
-    return found if isinstance(found, bool) else found(box)
-
-
-def order(box: Box) -> str:
-    """What can be said about the order of a box's output; empty when nothing is promised."""
-    return KINDS[box.kind].order
-
-
 def passes_on(box: Box) -> Mapping[str, str]:
-    """Input column → output column that repeats it; empty for a box that makes new rows."""
+    """Input column → output column that repeats it, of each input; empty if none is repeated."""
+    if traits(box).provenance is Provenance.PASSED:
+        return {column.name: column.name for column in box.columns}
     find = KINDS[box.kind].passes_on
     return {} if find is None else find(box)
 
 
-def hands_on(box: Box) -> bool:
-    """Whether each row of the box is made of one of its input, whose time and key it can have."""
-    return not box.stateful or KINDS[box.kind].passes_on is not None
-
-
 def keeps_key(box: Box) -> bool:
     """Whether a row has the key that it had in the box's input."""
-    return hands_on(box) and not box.key
+    return traits(box).from_one_row and not box.key
 
 
 def with_key(box: Box, key: tuple[str, ...]) -> Box:
     """The same box with a declared key; every box is a dataclass with a field `key`."""
     return cast("Box", replace(cast("Any", box), key=key))
+
+
+def with_columns(box: Box, columns: Columns) -> Box:
+    """The same box with some of its columns; every box is a dataclass with a field `columns`."""
+    return cast("Box", replace(cast("Any", box), columns=columns))

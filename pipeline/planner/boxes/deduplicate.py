@@ -2,7 +2,7 @@
 
 from pipeline import durations
 from pipeline.network.boxes.deduplicate import Deduplicate
-from pipeline.planner.boxes.words import Facts, Words, every_column
+from pipeline.planner.boxes.words import Facts, Words
 
 
 def _facts(box: Deduplicate) -> Facts:
@@ -17,6 +17,4 @@ def _keeps(box: Deduplicate) -> str:
     )
 
 
-WORDS: Words[Deduplicate] = Words(
-    facts=_facts, keeps=_keeps, order="", waits=True, passes_on=every_column
-)
+WORDS: Words[Deduplicate] = Words(facts=_facts, keeps=_keeps)

@@ -1,17 +1,11 @@
 """What the planner says about a filter."""
 
 from pipeline.network.boxes.filter import Filter
-from pipeline.planner.boxes.words import Facts, Words, every_column, on_one_line
+from pipeline.planner.boxes.words import Facts, Words, on_one_line
 
 
 def _facts(box: Filter) -> Facts:
     return (("where", on_one_line(box.where)),)
 
 
-WORDS: Words[Filter] = Words(
-    facts=_facts,
-    keeps=None,
-    order="as in each input partition",
-    waits=False,
-    passes_on=every_column,
-)
+WORDS: Words[Filter] = Words(facts=_facts)

@@ -1,13 +1,11 @@
 """What the planner says about a flat_map."""
 
-from collections.abc import Mapping
-
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.planner.boxes.words import (
     Facts,
     Words,
     computed_facts,
-    plainly_repeated,
+    repeated_columns,
 )
 
 
@@ -21,14 +19,4 @@ def _facts(box: FlatMap) -> Facts:
     )
 
 
-def _passes_on(box: FlatMap) -> Mapping[str, str]:
-    return plainly_repeated(box.select)
-
-
-WORDS: Words[FlatMap] = Words(
-    facts=_facts,
-    keeps=None,
-    order="as in each input partition, and as in the array",
-    waits=False,
-    passes_on=_passes_on,
-)
+WORDS: Words[FlatMap] = Words(facts=_facts, passes_on=repeated_columns)

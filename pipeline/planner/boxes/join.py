@@ -41,9 +41,4 @@ def _more(length_ms: int) -> str:
     return f" by {durations.format(length_ms)}" if length_ms else ""
 
 
-def _waits(box: Join) -> bool:
-    """Whether it has rows that lack a partner for good."""
-    return box.how is not How.INNER
-
-
-WORDS: Words[Join] = Words(facts=_facts, keeps=_keeps, order="", waits=_waits)
+WORDS: Words[Join] = Words(facts=_facts, keeps=_keeps)

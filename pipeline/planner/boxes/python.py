@@ -19,9 +19,4 @@ def _facts(box: Python) -> Facts:
     )
 
 
-WORDS: Words[Python] = Words(
-    facts=_facts,
-    keeps=None,
-    order="as in each input partition",
-    waits=False,
-)
+WORDS: Words[Python] = Words(facts=_facts)

@@ -20,6 +20,4 @@ def _keeps(box: Top) -> str:
     return kept_for_each(f"at most {counted(box.rows, 'row')}", box.window, box.by)
 
 
-WORDS: Words[Top] = Words(
-    facts=_facts, keeps=_keeps, order="by event time for each key", waits=True
-)
+WORDS: Words[Top] = Words(facts=_facts, keeps=_keeps)

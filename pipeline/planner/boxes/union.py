@@ -1,17 +1,6 @@
 """What the planner says about a union."""
 
 from pipeline.network.boxes.union import Union
-from pipeline.planner.boxes.words import Facts, Words, every_column
+from pipeline.planner.boxes.words import Words
 
-
-def _facts(_box: Union) -> Facts:
-    return ()
-
-
-WORDS: Words[Union] = Words(
-    facts=_facts,
-    keeps=None,
-    order="as in each input partition",
-    waits=False,
-    passes_on=every_column,
-)
+WORDS: Words[Union] = Words()

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from pipeline.network.boxes.flat_map import FlatMap
+from pipeline.network.boxes.map import Map
 from pipeline.network.model import Box, Computed, Expression
 from pipeline.planner.rename import plain_column
 
@@ -13,36 +15,30 @@ Facts = tuple[tuple[str, str], ...]
 _BoxT_contra = TypeVar("_BoxT_contra", bound=Box, contravariant=True)
 
 
+def no_facts(_box: Box) -> Facts:
+    """For a kind of which there is nothing to say but what it reads."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Words(Generic[_BoxT_contra]):
-    """What the planner knows and says about one kind of box.
+    """What one kind of box is in the user's words; all else of it is in the table of traits.
 
     Args:
-        facts: everything that decides what a box computes, in the user's words.
+        facts: everything that decides what a box computes, beside its inputs.
         keeps: what it keeps across batches and until when; None for a stateless kind.
-        order: what can be said about the order of its output; empty: nothing is promised.
-        waits: whether it has to know that nothing more will come, so that an input that is missing
-            holds it up. Other boxes only ever add correct rows. A function where not all boxes of
-            the kind are alike.
-        passes_on: input column → output column that repeats it, for a kind that hands its input's
-            rows on; of several inputs, the same of each.
+        passes_on: input column → output column that repeats it, for a kind that computes columns of
+            one row; None for one that repeats none.
     """
 
-    facts: Callable[[_BoxT_contra], Facts]
-    keeps: Callable[[_BoxT_contra], str] | None
-    order: str
-    waits: bool | Callable[[_BoxT_contra], bool]
+    facts: Callable[[_BoxT_contra], Facts] = no_facts
+    keeps: Callable[[_BoxT_contra], str] | None = None
     passes_on: Callable[[_BoxT_contra], Mapping[str, str]] | None = None
 
 
-def every_column(box: Box) -> Mapping[str, str]:
-    """What a box that hands its rows on whole passes on."""
-    return {column.name: column.name for column in box.columns}
-
-
-def plainly_repeated(select: tuple[Computed, ...]) -> Mapping[str, str]:
-    """What computed columns pass on: the ones that merely repeat a column."""
-    plain = ((plain_column(column.expression), column.name) for column in select)
+def repeated_columns(box: Map | FlatMap) -> Mapping[str, str]:
+    """The columns of `select` that merely repeat one of the input."""
+    plain = ((plain_column(column.expression), column.name) for column in box.select)
     return {source.name: name for source, name in plain if source is not None}
 
 

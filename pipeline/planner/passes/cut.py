@@ -25,9 +25,7 @@ from dataclasses import replace
 from pipeline.ids import FragmentName, StreamName
 from pipeline.names import FragmentNames, derived_topic, stream_of_box
 from pipeline.network.avro_types import to_avro
-from pipeline.network.boxes.deduplicate import Deduplicate
-from pipeline.network.boxes.flat_map import FlatMap
-from pipeline.network.boxes.python import Python
+from pipeline.network.boxes.traits import Provenance, traits
 from pipeline.network.model import Box, KeyFormat, Network
 from pipeline.planner.boxes.catalogue import keeps_key
 from pipeline.planner.draft import Draft, outputs_of, readers_of
@@ -70,7 +68,7 @@ def _ends(network: Network) -> frozenset[StreamName]:
     }
     readers, ends = readers_of(network), set(known)
     for box in network.boxes:
-        if box.stateful:
+        if traits(box).stateful:
             ends.add(_end_of_chain(box, known, readers))
     return frozenset(ends)
 
@@ -89,23 +87,23 @@ def _passed_keys(network: Network) -> frozenset[StreamName]:
 
 def _made_of_parts(network: Network) -> Iterator[StreamName]:
     """The streams whose rows are parts of records."""
-    return (stream_of_box(box.name) for box in network.boxes if isinstance(box, FlatMap))
+    return (stream_of_box(box.name) for box in network.boxes if traits(box).explodes)
 
 
 def _as_records(network: Network) -> frozenset[StreamName]:
-    """What a deduplication reads that a function makes."""
+    """What a function makes that a box reads twice."""
     boxes = {stream_of_box(box.name): box for box in network.boxes}
 
     def made(stream: StreamName) -> bool:
         box = boxes.get(stream)
-        if box is None or box.stateful:
+        if box is None or traits(box).stateful:
             return False
-        return isinstance(box, Python) or any(map(made, box.inputs))
+        return traits(box).provenance is Provenance.CALLED or any(map(made, box.inputs))
 
     return frozenset(
         stream
         for box in network.boxes
-        if isinstance(box, Deduplicate)
+        if traits(box).reads_twice
         for stream in box.inputs
         if made(stream)
     )
@@ -120,7 +118,7 @@ def _end_of_chain(
     stream = stream_of_box(box.name)
     while stream not in known and len(readers[stream]) == 1:
         (reader,) = readers[stream]
-        if reader.stateful or len(reader.inputs) > 1:
+        if traits(reader).stateful or len(reader.inputs) > 1:
             break
         stream = stream_of_box(reader.name)
     return stream

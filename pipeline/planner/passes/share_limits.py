@@ -8,9 +8,8 @@ written in, and so does a dead letter; limits follow it there. Each fragment cou
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pipeline.network.boxes.python import Python
-from pipeline.network.model import ExternalStream
-from pipeline.planner.columns import expressions
+from pipeline.network.boxes.traits import Provenance, traits
+from pipeline.network.model import ExternalStream, expressions
 from pipeline.planner.draft import Draft
 from pipeline.planner.plan import Fragment
 
@@ -36,5 +35,5 @@ def _refusing(fragment: Fragment) -> Iterator[str]:
     for expression in expressions(fragment.boxes):
         yield expression.origin.box
     for box in fragment.boxes:
-        if isinstance(box, Python):
+        if traits(box).provenance is Provenance.CALLED:
             yield box.name

@@ -255,6 +255,16 @@ SCENARIOS = [
     scenario(
         "reserved fields",
         ok("PUT /config/s", {"validateFields": True}, body={"validateFields": True}),
+        unregistrable(
+            "s",
+            A,
+            40901,
+            Starting(
+                "Schema being registered is incompatible with an earlier schema for subject "
+                '"s", details: [The new schema has field that conflicts with the reserved field a.'
+            ),
+            metadata={"properties": {"confluent:reserved": "a"}},
+        ),
         register("s", A, (1, 1), metadata={"properties": {"confluent:reserved": "x, y"}}),
         unregistrable(
             "s",

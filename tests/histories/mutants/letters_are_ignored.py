@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.spark import rebuild
+from pipeline.spark.run import rebuild
 from tests.histories.replaced import replaced
 
 KINDS = "restart"

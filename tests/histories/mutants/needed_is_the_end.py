@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipeline.lanes import needed
-from pipeline.spark import sink
+from pipeline.spark.write import sink
 from tests.histories.replaced import replaced
 
 KINDS = "restart"

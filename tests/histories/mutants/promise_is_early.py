@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.boundaries.promise import promise
 from pipeline.ids import Millis
-from pipeline.spark import sink
+from pipeline.spark.write import sink
 from tests.histories.replaced import replaced
 
 KINDS = "restart"

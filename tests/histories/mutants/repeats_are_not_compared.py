@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.spark import sink
+from pipeline.spark.write import sink
 from tests.histories.replaced import replaced
 
 KINDS = "restart,schema_late"

@@ -57,22 +57,22 @@ def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None
     new = ZooKeeperStore.connect(f"{servers}/new", TIMEOUT_S)
     try:
         before, after = Catalog(old, znodes), Catalog(new, znodes)
-        before.ensure_format()
-        before.register_node(node())
+        before.format.ensure()
+        before.nodes.register(node())
         fragments = (fragment(), fragment(SPEED))
-        before.deploy(network(), network_version(), fragments, None)
-        before.claim(TOLLS, MOVING, NODE1, ME, NOW)
+        before.networks.deploy(network(), network_version(), fragments, None)
+        before.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
         first, _ = registered(old, znodes)
         backup = loads(dumps(read(old, NOW)), "here")
 
-        after.ensure_format()
+        after.format.ensure()
         ran = FragmentNames(ParticipantId("local"), TOLLS, MOVING)
         restore(new, backup, {ran: Epoch(7)})
 
-        assert after.fragments(TOLLS) == before.fragments(TOLLS)
-        assert after.nodes() == ()
-        assert after.claim(TOLLS, MOVING, NODE1, ME, NOW) == 8
-        assert after.claim(TOLLS, SPEED, NODE1, ME, NOW) == 1
+        assert after.fragments.of(TOLLS) == before.fragments.of(TOLLS)
+        assert after.nodes.all() == ()
+        assert after.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) == 8
+        assert after.owners.claim(TOLLS, SPEED, NODE1, ME, NOW) == 1
         assert registered(new, znodes) == (first, False)
         other = SCHEMA.replace('"R"', '"S"')
         assert registered(new, znodes, other)[0].id == first.id + 1

@@ -68,16 +68,16 @@ def test_the_life_of_a_network(open_catalog: OpenCatalog) -> None:
     """Deployed, owned, reported, changed and removed: every session sees the same."""
     one, two = open_catalog(), open_catalog()
     deployed(one, MOVING, SPEED)
-    assert two.fragments(TOLLS) == (fragment(SPEED), fragment(MOVING))
-    assert two.claim(TOLLS, MOVING, NODE1, ME, NOW) == 1
-    two.report(report(1, 7))
-    assert one.statuses(TOLLS) == (report(1, 7),)
+    assert two.fragments.of(TOLLS) == (fragment(SPEED), fragment(MOVING))
+    assert two.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) == 1
+    two.statuses.report(report(1, 7))
+    assert one.statuses.of(TOLLS) == (report(1, 7),)
     plan = (fragment(SPEED),)
-    one.deploy(network(2), network_version(2), plan, NetworkVersion(1))
-    assert two.fragments(TOLLS) == plan
-    assert two.revision() == 2
-    assert two.remove_network(TOLLS) is True
-    assert one.networks() == ()
+    one.networks.deploy(network(2), network_version(2), plan, NetworkVersion(1))
+    assert two.fragments.of(TOLLS) == plan
+    assert two.networks.revision() == 2
+    assert two.networks.remove(TOLLS) is True
+    assert one.networks.all() == ()
 
 
 def test_a_node_gives_way_when_its_session_ends(
@@ -86,13 +86,13 @@ def test_a_node_gives_way_when_its_session_ends(
     """The fragments of a node that went can be claimed by another, and not before."""
     one, two = open_catalog(), open_catalog()
     deployed(one)
-    one.register_node(node(NODE1))
-    one.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    one.nodes.register(node(NODE1))
+    one.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
     with pytest.raises(RetryError, match="node1 owns it"):
-        two.claim(TOLLS, MOVING, NODE2, ME, NOW)
+        two.owners.claim(TOLLS, MOVING, NODE2, ME, NOW)
     stores[0].close()
-    assert two.nodes() == ()
-    assert two.claim(TOLLS, MOVING, NODE2, ME, NOW) == 2
+    assert two.nodes.all() == ()
+    assert two.owners.claim(TOLLS, MOVING, NODE2, ME, NOW) == 2
 
 
 def test_claims_that_race_win_different_epochs(open_catalog: OpenCatalog) -> None:
@@ -106,7 +106,7 @@ def test_claims_that_race_win_different_epochs(open_catalog: OpenCatalog) -> Non
         def run() -> None:
             for _ in range(20):
                 try:
-                    won.append(catalog.claim(TOLLS, MOVING, NodeId(f"n{number}"), ME, NOW))
+                    won.append(catalog.owners.claim(TOLLS, MOVING, NodeId(f"n{number}"), ME, NOW))
                 except RetryError:
                     continue
 
@@ -128,7 +128,7 @@ def test_of_deploys_that_race_one_is_done(open_catalog: OpenCatalog) -> None:
 
         def run() -> None:
             try:
-                catalog.deploy(network(2), network_version(2), (mine,), NetworkVersion(1))
+                catalog.networks.deploy(network(2), network_version(2), (mine,), NetworkVersion(1))
             except RetryError as error:
                 errors.append(error)
 
@@ -137,7 +137,7 @@ def test_of_deploys_that_race_one_is_done(open_catalog: OpenCatalog) -> None:
     run_all([deployer(number) for number in range(4)])
     assert len(errors) == 3
     assert all("is at version 2" in error.message for error in errors)
-    assert open_catalog().revision() == 2
+    assert open_catalog().networks.revision() == 2
 
 
 def test_reports_do_not_stop_an_undeploy(open_catalog: OpenCatalog) -> None:
@@ -150,13 +150,13 @@ def test_reports_do_not_stop_an_undeploy(open_catalog: OpenCatalog) -> None:
         count = 0
         while not removed.is_set() and count < 5_000:
             count += 1
-            other.report(report(1, count))
+            other.statuses.report(report(1, count))
 
     def remove() -> None:
-        assert catalog.remove_network(TOLLS)
+        assert catalog.networks.remove(TOLLS)
         removed.set()
 
     run_all([keep_reporting, remove])
     assert removed.is_set()
-    assert catalog.networks() == ()
-    assert catalog.fragments(TOLLS) == ()
+    assert catalog.networks.all() == ()
+    assert catalog.fragments.of(TOLLS) == ()

@@ -195,7 +195,7 @@ def test_results_are_exact_although_an_executor_is_killed(
         status = medusa.status("spread", "doubled")
         assert status is not None
         assert status.epoch > 1, "the batch that was lost was begun again by another start"
-    for record in medusa.catalog.networks():
+    for record in medusa.catalog.networks.all():
         stop(record.network, medusa.catalog)
 
 

@@ -131,7 +131,7 @@ def test_a_node_that_runs_ends_in_order(
         assert process.wait(ENDS_WITHIN_S) == 130
     store = ZooKeeperStore.connect(embedded_stack.settings.zookeeper_connect, 10.0)
     try:
-        names = {record.node for record in Catalog(store, Znodes("")).nodes()}
+        names = {record.node for record in Catalog(store, Znodes("")).nodes.all()}
     finally:
         store.close()
     assert not any(f"--set=node={name}" in arguments for name in names)

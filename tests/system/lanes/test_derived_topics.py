@@ -16,8 +16,8 @@ from pipeline.catalog.records import LaneState
 from pipeline.clock import Deadline, SystemClock
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.ids import NetworkName, TopicName
-from pipeline.lanes.codec import decode_boundary
-from pipeline.lanes.signals import BoundaryRecord
+from pipeline.markers.codec import decode_boundary
+from pipeline.markers.signals import BoundaryRecord
 from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(400)]
@@ -125,7 +125,7 @@ def test_boundaries_of_a_destroyed_network_are_nothing_to_the_next_one(
     chain.await_peaks(1)
     chain.send(range(15, 40))
     chain.await_peaks(3)
-    (status,) = (s for s in medusa.catalog.statuses(network) if s.fragment == "peaks")
+    (status,) = (s for s in medusa.catalog.statuses.of(network) if s.fragment == "peaks")
     assert (status.state, status.restarts) == (LaneState.RUNNING, 0)
 
 

@@ -24,8 +24,8 @@ from pipeline.dead_letters.trimmer import Retention
 from pipeline.deploy.pause import pause, resume
 from pipeline.errors import DeployError
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName, TransactionalId
-from pipeline.lanes.codec import decode_marker, encode_marker
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.codec import decode_marker, encode_marker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from tests.system.support import OWNER, READING, TIMEOUT_S, Installation, readings
@@ -252,4 +252,4 @@ def test_an_existing_topic_with_other_settings_is_refused(medusa: Installation) 
     for topic, (name, value, needed) in settings.items():
         assert f"topic {topic} has {name}={value}, the network needs {needed}" in str(caught.value)
         assert f"--entity-name {topic} --add-config {name}={needed}" in str(caught.value)
-    assert medusa.catalog.network(NetworkName("settings")) is None
+    assert medusa.catalog.networks.get(NetworkName("settings")) is None

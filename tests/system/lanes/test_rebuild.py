@@ -16,8 +16,8 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentName, NetworkName, TopicName
-from pipeline.spark.checkpoints import FORMAT_VERSION
+from pipeline.ids import FragmentId, FragmentName, NetworkName, TopicName, stable_lane
+from pipeline.spark.run.checkpoints import FORMAT_VERSION
 from tests.system.lanes.conftest import NODE
 from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation
 
@@ -150,7 +150,9 @@ class Lane:
 
     def damage(self, damage: Damage) -> None:
         """Do something to the checkpoint; nobody uses it now."""
-        damage(self.medusa.folder / "checkpoints" / self.network / self.box)
+        fragment = self.medusa.folder / "checkpoints" / self.network / self.box
+        lane = stable_lane(FragmentId(NetworkName(self.network), FragmentName(self.box)))
+        damage(fragment / lane.name)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -274,7 +274,7 @@ def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Insta
     )
     reasons = [dict(record.headers)["medusa.error.reason"] for record in medusa.records(DEAD)]
     assert reasons == [b"schema_not_found"] * 2
-    assert {0, 0x7FFFFFFF} <= medusa.catalog.missing.all()
+    assert {0, 0x7FFFFFFF} <= medusa.catalog.missing_schemas.all()
     log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
     rounds = [line for line in log.splitlines() if "[mixed.halved] new schemas" in line]
     assert 1 <= len(rounds) <= 2
@@ -283,10 +283,10 @@ def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Insta
 def test_an_unchanged_deploy_changes_and_restarts_nothing(medusa: Installation) -> None:
     """Deploying twice is deploying once."""
     _deploy(medusa, "twice")
-    revision = medusa.catalog.revision()
+    revision = medusa.catalog.networks.revision()
     again = medusa.deploy(DOCUMENT.format(name="twice"), {"reading.avsc": READING})
     assert (again.changed, again.version, again.created) == (False, 1, ())
-    assert medusa.catalog.revision() == revision
+    assert medusa.catalog.networks.revision() == revision
 
 
 def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Installation) -> None:

@@ -66,7 +66,7 @@ def await_read(medusa: Installation, name: str, box: str, records: int) -> None:
 
 def rolled_back(medusa: Installation, name: str, version: int) -> Deployed:
     """Deploy an earlier version again, as `medusa rollback` does."""
-    record = medusa.catalog.network(NetworkName(name))
+    record = medusa.catalog.networks.get(NetworkName(name))
     assert record is not None
     document = document_of(record, NetworkVersion(version), medusa.catalog)
     found = compare(document, OWNER, medusa.servers)

@@ -10,7 +10,7 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, NetworkName, ParticipantId
-from pipeline.lanes.codec import decode_marker
+from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 from tests.system.support import (
     OWNER,
@@ -55,7 +55,7 @@ def send(medusa: Installation, name: str) -> None:
 
 def owner_of(medusa: Installation, name: str) -> str | None:
     """The node that owns the network's only fragment."""
-    owner = medusa.catalog.owner(NetworkName(name), COUNTS)
+    owner = medusa.catalog.owners.get(NetworkName(name), COUNTS)
     return None if owner is None else owner.node
 
 

@@ -21,8 +21,8 @@ from brokers.embedded.processes import Child
 from brokers.kafka.admin import Isolation
 from brokers.versioned_store import Create, Delete, Set
 from brokers.zookeeper import ZooKeeperStore
+from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.codec import encode
-from pipeline.catalog.formats import Raised, raise_format
 from pipeline.catalog.records import FormatRecord, LaneState
 from pipeline.errors import NewerFormatError, RefusedError
 from pipeline.ids import FragmentName, NetworkName, NodeId, ParticipantId, TopicName
@@ -82,8 +82,8 @@ def statuses(medusa: Installation) -> list[str]:
     """Where a node reports, also of what it does not run in the networks of other tests."""
     return [
         ZNODES.status(record.network, fragment.fragment)
-        for record in medusa.catalog.networks()
-        for fragment in medusa.catalog.fragments(record.network)
+        for record in medusa.catalog.networks.all()
+        for fragment in medusa.catalog.fragments.of(record.network)
     ]
 
 
@@ -228,7 +228,7 @@ def test_the_format_is_raised_when_every_node_reads_it(
         told = statuses(medusa)
         before = everything(medusa, store).without(*told)
         with pytest.raises(RefusedError, match=f"{NODE} .*reads up to format 1"):
-            raise_format(store, ZNODES, newest=2)
+            Catalog(store, ZNODES, newest=2).format.raise_to_newest()
         assert everything(medusa, store).without(*told) == before
         with stored(store, ZNODES.format(), encode(FormatRecord(2))):
             said = ended(medusa, process)
@@ -239,7 +239,7 @@ def test_the_format_is_raised_when_every_node_reads_it(
     present = store.get(ZNODES.format())
     assert present is not None
     with stored(store, ZNODES.format(), present.value):
-        assert raise_format(store, ZNODES, newest=2) == Raised(1, 2)
+        assert Catalog(store, ZNODES, newest=2).format.raise_to_newest() == 1
         with pytest.raises(NewerFormatError):
-            medusa.catalog.format()
-    assert medusa.catalog.format() == 1
+            medusa.catalog.format.current()
+    assert medusa.catalog.format.current() == 1

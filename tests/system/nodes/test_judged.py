@@ -14,8 +14,8 @@ from brokers.embedded.processes import Child
 from pipeline.catalog.records import LaneState
 from pipeline.cli.main import run
 from pipeline.ids import SchemaId
-from pipeline.lanes.codec import decode_marker
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from schemas import avro, codec, wire
 from tests.system.support import READING, Installation, kill

@@ -14,7 +14,7 @@ from pipeline.catalog.records import LaneState
 from pipeline.cli.detached import ARCHIVE_PROGRAM
 from pipeline.examples.memory import descendants
 from pipeline.ids import FragmentName, NetworkName
-from pipeline.lanes.codec import decode_marker
+from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 from tests.system.support import OWNER, READING, WINDOWS, Installation, readings
 

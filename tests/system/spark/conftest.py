@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.cli.project import load_project
-from pipeline.spark.from_memory import MemoryQueries
+from pipeline.spark.run.from_memory import MemoryQueries
 from pipeline.testing.session import open_tests
 
 ROOT = Path(__file__).parents[3]

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, ParticipantId
-from pipeline.lanes.positions import Positions
+from pipeline.markers.positions import Positions
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from pipeline.spark.from_memory import MemoryQueries, Write
-from pipeline.spark.lowered import Lowered
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.from_memory import MemoryQueries, Write
 from pipeline.testing.load import Loader, find_tests
 from pipeline.testing.run import run_steps
 

@@ -19,13 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 from brokers.records import KafkaRecord
 from pipeline.errors import RetryError
 from pipeline.ids import Incarnation, Offset
-from pipeline.lanes.positions import Positions
-from pipeline.spark.facts import Engine
-from pipeline.spark.from_memory import FAST, MemoryQueries, MemoryQuery, Write
-from pipeline.spark.inspect import Inspector
-from pipeline.spark.linking import LocalDisk, link_checkpoint
-from pipeline.spark.lowered import Lowered
-from pipeline.spark.session import STATE_SETTINGS
+from pipeline.markers.positions import Positions
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspect import Inspector
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.from_memory import FAST, MemoryQueries, MemoryQuery, Write
+from pipeline.spark.run.linking import LocalDisk, link_checkpoint
+from pipeline.spark.session.session import STATE_SETTINGS
 from tests.faults.case import Case
 from tests.faults.cases import CASES
 from tests.faults.cases.behind_unions import behind_unions

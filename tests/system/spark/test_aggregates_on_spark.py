@@ -25,10 +25,10 @@ from pipeline.network.expressions import check_with
 from pipeline.network.model import NOWHERE, Computed
 from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Column, Columns, DecimalType, Scalar
-from pipeline.spark import hidden
-from pipeline.spark.boxes.aggregate import lower
-from pipeline.spark.lowered import Project, WindowCore
-from pipeline.spark.sql import any_failed
+from pipeline.spark.query import hidden
+from pipeline.spark.query.boxes.aggregate import lower
+from pipeline.spark.query.lowered import GroupCore, Project
+from pipeline.spark.query.sql import any_failed
 from tests.unit.planner.aggregating import Seen, aggregated, place_of_share
 from tests.unit.planner.networks import expression
 
@@ -160,7 +160,7 @@ def streamed(
     lowered = lower(box)
     (before,), core = lowered.before, lowered.core
     assert isinstance(before, Project)
-    assert isinstance(core, WindowCore)
+    assert isinstance(core, GroupCore)
     read = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     place = F.struct("topic", "partition", "offset", F.lit("only"))
     rows = read.parquet(str(folder / "in" / "*")).select(

@@ -16,20 +16,20 @@ from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import Letter, Place, read
 from pipeline.dead_letters.redrive import headers_again
 from pipeline.ids import Incarnation, Millis, NetworkVersion, Offset, SchemaId, TopicName
-from pipeline.lanes.codec import encode_advance
 from pipeline.lanes.dead_letters import headers
-from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.signals import AdvanceRecord
 from pipeline.lanes.sources import answered_by
+from pipeline.markers.codec import encode_advance
+from pipeline.markers.positions import InputPartition
+from pipeline.markers.signals import AdvanceRecord
 from pipeline.planner.plan import Fragment
-from pipeline.spark.facts import Engine
-from pipeline.spark.from_memory import MemoryQueries
-from pipeline.spark.inspect import Inspector
-from pipeline.spark.lower import Surroundings, lower
-from pipeline.spark.lowered import WriterSchema
-from pipeline.spark.rejected import Rejected
-from pipeline.spark.results import Results
-from pipeline.spark.topics import topics_of
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspect import Inspector
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.batch.results import Results
+from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lowered import WriterSchema
+from pipeline.spark.run.from_memory import MemoryQueries
+from pipeline.spark.run.topics import topics_of
 from schemas import wire
 from schemas.avro import parse
 from schemas.codec import decode, encode

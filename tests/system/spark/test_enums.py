@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.spark.from_memory import MemoryQueries
+from pipeline.spark.run.from_memory import MemoryQueries
 from tests.system.spark.support import failures
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]

@@ -17,17 +17,17 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.ids import WRITTEN_TO
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import named_sources
+from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
-from pipeline.spark import hidden
-from pipeline.spark.facts import Engine
-from pipeline.spark.from_memory import MemoryQueries
-from pipeline.spark.hidden import Reason
-from pipeline.spark.inspect import Inspector
-from pipeline.spark.lower import Surroundings, lower
-from pipeline.spark.lowered import WriterSchema
-from pipeline.spark.topics import topics_of
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspect import Inspector
+from pipeline.spark.query import hidden
+from pipeline.spark.query.hidden import Reason
+from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lowered import WriterSchema
+from pipeline.spark.run.from_memory import MemoryQueries
+from pipeline.spark.run.topics import topics_of
 from schemas import wire
 from tests.system.spark.support import fragments_of, run
 

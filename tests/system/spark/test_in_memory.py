@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from pipeline.spark.from_memory import MemoryQueries
+from pipeline.spark.run.from_memory import MemoryQueries
 from tests.faults.cases import CASES
 from tests.faults.memory import run
 

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.network.boxes.sides import How
-from pipeline.spark import hidden
-from pipeline.spark.emitting.joined import COPIES, SPAN_LEAST_MS, matched
-from pipeline.spark.lowered import JoinCore
+from pipeline.spark.query import hidden
+from pipeline.spark.query.emitting.joined import COPIES, SPAN_LEAST_MS, matched
+from pipeline.spark.query.lowered import JoinCore
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 _ORIGIN = datetime(1970, 1, 1, tzinfo=UTC)

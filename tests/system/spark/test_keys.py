@@ -8,8 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.network.model import KeyFormat
 from pipeline.network.types import DataType, Scalar
-from pipeline.spark.keys import key_sql
-from tests.unit.spark.test_keys import keyed
+from pipeline.spark.query.keys import key_sql
+from tests.unit.spark.query.test_keys import keyed
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 

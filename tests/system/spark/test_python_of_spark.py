@@ -15,7 +15,7 @@ PROGRAM = """
 import json, os, pathlib, sys
 import pyarrow as pa
 from brokers.embedded.jars import spark_jars
-from pipeline.spark.session import SessionSettings, close_session, open_session
+from pipeline.spark.session.session import SessionSettings, close_session, open_session
 
 cache, scratch = map(pathlib.Path, sys.argv[1:])
 

@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame
 from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.positions import InputPartition
-from pipeline.spark.facts import Engine
-from pipeline.spark.from_memory import MemoryQueries
-from pipeline.spark.inspect import Inspector
-from pipeline.spark.lower import Surroundings, lower
-from pipeline.spark.lowered import Lowered, WriterSchema
-from pipeline.spark.rejected import Rejected
-from pipeline.spark.topics import topics_of
+from pipeline.markers.positions import InputPartition
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspect import Inspector
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lowered import Lowered, WriterSchema
+from pipeline.spark.run.from_memory import MemoryQueries
+from pipeline.spark.run.topics import topics_of
 from schemas import wire
 from tests.system.spark.support import fragments_of, run
 from tests.unit.spark.support import SCHEMA, sources_with_redrive

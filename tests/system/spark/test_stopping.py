@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.errors import RefusedError, RetryError
-from pipeline.spark.facts import Engine
-from pipeline.spark.from_memory import MemoryQueries
-from pipeline.spark.java_log import ENGINE, _set_level
-from pipeline.spark.lowered import Lowered
-from pipeline.spark.query import Query, QueryRunner, StoppingError
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.from_memory import MemoryQueries
+from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError
+from pipeline.spark.session.java_log import ENGINE, _set_level
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 _NOT_ASKED = cast("Lowered", None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, Shape, Stateless
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
 from pipeline.ids import (
     BatchId,
     Epoch,
@@ -15,9 +15,11 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition
+from pipeline.network.boxes.shape import Shape, Stateless
 from pipeline.network.model import Silence
 
 CARS = ExternalInput(

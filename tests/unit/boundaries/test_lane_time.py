@@ -23,10 +23,11 @@ from pipeline.boundaries.lane_time import (
     promised,
     writer_of,
 )
-from pipeline.boundaries.profile import DerivedInput, Joined, LaneProfile
+from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
-from pipeline.lanes.markers import CommitMarker
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition
+from pipeline.network.boxes.shape import Joined
 from pipeline.network.model import Silence
 from tests.unit.boundaries.support import (
     CARS,

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from pipeline.boundaries.profile import Joined
 from pipeline.boundaries.release import WAITING_STEP_MAX_MS
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.network.boxes.shape import Joined
 from pipeline.network.model import Load
 from tests.unit.boundaries.support import CARS, at, lane, marker, positions
 from tests.unit.boundaries.test_lane_time import TABLE, Observed
@@ -89,7 +89,7 @@ def test_what_was_read_meanwhile_is_let_go_in_steps() -> None:
         ms = {at(CARS, 0): hour * batch, at(FIRST, 0): 100 * hour}
         return marker(end, batch=batch, progress=ms if batch else {})
 
-    seen = Observed(lane(CARS, FIRST, shape=Joined(24 * hour, lets_go=True)), read(0))
+    seen = Observed(lane(CARS, FIRST, shape=Joined(24 * hour, waits=True)), read(0))
     for batch in range(1, 10):
         seen.answer(cars=(9,), table=(9,))
         assert seen.told() is None

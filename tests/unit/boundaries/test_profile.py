@@ -4,16 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from pipeline.boundaries.profile import (
-    DerivedInput,
-    ExternalInput,
-    Joined,
-    LaneProfile,
-    Sessions,
-    Stateless,
-    Windowed,
-    profile,
-)
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile, profile
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
     BoxName,
@@ -30,6 +21,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Stateless, Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Box, Expression, ExternalStream, Silence, StartAt
 from pipeline.network.types import Columns, Scalar
@@ -87,7 +79,7 @@ def join(lower_ms: int, upper_ms: int) -> Join:
 
 def test_an_external_input_keeps_what_the_document_says() -> None:
     """Lateness, idleness and what silence means come from the stream."""
-    found = profile(fragment(aggregate(), CARS))
+    found = profile(fragment(aggregate(), CARS), {})
     expected = ExternalInput(
         StreamName("cars"), TopicName("car-sightings"), 4, 5_000, 10_000, Silence.MISSING
     )
@@ -97,7 +89,7 @@ def test_an_external_input_keeps_what_the_document_says() -> None:
 def test_an_aggregate_over_sessions_has_a_shape_of_its_own() -> None:
     """They end when their records end, not at instants that are known before."""
     window = SessionWindow(gap_ms=10, longest_ms=100)
-    found = profile(fragment(replace(aggregate(), window=window), CARS))
+    found = fragment(replace(aggregate(), window=window), CARS)
     assert found.shape == Sessions(window)
 
 
@@ -132,14 +124,14 @@ def test_a_join_spans_the_larger_of_its_directions(
     lower_ms: int, upper_ms: int, span_ms: int
 ) -> None:
     """That is how far before the watermark a kept row can still find a partner."""
-    found = profile(fragment(join(lower_ms, upper_ms), derived("moving", 2)))
+    found = fragment(join(lower_ms, upper_ms), derived("moving", 2))
     assert found.shape == Joined(span_ms)
 
 
 def test_filters_make_a_stateless_lane() -> None:
     """No stateful box, no state."""
     box = Filter(BoxName("moving"), StreamName("cars"), TRUE, (), None)
-    assert profile(fragment(box, CARS)).shape == Stateless()
+    assert fragment(box, CARS).shape == Stateless()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +144,11 @@ class Sorter:
     columns: Columns
     event_time_column: str | None
     key: tuple[str, ...]
-    stateful: bool
 
 
 def test_an_unknown_stateful_box_is_refused_by_name() -> None:
     """Guessing how its event time moves could lose records."""
-    box = Sorter(BoxName("by_time"), "sort", (StreamName("cars"),), (), None, (), stateful=True)
+    box = Sorter(BoxName("by_time"), "sort", (StreamName("cars"),), (), None, ())
     with pytest.raises(BrokenInvariantError, match="box of kind sort") as caught:
-        profile(fragment(box, CARS))
+        profile(fragment(box, CARS), {})
     assert caught.value.place == "box by_time"

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import advance_in_force, kept_from, promise, watermark_for
 from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 from tests.unit.boundaries.support import marker

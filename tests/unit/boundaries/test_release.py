@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.boundaries.external import StreamBoundary
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.boundaries.promise import watermark_for
 from pipeline.boundaries.release import (
     CLOCK_PACE_MS,
@@ -24,8 +23,9 @@ from pipeline.boundaries.release import (
     took_effect,
 )
 from pipeline.ids import Millis, SteadyMillis
-from pipeline.lanes.markers import CommitMarker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.boundaries.support import START_MS, marker
 
@@ -199,14 +199,14 @@ def test_a_step_of_sessions_begins_at_64_gaps_and_never_spans_less_than_one() ->
 
 def test_a_join_that_lets_rows_go_begins_with_its_span() -> None:
     """At most as many rows go at once as its state holds anyway."""
-    assert begin(Joined(60_000, lets_go=True), FRESH).step_ms == 60_000
-    assert begin(Joined(0, lets_go=True), FRESH).step_ms == JOIN_STEP_MIN_MS
-    assert begin(Joined(10**9, lets_go=True), FRESH).step_ms == WAITING_STEP_MAX_MS
+    assert begin(Joined(60_000, waits=True), FRESH).step_ms == 60_000
+    assert begin(Joined(0, waits=True), FRESH).step_ms == JOIN_STEP_MIN_MS
+    assert begin(Joined(10**9, waits=True), FRESH).step_ms == WAITING_STEP_MAX_MS
 
 
 def test_rows_that_a_join_lets_go_shrink_its_step() -> None:
     """As far as there are more than it read, which may all have been pairs; down to a second."""
-    shape = Joined(60_000, 60_001, lets_go=True)
+    shape = Joined(60_000, 60_001, waits=True)
     release = begin(shape, shown(shape, 5_000))
     for _ in range(9):
         release, sent = ask(shape, release, 10**9)
@@ -252,7 +252,7 @@ def test_advances_are_paced(
         [
             MINUTE,
             JOIN,
-            Joined(10, 11, lets_go=True),
+            Joined(10, 11, waits=True),
             Stateless(),
             Windowed(TumblingWindow(7, 3)),
             SLIDING,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Shape, profile
 from pipeline.boundaries.promise import kept_from, promise
 from pipeline.ids import Millis, StreamName
+from pipeline.network.boxes.shape import Shape
 from pipeline.network.boxes.sides import How
 from pipeline.network.model import Box
 from pipeline.planner.planner import plan
@@ -108,7 +108,7 @@ def time_of(result: Result) -> int:
 
 def shape_of(box: Box) -> Shape:
     """How event time moves through a box."""
-    return profile(plan(network((ONE, TWO), (box,)), OWNER).fragments[-1]).shape
+    return plan(network((ONE, TWO), (box,)), OWNER).fragments[-1].shape
 
 
 rows = st.lists(

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Sessions
 from pipeline.boundaries.promise import kept_from, promise, watermark_for
 from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Sessions
 from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
 
 BATCHES = st.lists(st.tuples(st.lists(st.integers(1, 200), max_size=4), st.integers(0, 40)))

@@ -2,6 +2,9 @@
 
 import logging
 import time
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from kazoo.exceptions import (
@@ -17,6 +20,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from brokers import versioned_store as store
 from brokers.ports import free_port
+from brokers.versioned_store import Versioned
 from brokers.zookeeper import (
     ZooKeeperStore,
     split_connect_string,
@@ -100,3 +104,64 @@ def test_no_server_is_unavailable_within_the_limit() -> None:
     with pytest.raises(UnavailableError, match=str(port)):
         ZooKeeperStore.connect(f"127.0.0.1:{port}/medusa", 0.5)
     assert time.monotonic() - began < 5
+
+
+@dataclass
+class Answer:
+    """What a request comes to, once it is waited for."""
+
+    path: str
+    value: object
+    log: list[str]
+
+    def get(self, timeout: float) -> object:
+        """The value, or the error of a path that does not exist."""
+        assert timeout > 0
+        self.log.append(f"answer {self.path}")
+        if self.value is None:
+            raise NoNodeError
+        return self.value
+
+
+@dataclass
+class Driver:
+    """A client of ZooKeeper that has two paths below its chroot; it logs requests and answers."""
+
+    log: list[str] = field(default_factory=list)
+    connected: bool = True
+
+    def add_listener(self, _listener: object) -> None:
+        """Its session never ends."""
+
+    def get_async(self, path: str) -> Answer:
+        """Values and their statistics."""
+        self.log.append(f"get {path}")
+        versions = {"/chroot/a": (b"1", 3), "/chroot/b": (None, 0)}
+        value, version = versions.get(path, (None, None))
+        stored = None if version is None else (value, SimpleNamespace(version=version))
+        return Answer(path, stored, self.log)
+
+    def get_children_async(self, path: str) -> Answer:
+        """Names in any order."""
+        self.log.append(f"children {path}")
+        return Answer(path, {"/chroot": ["b", "a"], "/chroot/a": []}.get(path), self.log)
+
+
+def test_reads_of_many_paths_are_sent_before_the_first_answer_is_awaited() -> None:
+    """In the order of the paths, with the chroot; what does not exist is None, or has no names."""
+    driver = Driver()
+    opened = ZooKeeperStore(cast("Any", driver), "host", "/chroot", 5.0)
+    found = opened.get_all(("/b", "/none", "/a"))
+    assert found == (Versioned(b"", 0), None, Versioned(b"1", 3))
+    assert driver.log == [
+        *("get /chroot/b", "get /chroot/none", "get /chroot/a"),
+        *("answer /chroot/b", "answer /chroot/none", "answer /chroot/a"),
+    ]
+    driver.log.clear()
+    assert opened.children_all(("/none", "/", "/a")) == ((), ("a", "b"), ())
+    assert driver.log[:3] == ["children /chroot/none", "children /chroot", "children /chroot/a"]
+    assert (opened.get("/a"), opened.get("/none")) == (Versioned(b"1", 3), None)
+    assert (opened.children("/"), opened.children("/none")) == (("a", "b"), ())
+    driver.connected = False
+    with pytest.raises(UnavailableError, match="suspended"):
+        opened.get_all(("/a",))

@@ -6,7 +6,7 @@ import pytest
 from pipeline.builder import NetworkBuilder, Stream, boxes
 from pipeline.ids import BoxName, StreamName
 from pipeline.network.boxes.common import Defaults
-from pipeline.network.boxes.kinds import KINDS
+from pipeline.network.boxes.traits import KINDS
 from pipeline.network.fields import Fields, Report
 from pipeline.network.streams import read_stream
 from pipeline.network.yaml_reader import YamlMap, YamlNode

@@ -1,6 +1,10 @@
 """Records for tests of the catalog."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import Versioned
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
     DesiredState,
@@ -72,6 +76,55 @@ def report(epoch: int, records_in: int = 0, name: FragmentName = MOVING) -> Frag
 
 def deployed(catalog: Catalog, *names: FragmentName) -> None:
     """Set the catalog up and deploy version 1 with these fragments."""
-    catalog.ensure_format()
+    catalog.format.ensure()
     records = tuple(fragment(name) for name in names or (MOVING,))
-    catalog.deploy(network(), network_version(), records, None)
+    catalog.networks.deploy(network(), network_version(), records, None)
+
+
+class CountingStore(MemoryStore):
+    """A session that counts its requests; a request for many paths is one."""
+
+    def __init__(self, tree: MemoryTree) -> None:
+        super().__init__(tree)
+        self._shared = tree
+        self.requests = 0
+
+    def get(self, path: str) -> Versioned | None:
+        """One request."""
+        self.requests += 1
+        return super().get(path)
+
+    def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
+        """One request."""
+        self.requests += 1
+        return tuple(map(self._shared.get, paths))
+
+    def children(self, path: str) -> tuple[str, ...]:
+        """One request."""
+        self.requests += 1
+        return super().children(path)
+
+    def children_all(self, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """One request."""
+        self.requests += 1
+        return tuple(map(self._shared.children, paths))
+
+
+def filled(networks: int, fragments: int) -> MemoryTree:
+    """A catalog with so many networks, each with so many fragments that are owned and reported."""
+    tree = MemoryTree()
+    catalog = Catalog(MemoryStore(tree), Znodes(""))
+    catalog.format.ensure()
+    catalog.nodes.register(node())
+    for number in range(networks):
+        name = NetworkName(f"net{number}")
+        records = [
+            replace(fragment(FragmentName(f"f{one}")), network=name) for one in range(fragments)
+        ]
+        version = replace(network_version(), network=name)
+        catalog.networks.deploy(replace(network(), network=name), version, tuple(records), None)
+        for record in records:
+            epoch = catalog.owners.claim(name, record.fragment, NODE1, ME, NOW)
+            status = replace(report(epoch, name=record.fragment), network=name)
+            catalog.statuses.report(status)
+    return tree

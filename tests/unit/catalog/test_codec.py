@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.catalog.codec import Record, decode, encode
+from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.records import (
     DesiredState,
     EpochRecord,
@@ -22,6 +22,7 @@ from pipeline.catalog.records import (
     NodeRecord,
     OwnerRecord,
     ParticipantRecord,
+    Record,
     RevisionRecord,
 )
 from pipeline.errors import BrokenInvariantError, RefusedError

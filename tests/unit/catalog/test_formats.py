@@ -12,7 +12,7 @@ from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.codec import decode, encode
-from pipeline.catalog.formats import Raised, check_all_read, raise_format, written_format
+from pipeline.catalog.formats import check_all_read
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import MedusaError, NewerFormatError, RefusedError, RetryError
 from pipeline.ids import NodeId
@@ -58,44 +58,44 @@ def test_versions_live_together_until_the_format_is_raised() -> None:
     old_store, old = program(tree, 1)
     new_store, new = program(tree, 2)
     deployed(old)
-    old.register_node(of_version(1))
-    new.ensure_format()
-    new.register_node(of_version(2, NODE2))
-    assert (old.format(), new.format()) == (1, 1)
-    assert [record.reads for record in old.nodes()] == [1, 2]
+    old.nodes.register(of_version(1))
+    new.format.ensure()
+    new.nodes.register(of_version(2, NODE2))
+    assert (old.format.current(), new.format.current()) == (1, 1)
+    assert [record.reads for record in old.nodes.all()] == [1, 2]
     before = content(new_store)
     with pytest.raises(RefusedError, match=r"node1 \(Medusa 0.1 on host, reads up to format 1\)"):
-        raise_format(new_store, ZNODES, 2)
+        new.format.raise_to_newest()
     assert content(new_store) == before
     old_store.close()
-    assert raise_format(new_store, ZNODES, 2) == Raised(1, 2)
-    assert new.format() == 2
-    assert new.revision() == 2, "nodes look again"
-    assert raise_format(new_store, ZNODES, 2) == Raised(2, 2)
-    assert [record.node for record in new.nodes()] == [NODE2]
+    assert new.format.raise_to_newest() == 1
+    assert new.format.current() == 2
+    assert new.networks.revision() == 2, "nodes look again"
+    assert new.format.raise_to_newest() == 2
+    assert [record.node for record in new.nodes.all()] == [NODE2]
 
 
 @pytest.mark.parametrize(
     "act",
     [
-        lambda _store, old: old.ensure_format(),
-        lambda _store, old: old.format(),
-        lambda _store, old: old.register_node(of_version(1)),
-        lambda store, _old: raise_format(store, ZNODES, 1),
+        lambda old: old.format.ensure(),
+        lambda old: old.format.current(),
+        lambda old: old.nodes.register(of_version(1)),
+        lambda old: old.format.raise_to_newest(),
     ],
     ids=["set up", "look", "register", "raise"],
 )
 def test_an_older_program_does_not_touch_a_newer_catalog(
-    act: Callable[[MemoryStore, Catalog], object],
+    act: Callable[[Catalog], object],
 ) -> None:
     """It says which format it would have to read."""
     tree = MemoryTree()
     new_store, new = program(tree, 2)
-    new.ensure_format()
-    assert new.format() == 2, "a new catalog has nobody who could not read it"
+    new.format.ensure()
+    assert new.format.current() == 2, "a new catalog has nobody who could not read it"
     before = content(new_store)
     with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
-        act(*program(tree, 1))
+        act(program(tree, 1)[1])
     assert content(new_store) == before
 
 
@@ -103,23 +103,23 @@ def test_an_older_node_that_was_away_does_not_come_back() -> None:
     """Its session ended, so that nobody had to wait for it; it is told when it registers again."""
     tree = MemoryTree()
     old_store, old = program(tree, 1)
-    new_store, _ = program(tree, 2)
-    old.ensure_format()
-    old.register_node(of_version(1))
+    new_store, new = program(tree, 2)
+    old.format.ensure()
+    old.nodes.register(of_version(1))
     old_store.expire()
     old_store.resume()
-    assert raise_format(new_store, ZNODES, 2) == Raised(1, 2)
+    assert new.format.raise_to_newest() == 1
     with pytest.raises(NewerFormatError):
-        old.register_node(of_version(1))
+        old.nodes.register(of_version(1))
     assert new_store.children(ZNODES.nodes()) == ()
 
 
 def test_a_catalog_that_is_not_set_up_has_no_format() -> None:
     """The error says so."""
-    store, _ = program(MemoryTree(), 1)
-    for act in (written_format, raise_format):
+    _, catalog = program(MemoryTree(), 1)
+    for act in (catalog.format.current, catalog.format.raise_to_newest, catalog.snapshot):
         with pytest.raises(RefusedError, match="not set up"):
-            act(store, ZNODES)
+            act()
 
 
 @given(st.lists(st.integers(1, 4), max_size=4), st.integers(1, 4))
@@ -158,30 +158,30 @@ def test_of_a_raise_and_a_node_that_it_would_shut_out_one_is_done() -> None:
     """Whichever is first; the other changes nothing."""
     tree = MemoryTree()
     _, old = program(tree, 1)
-    old.ensure_format()
-    raising = Racing(tree, [lambda: old.register_node(of_version(1))])
+    old.format.ensure()
+    raising = Racing(tree, [lambda: old.nodes.register(of_version(1))])
     with pytest.raises(RetryError, match="nothing was changed"):
-        raise_format(raising, ZNODES, 2)
-    assert (old.format(), len(old.nodes())) == (1, 1)
+        Catalog(raising, ZNODES, 2).format.raise_to_newest()
+    assert (old.format.current(), len(old.nodes.all())) == (1, 1)
 
     tree = MemoryTree()
     new_store, new = program(tree, 2)
-    Catalog(new_store, ZNODES, 1).ensure_format()
+    Catalog(new_store, ZNODES, 1).format.ensure()
 
     def raised() -> None:
-        assert raise_format(new_store, ZNODES, 2) == Raised(1, 2)
+        assert new.format.raise_to_newest() == 1
 
     late = Catalog(Racing(tree, [raised]), ZNODES, 1)
     with pytest.raises(MedusaError, match="format 2, this one reads up to 1"):
-        late.register_node(of_version(1))
-    assert new.nodes() == ()
+        late.nodes.register(of_version(1))
+    assert new.nodes.all() == ()
 
 
 def test_nodes_that_come_at_once_all_register() -> None:
     """They change the same folder; the one that loses tries again."""
     tree = MemoryTree()
     _, one = program(tree, 1)
-    one.ensure_format()
-    second = Catalog(Racing(tree, [lambda: one.register_node(of_version(1))]), ZNODES)
-    second.register_node(of_version(1, NODE2))
-    assert [record.node for record in one.nodes()] == [NODE1, NODE2]
+    one.format.ensure()
+    second = Catalog(Racing(tree, [lambda: one.nodes.register(of_version(1))]), ZNODES)
+    second.nodes.register(of_version(1, NODE2))
+    assert [record.node for record in one.nodes.all()] == [NODE1, NODE2]

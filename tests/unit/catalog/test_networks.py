@@ -6,7 +6,8 @@ import pytest
 
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Create, Operation
-from pipeline.catalog.catalog import VERSIONS_PER_STEP_MAX, Catalog
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.networks import VERSIONS_PER_STEP_MAX
 from pipeline.catalog.records import DesiredState
 from pipeline.catalog.retrying import ATTEMPTS_MAX
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, UnavailableError
@@ -40,23 +41,23 @@ class RacingStore(MemoryStore):
         """Do the step, after the other party changed the revision."""
         if self.races > 0:
             self.races -= 1
-            wanted = self.other.fragments(TOLLS)[0].desired
+            wanted = self.other.fragments.of(TOLLS)[0].desired
             other = DesiredState.STOPPED if wanted is DesiredState.RUNNING else DesiredState.RUNNING
-            self.other.set_desired(TOLLS, other)
+            self.other.fragments.set_desired(TOLLS, other)
         super().apply(operations)
 
 
 def test_a_fresh_catalog_is_empty() -> None:
     """Before anything was deployed, reading finds nothing and does not fail."""
     _, catalog = session(MemoryTree())
-    catalog.ensure_format()
-    assert catalog.networks() == ()
-    assert catalog.fragments(TOLLS) == ()
-    assert catalog.statuses(TOLLS) == ()
-    assert catalog.network(TOLLS) is None
-    assert catalog.version(TOLLS, NetworkVersion(1)) is None
-    assert catalog.revision() == 0
-    assert catalog.remove_network(TOLLS) is False
+    catalog.format.ensure()
+    assert catalog.networks.all() == ()
+    assert catalog.fragments.of(TOLLS) == ()
+    assert catalog.statuses.of(TOLLS) == ()
+    assert catalog.networks.get(TOLLS) is None
+    assert catalog.versions.get(TOLLS, NetworkVersion(1)) is None
+    assert catalog.networks.revision() == 0
+    assert catalog.networks.remove(TOLLS) is False
 
 
 def test_setting_up_twice_changes_nothing() -> None:
@@ -65,8 +66,8 @@ def test_setting_up_twice_changes_nothing() -> None:
     _, first = session(tree)
     deployed(first)
     _, second = session(tree)
-    second.ensure_format()
-    assert second.networks() == (network(),)
+    second.format.ensure()
+    assert second.networks.all() == (network(),)
 
 
 def test_a_catalog_of_a_newer_format_is_refused() -> None:
@@ -75,14 +76,14 @@ def test_a_catalog_of_a_newer_format_is_refused() -> None:
     store.make_parents("/medusa")
     store.apply((Create("/medusa/format", b'{"format": 2}'),))
     with pytest.raises(RefusedError, match="format 2"):
-        catalog.ensure_format()
+        catalog.format.ensure()
 
 
 def test_deploy_without_a_set_up_catalog_is_refused() -> None:
     """The error says what is missing, not a missing path."""
     _, catalog = session(MemoryTree())
     with pytest.raises(RefusedError, match="not set up"):
-        catalog.deploy(network(), network_version(), (fragment(),), None)
+        catalog.networks.deploy(network(), network_version(), (fragment(),), None)
 
 
 def test_an_empty_root_puts_the_catalog_at_the_top() -> None:
@@ -91,45 +92,45 @@ def test_an_empty_root_puts_the_catalog_at_the_top() -> None:
     catalog = Catalog(store, Znodes(""))
     deployed(catalog)
     assert "networks" in store.children("/")
-    assert catalog.networks() == (network(),)
+    assert catalog.networks.all() == (network(),)
 
 
 def test_what_was_deployed_can_be_read() -> None:
     """A deploy keeps the network, its version and its fragments, and counts as one change."""
     _, catalog = session(MemoryTree())
     deployed(catalog, SPEED, MOVING)
-    assert catalog.networks() == (network(),)
-    assert catalog.version(TOLLS, NetworkVersion(1)) == network_version()
-    assert catalog.fragments(TOLLS) == (fragment(SPEED), fragment(MOVING))
-    assert catalog.fragment(TOLLS, MOVING) == fragment(MOVING)
-    assert catalog.revision() == 1
+    assert catalog.networks.all() == (network(),)
+    assert catalog.versions.get(TOLLS, NetworkVersion(1)) == network_version()
+    assert catalog.fragments.of(TOLLS) == (fragment(SPEED), fragment(MOVING))
+    assert catalog.fragments.get(TOLLS, MOVING) == fragment(MOVING)
+    assert catalog.networks.revision() == 1
 
 
 def test_a_second_deploy_changes_adds_and_removes_fragments() -> None:
     """After a deploy the fragments are those of the plan, and old versions can still be read."""
     _, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    catalog.claim(TOLLS, SPEED, NODE1, ME, NOW)
-    catalog.report(report(1, name=SPEED))
+    catalog.owners.claim(TOLLS, SPEED, NODE1, ME, NOW)
+    catalog.statuses.report(report(1, name=SPEED))
     stopped = FragmentName("stopped")
     plan = (fragment(MOVING, 2, "d2"), fragment(stopped, 2))
-    catalog.deploy(network(2), network_version(2), plan, NetworkVersion(1))
-    assert catalog.fragments(TOLLS) == plan
-    assert catalog.network(TOLLS) == network(2)
-    assert catalog.version(TOLLS, NetworkVersion(1)) == network_version(1)
-    assert catalog.owner(TOLLS, SPEED) is None
-    assert catalog.revision() == 2
+    catalog.networks.deploy(network(2), network_version(2), plan, NetworkVersion(1))
+    assert catalog.fragments.of(TOLLS) == plan
+    assert catalog.networks.get(TOLLS) == network(2)
+    assert catalog.versions.get(TOLLS, NetworkVersion(1)) == network_version(1)
+    assert catalog.owners.get(TOLLS, SPEED) is None
+    assert catalog.networks.revision() == 2
 
 
 def test_an_unchanged_fragment_keeps_its_owner_and_its_znode() -> None:
     """A deploy does not touch fragments whose record is the same."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    epoch = catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    epoch = catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
     before = store.get(Znodes().fragment(TOLLS, MOVING))
     plan = (fragment(MOVING), fragment(SPEED, 2, "d2"))
-    catalog.deploy(network(2), network_version(2), plan, NetworkVersion(1))
-    owner = catalog.owner(TOLLS, MOVING)
+    catalog.networks.deploy(network(2), network_version(2), plan, NetworkVersion(1))
+    owner = catalog.owners.get(TOLLS, MOVING)
     assert owner is not None
     assert owner.epoch == epoch
     assert store.get(Znodes().fragment(TOLLS, MOVING)) == before
@@ -141,38 +142,38 @@ def test_a_plan_against_another_version_is_not_deployed(expected: NetworkVersion
     _, catalog = session(MemoryTree())
     deployed(catalog)
     with pytest.raises(RetryError, match="is at version 1"):
-        catalog.deploy(network(3), network_version(3), (), expected)
-    assert catalog.networks() == (network(),)
-    assert catalog.revision() == 1
+        catalog.networks.deploy(network(3), network_version(3), (), expected)
+    assert catalog.networks.all() == (network(),)
+    assert catalog.networks.revision() == 1
 
 
 def test_a_plan_against_a_removed_network_is_not_deployed() -> None:
     """A network that was removed meanwhile does not come back by a deploy of a change."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
-    catalog.remove_network(TOLLS)
+    catalog.networks.remove(TOLLS)
     with pytest.raises(RetryError, match="is not deployed"):
-        catalog.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
+        catalog.networks.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
 
 
 def test_a_plan_against_an_earlier_life_is_not_deployed() -> None:
     """The network was destroyed and deployed again meanwhile, and is at the same version."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
-    catalog.remove_network(TOLLS)
+    catalog.networks.remove(TOLLS)
     again = network(life=NetworkLife("another"))
-    catalog.deploy(again, network_version(), (fragment(),), None)
+    catalog.networks.deploy(again, network_version(), (fragment(),), None)
     with pytest.raises(RetryError, match="destroyed and deployed again"):
-        catalog.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
-    assert catalog.network(TOLLS) == again
+        catalog.networks.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
+    assert catalog.networks.get(TOLLS) == again
 
 
 def test_a_version_that_the_network_does_not_name_is_a_bug() -> None:
     """The two records of a deploy have to agree."""
     _, catalog = session(MemoryTree())
-    catalog.ensure_format()
+    catalog.format.ensure()
     with pytest.raises(BrokenInvariantError):
-        catalog.deploy(network(1), network_version(2), (fragment(),), None)
+        catalog.networks.deploy(network(1), network_version(2), (fragment(),), None)
 
 
 def test_a_deploy_goes_on_when_another_network_changes_meanwhile() -> None:
@@ -184,9 +185,9 @@ def test_a_deploy_goes_on_when_another_network_changes_meanwhile() -> None:
     name = NetworkName("traffic")
     record = replace(network(), network=name)
     version = replace(network_version(), network=name)
-    catalog.deploy(record, version, (replace(fragment(), network=name),), None)
-    assert catalog.network(name) == record
-    assert catalog.revision() == 1 + (ATTEMPTS_MAX - 1) + 1
+    catalog.networks.deploy(record, version, (replace(fragment(), network=name),), None)
+    assert catalog.networks.get(name) == record
+    assert catalog.networks.revision() == 1 + (ATTEMPTS_MAX - 1) + 1
 
 
 def test_a_deploy_gives_up_after_many_races() -> None:
@@ -198,31 +199,31 @@ def test_a_deploy_gives_up_after_many_races() -> None:
     name = NetworkName("traffic")
     record, version = replace(network(), network=name), replace(network_version(), network=name)
     with pytest.raises(RetryError, match=f"{ATTEMPTS_MAX} times"):
-        catalog.deploy(record, version, (), None)
-    assert catalog.network(name) is None
+        catalog.networks.deploy(record, version, (), None)
+    assert catalog.networks.get(name) is None
 
 
 def test_a_network_that_is_too_large_is_refused_before_it_is_sent() -> None:
     """The limit of a step is a clear message, not a lost connection."""
     _, catalog = session(MemoryTree())
-    catalog.ensure_format()
+    catalog.format.ensure()
     huge = replace(network_version(), document="x" * 1_000_000)
     with pytest.raises(RefusedError, match="bytes in one step"):
-        catalog.deploy(network(), huge, (fragment(),), None)
-    assert catalog.networks() == ()
+        catalog.networks.deploy(network(), huge, (fragment(),), None)
+    assert catalog.networks.all() == ()
 
 
 def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
     """An undeploy removes all records of the network and counts as one change."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
-    catalog.report(report(1))
-    assert catalog.remove_network(TOLLS) is True
-    assert catalog.networks() == ()
+    catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    catalog.statuses.report(report(1))
+    assert catalog.networks.remove(TOLLS) is True
+    assert catalog.networks.all() == ()
     assert store.children(Znodes().networks()) == ()
     assert store.children(Znodes().epochs()) == ("tolls.moving",)
-    assert catalog.revision() == 2
+    assert catalog.networks.revision() == 2
 
 
 def test_a_long_history_is_removed_in_bounded_steps() -> None:
@@ -233,39 +234,8 @@ def test_a_long_history_is_removed_in_bounded_steps() -> None:
     for number in range(2, last + 1):
         path = Znodes().version(TOLLS, number)
         store.apply((Create(path, b"{}"),))
-    assert catalog.remove_network(TOLLS) is True
+    assert catalog.networks.remove(TOLLS) is True
     assert store.children(Znodes().networks()) == ()
-
-
-def test_fragments_can_be_stopped_and_started() -> None:
-    """What is desired changes for the named fragments, or for all, in one counted change."""
-    _, catalog = session(MemoryTree())
-    deployed(catalog, MOVING, SPEED)
-    catalog.set_desired(TOLLS, DesiredState.STOPPED, (MOVING,))
-    assert [f.desired for f in catalog.fragments(TOLLS)] == [
-        DesiredState.RUNNING,
-        DesiredState.STOPPED,
-    ]
-    catalog.set_desired(TOLLS, DesiredState.STOPPED)
-    assert {f.desired for f in catalog.fragments(TOLLS)} == {DesiredState.STOPPED}
-    assert catalog.revision() == 3
-    catalog.set_desired(TOLLS, DesiredState.STOPPED)
-    assert catalog.revision() == 3
-    catalog.set_desired(TOLLS, DesiredState.RUNNING, before=DesiredState.PAUSED)
-    assert catalog.revision() == 3
-    assert {f.desired for f in catalog.fragments(TOLLS)} == {DesiredState.STOPPED}
-
-
-def test_what_is_not_there_cannot_be_stopped() -> None:
-    """The error lists what there is."""
-    _, catalog = session(MemoryTree())
-    deployed(catalog)
-    with pytest.raises(RefusedError, match="not deployed") as caught:
-        catalog.set_desired(NetworkName("other"), DesiredState.STOPPED)
-    assert "tolls" in caught.value.hint
-    with pytest.raises(RefusedError, match="no fragment average_speed") as caught:
-        catalog.set_desired(TOLLS, DesiredState.STOPPED, (SPEED,))
-    assert "moving" in caught.value.hint
 
 
 def test_a_suspended_session_is_shown_and_refuses() -> None:
@@ -273,9 +243,9 @@ def test_a_suspended_session_is_shown_and_refuses() -> None:
     store, catalog = session(MemoryTree())
     deployed(catalog)
     store.suspend()
-    assert catalog.suspended
+    assert catalog.store.suspended
     with pytest.raises(UnavailableError):
-        catalog.revision()
+        catalog.networks.revision()
     store.resume()
-    assert not catalog.suspended
-    assert catalog.revision() == 1
+    assert not catalog.store.suspended
+    assert catalog.networks.revision() == 1

@@ -24,8 +24,8 @@ from pipeline.ids import (
     ParticipantId,
     ZnodePath,
 )
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.names import FragmentNames, Znodes
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
@@ -45,8 +45,8 @@ def world(medusa: Caller) -> World:
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
     node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1")
-    found.catalog.register_node(node)
-    epoch = found.catalog.claim(CARS, MOVING, node.node, ME, NOW)
+    found.catalog.nodes.register(node)
+    epoch = found.catalog.owners.claim(CARS, MOVING, node.node, ME, NOW)
     found.catalog.starts.record(CARS, MOVING, epoch)
     return found
 
@@ -78,12 +78,12 @@ def test_what_was_deployed_and_registered_is_there_again(medusa: Caller, world: 
     assert done.code == 0
     before, after = (replace(read(w.store, NOW), made_at_ms=NOW) for w in (world, new))
     assert {**after.entries, "/networks": ""} == {**before.entries, "/networks": ""}
-    assert new.catalog.networks() == world.catalog.networks()
-    assert new.catalog.fragments(CARS) == world.catalog.fragments(CARS)
-    assert new.catalog.nodes() == ()
-    assert new.catalog.owner(CARS, MOVING) is None
+    assert new.catalog.networks.all() == world.catalog.networks.all()
+    assert new.catalog.fragments.of(CARS) == world.catalog.fragments.of(CARS)
+    assert new.catalog.nodes.all() == ()
+    assert new.catalog.owners.get(CARS, MOVING) is None
     assert new.catalog.starts.recorded(CARS, MOVING)
-    assert new.catalog.revision() > world.catalog.revision()
+    assert new.catalog.networks.revision() > world.catalog.networks.revision()
 
 
 def test_epochs_do_not_go_back_below_what_has_written(medusa: Caller, world: World) -> None:
@@ -107,7 +107,7 @@ def test_restoring_twice_changes_nothing_more_and_a_cut_off_restore_goes_on(
     new.store.apply(restored(backup, there, {})[: len(operations) // 2])
     Path(FILE).write_text(dumps(backup))
     assert medusa("catalog", "restore", FILE, "--yes", opener=opener(new)).code == 0
-    assert new.catalog.fragments(CARS) == world.catalog.fragments(CARS)
+    assert new.catalog.fragments.of(CARS) == world.catalog.fragments.of(CARS)
     again = medusa("catalog", "restore", FILE, "--yes", "-o", "json", opener=opener(new))
     assert again.data["changed"] == 1, "the revision alone"
 

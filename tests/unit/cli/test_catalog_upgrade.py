@@ -9,7 +9,6 @@ import pytest
 
 from pipeline.catalog.backup import read, restored
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.formats import raise_format
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import RefusedError
 from pipeline.ids import NodeId, ParticipantId
@@ -43,17 +42,17 @@ def test_there_is_nothing_to_raise_in_the_newest_format(medusa: Caller, world: W
 
 def test_nodes_that_do_not_read_it_are_named(medusa: Caller, world: World) -> None:
     """Before anybody is asked; when they are gone, a person has to say yes."""
-    world.catalog.register_node(OLD)
+    world.catalog.nodes.register(OLD)
     later = opener(of_tomorrow(world))
     refused = medusa("catalog", "upgrade", opener=later)
     assert refused.code == 65
     assert "n1 (Medusa 0.1 on host, reads up to format 1)" in refused.err
     assert medusa("catalog", "upgrade", "--yes", opener=later).err == refused.err
-    world.catalog.register_node(replace(OLD, reads=2), replaces=OLD)
+    world.catalog.nodes.register(replace(OLD, reads=2), replaces=OLD)
     asked = medusa("catalog", "upgrade", opener=later)
     assert asked.code == 65
     assert "from 1 to 2" in asked.err
-    assert world.catalog.format() == 1
+    assert world.catalog.format.current() == 1
     raised = medusa("catalog", "upgrade", "--yes", "-o", "json", opener=later)
     assert (raised.code, raised.data["before"], raised.data["format"]) == (0, 1, 2)
     told = medusa("node", "list", "-o", "json", opener=later).data["nodes"]
@@ -68,14 +67,14 @@ def test_an_older_backup_goes_into_a_newer_catalog(medusa: Caller, world: World)
     later = of_tomorrow(World.new())
     assert medusa("catalog", "upgrade", "--yes", opener=opener(later)).code == 0
     assert medusa("catalog", "restore", "old.json", "--yes", opener=opener(later)).code == 0
-    assert later.catalog.format() == 2
-    assert later.catalog.networks() == world.catalog.networks()
+    assert later.catalog.format.current() == 2
+    assert later.catalog.networks.all() == world.catalog.networks.all()
 
 
 def test_a_newer_backup_does_not_shut_out_the_nodes_of_an_older_catalog(world: World) -> None:
     """Not even by a program that understands both."""
     later = of_tomorrow(World.new())
-    raise_format(later.store, Znodes(""), 2)
+    later.catalog.format.raise_to_newest()
     backup = read(later.store, NOW)
     there = {p: found for p in backup.entries if (found := world.store.get(p)) is not None}
     with pytest.raises(RefusedError, match="in format 2, this one is in format 1") as caught:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from click.shell_completion import ShellComplete
 
-from pipeline.cli.completing import answered
-from pipeline.cli.connections import BRIEF_TIMEOUT_S, CONNECT_TIMEOUT_S, Connections, open_briefly
+from pipeline.cli.completing import SERVERS_WITHIN_S, answered, open_briefly
 from pipeline.cli.main import COMMANDS, cli
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import UnavailableError
+from pipeline.operations.connections import CONNECT_TIMEOUT_S, Connections
 from pipeline.settings import Settings, combine
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
@@ -125,6 +125,7 @@ def test_who_answers_late_is_not_waited_for() -> None:
 
 def test_real_servers_are_given_up_soon(connect: Opener) -> None:
     """Sooner than by a verb; and logging works again afterwards."""
-    assert open_briefly(combine(()), SystemClock())._within_s == BRIEF_TIMEOUT_S < CONNECT_TIMEOUT_S
+    given_s = open_briefly(combine(()), SystemClock())._within_s
+    assert given_s == SERVERS_WITHIN_S < CONNECT_TIMEOUT_S
     _offered(connect, "history", "")
     assert logging.root.manager.disable == logging.NOTSET

@@ -19,13 +19,14 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
-from tests.unit.cli.twins import Screen, TwinLog, opener
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
+from tests.unit.cli.twins import Screen, opener
 from tests.unit.dead_letters.support import NAMES, NOW, record
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
+from tests.unit.operations.twins import TwinLog
 
 Caller = Callable[..., Any]
 OTHER = "cars.stopped"
@@ -189,13 +190,13 @@ def test_the_topic_for_what_is_sent_again_comes_with_the_first_that_is(
     assert dlq("redrive", "moving", "--reason", "late", "--yes").code == 65
     assert dlq("redrive", OTHER, "--yes", "-o", "json").data["sent"] == 0
     assert NAMES.redrive not in world.kafka.topics
-    before = world.catalog.fragments(NAMES.network)
+    before = world.catalog.fragments.of(NAMES.network)
     assert dlq("redrive", "moving", "--yes", "-o", "json").data["sent"] == 1
     topic_id = world.kafka.topics[NAMES.redrive].topic_id
-    after = world.catalog.fragments(NAMES.network)
+    after = world.catalog.fragments.of(NAMES.network)
     assert dict(after[0].topic_ids) == {**dict(before[0].topic_ids), NAMES.redrive: topic_id}
     assert (after[0].version, after[1]) == (before[0].version, before[1])
-    network = world.catalog.network(NAMES.network)
+    network = world.catalog.networks.get(NAMES.network)
     assert network is not None
     assert NAMES.redrive in network.made_topics
 
@@ -246,12 +247,12 @@ def test_a_schema_that_is_there_by_now_is_looked_up_again(
         if last == SchemaId(9):
             break
     assert last == SchemaId(9)
-    world.catalog.missing.record(SchemaId(9))
+    world.catalog.missing_schemas.record(SchemaId(9))
     dlq("redrive", "moving", "--reason", "schema_not_found", "--dry-run")
-    assert world.catalog.missing.all() == {9}
+    assert world.catalog.missing_schemas.all() == {9}
     done = dlq("redrive", "moving", "--reason", "schema_not_found", "--yes", "-o", "json")
     assert done.data["sent"] == 1
-    assert world.catalog.missing.all() == frozenset()
+    assert world.catalog.missing_schemas.all() == frozenset()
     assert len(log.records) == 4
 
 

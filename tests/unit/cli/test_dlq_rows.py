@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from brokers.records import KafkaRecord
-from pipeline.cli.streams import deployed_plans
 from pipeline.ids import (
     BatchId,
     BoxName,
@@ -24,15 +23,17 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.dead_letters import Context, headers
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import MarkedSource
 from pipeline.lanes.sources import answered_by, first_sources, planned_sources
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import MarkedSource
 from pipeline.names import FragmentNames
+from pipeline.operations.networks import deployed_plans
 from pipeline.planner.plan import Fragment
-from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, TwinTopics, opener
+from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
+from tests.unit.operations.twins import TwinConnections, TwinLog, TwinRecomputer, TwinTopics
 
 Caller = Callable[..., Any]
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("rated"))

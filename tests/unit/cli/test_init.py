@@ -8,8 +8,9 @@ from pipeline.ids import Millis, TopicName
 from schemas.avro import parse
 from schemas.codec import encode
 from schemas.wire import join
-from tests.unit.cli.twins import TwinLog, opener
+from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import NOW, World, write_project
+from tests.unit.operations.twins import TwinLog
 
 Caller = Callable[..., Any]
 

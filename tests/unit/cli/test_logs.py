@@ -1,25 +1,14 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.cli.commands import logs
-from pipeline.cli.log_entries import Entry, Source, entries_of_node, entries_of_spark
-from tests.unit.deploy.twins import TwinClock
+from tests.unit.operations.logs.texts import LOG, SPARK
 
 Caller = Callable[..., Any]
-
-LOG = """\
-2026-01-01T00:00:00.000Z INFO node up
-2026-01-01T00:00:01.000Z INFO [tolls.moving] started
-2026-01-01T00:00:02.000Z ERROR [tolls.stopped] failed
-  because of this
-2026-01-01T00:00:03.000Z INFO [other.moving] started
-"""
 
 
 def _log() -> None:
@@ -86,15 +75,6 @@ def test_a_name_that_nothing_is_about_is_an_error_with_those_that_exist(medusa: 
     assert "other.moving, tolls.moving, tolls.stopped" in called.err
 
 
-SPARK = """\
-connecting to Kafka
-26/01/01 00:00:01 WARN TaskSetManager: Lost task 0.0
-java.lang.IllegalStateException: no
-\tat org.apache.spark.Task
-26/01/01 00:00:02 ERROR MicroBatchExecution: Query tolls.moving.3 [id = 1, runId = 2] terminated
-"""
-
-
 @pytest.fixture
 def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine two hours east of UTC."""
@@ -143,63 +123,3 @@ def test_what_spark_wrote_is_among_them_by_its_time(medusa: Caller) -> None:
     ]
     about = medusa("logs", "moving", "-o", "json").out.splitlines()
     assert [json.loads(line)["source"] for line in about] == ["node", "spark", "node"]
-
-
-@pytest.mark.usefixtures("zone")
-def test_the_parts_of_what_spark_writes() -> None:
-    """Lines before the first entry are one of their own."""
-    odd_line = "26/02/31 00:00:02 WARN no such day"
-    first, lost, query, odd = entries_of_spark("n", [*SPARK.splitlines(), odd_line])
-    assert (first.time, first.level, first.message) == ("", "", "connecting to Kafka")
-    assert lost == Entry(
-        "2025-12-31T22:00:01.000Z", "WARN", "n", Source.SPARK, "", "",
-        "TaskSetManager: Lost task 0.0\njava.lang.IllegalStateException: no\n"
-        "\tat org.apache.spark.Task",
-    )  # fmt: skip
-    assert (query.label, query.level) == ("tolls.moving", "ERROR")
-    assert str(query).startswith("2025-12-31T22:00:02.000Z ERROR [tolls.moving] spark: MicroBatch")
-    assert (odd.time, odd.message) == ("", "no such day")
-
-
-def test_entries_of_a_node_are_printed_as_they_are() -> None:
-    """What is no entry, too."""
-    lines = ["half a line", *LOG.splitlines()]
-    assert "\n".join(map(str, entries_of_node("n", lines))).splitlines() == lines
-
-
-class _Writer(TwinClock):
-    """Writes the next lines into a file whenever somebody waits; in the end it interrupts."""
-
-    def __init__(self, steps: list[tuple[Path, str]]) -> None:
-        super().__init__()
-        self._steps = steps
-
-    def sleep(self, seconds: float) -> None:
-        """Do the next step."""
-        super().sleep(seconds)
-        if not self._steps:
-            raise KeyboardInterrupt
-        file, text = self._steps.pop(0)
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(text)
-
-
-def test_new_entries_are_followed_in_files_that_come_later(tmp_path: Path) -> None:
-    """Those of Spark may, and a line counts once it is whole."""
-    node, spark = tmp_path / "node-n.log", tmp_path / "n.out"
-    node.write_text(LOG, encoding="utf-8")
-    clock = _Writer(
-        [
-            (node, "2026-01-01T00:00:09.000Z INFO [tolls.mov"),
-            (node, "ing] whole\n"),
-            (spark, "26/01/01 00:00:09 WARN A: b\n"),
-        ]
-    )
-    both = (
-        logs.Log(node, partial(entries_of_node, "n")),
-        logs.Log(spark, partial(entries_of_spark, "n")),
-    )
-    found: list[Entry] = []
-    with pytest.raises(KeyboardInterrupt):
-        found.extend(logs._follow(both, clock))
-    assert [(one.label, one.message) for one in found] == [("tolls.moving", "whole"), ("", "A: b")]

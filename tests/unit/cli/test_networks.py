@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
+from pipeline.catalog.statuses import Statuses
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock, rfc3339
 from pipeline.errors import UnavailableError
@@ -35,9 +36,9 @@ def _report(
     rebuild: int = 0,
 ) -> None:
     name = FragmentName(fragment)
-    world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
-    epoch = world.catalog.claim(CARS, name, NODE, LOCAL, NOW)
-    world.catalog.report(
+    world.catalog.nodes.register(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
+    epoch = world.catalog.owners.claim(CARS, name, NODE, LOCAL, NOW)
+    world.catalog.statuses.report(
         FragmentStatus(
             CARS, name, NODE, epoch, state, NOW,
             records_in=5, lag_records=lag, lag_ms=lag, last_error=error,
@@ -66,7 +67,7 @@ def test_a_description_in_python_is_deployed_as_its_document(medusa: Caller) -> 
     assert medusa("plan", "--detailed-exitcode", opener=connect).code == 2
     assert medusa("deploy", "--no-wait", opener=connect).code == 0
     assert "nothing changed" in medusa("deploy", "--no-wait", opener=connect).out
-    version = world.catalog.version(CARS, NetworkVersion(1))
+    version = world.catalog.versions.get(CARS, NetworkVersion(1))
     assert version is not None
     Path("same.yaml").write_text(version.document)
     assert "nothing changed" in medusa("deploy", "--no-wait", "-f", "same.yaml", opener=connect).out
@@ -179,8 +180,8 @@ def test_a_deploy_that_is_cut_off_says_how_things_stand(
         called = medusa("deploy", opener=connect)
         assert called.code == 130
         assert "run it again" in called.err
-        assert world.catalog.networks() == ()
-    monkeypatch.setattr(world.catalog, "statuses", cut_off)
+        assert world.catalog.networks.all() == ()
+    monkeypatch.setattr(Statuses, "of", cut_off)
     called = medusa("deploy", opener=connect)
     assert called.code == 130
     assert "cars@1 is deployed and goes on starting" in called.err
@@ -214,14 +215,14 @@ def test_deploy_waits_for_the_first_records_of_what_it_starts(
     """A fragment may run, and fail at the first record that it reads."""
     world = World.new()
     write_project(Path())
-    reported, statuses = iter([LaneState.RUNNING, LaneState.FAILED]), world.catalog.statuses
+    reported, read = iter([LaneState.RUNNING, LaneState.FAILED]), Statuses.of
 
-    def looked_at(network: NetworkName) -> tuple[FragmentStatus, ...]:
+    def looked_at(statuses: Statuses, *networks: NetworkName) -> tuple[FragmentStatus, ...]:
         _report(world, "moving", next(reported), "no such column", lag=3)
         _report(world, "stopped", LaneState.RUNNING, lag=0)
-        return tuple(statuses(network))
+        return read(statuses, *networks)
 
-    monkeypatch.setattr(world.catalog, "statuses", looked_at)
+    monkeypatch.setattr(Statuses, "of", looked_at)
     called = medusa("deploy", opener=opener(world))
     assert called.code == 3
     assert "cars.moving: running" in called.err
@@ -337,7 +338,7 @@ def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> No
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
     world.store.expire()
-    world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 2, Millis(NOW + 1), "0"))
+    world.catalog.nodes.register(NodeRecord(NODE, LOCAL, "host", 2, Millis(NOW + 1), "0"))
     found = medusa("status", "-o", "json", opener=connect).data["fragments"]
     assert [f["state"] for f in found] == ["lost", "pending"]
 
@@ -347,11 +348,11 @@ def test_status_knows_a_nodes_life_although_its_clock_was_set(medusa: Caller) ->
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
-    status = world.catalog.status(CARS, FragmentName("moving"))
+    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
     assert status is not None
     for life, state in ((NOW, "running"), (Millis(NOW - 1), "lost")):
         earlier = Millis(NOW - 5 * 3_600_000)
-        world.catalog.report(replace(status, reported_at_ms=earlier, life=life))
+        world.catalog.statuses.report(replace(status, reported_at_ms=earlier, life=life))
         found = medusa("status", "-o", "json", opener=connect).data["fragments"]
         assert found[0]["state"] == state
 
@@ -361,10 +362,10 @@ def test_status_says_which_input_holds_event_time_back(medusa: Caller) -> None:
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING, lag=0)
-    status = world.catalog.status(CARS, FragmentName("moving"))
+    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
     assert status is not None
     held = replace(status, held_by="sightings", held_ms=313_000, held_since_ms=NOW)
-    world.catalog.report(held)
+    world.catalog.statuses.report(held)
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time is held back by sightings, 5m13s behind" in row
     assert row.split()[6] == "5m13s"
@@ -372,24 +373,24 @@ def test_status_says_which_input_holds_event_time_back(medusa: Caller) -> None:
     assert found["lag_ms"] == 0
     told = {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW), "silent_since": None}
     assert found["held"] == told
-    world.catalog.report(replace(held, held_ms=None))
+    world.catalog.statuses.report(replace(held, held_ms=None))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time waits for sightings: it has given none" in row
     silent_since_ms = Millis(status.reported_at_ms - 75_000)
-    world.catalog.report(replace(held, held_silent_since_ms=silent_since_ms))
+    world.catalog.statuses.report(replace(held, held_silent_since_ms=silent_since_ms))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time is held back by sightings, 5m13s behind, silent for 1m15s" in row
-    world.catalog.report(replace(held, held_ms=0, held_silent_since_ms=silent_since_ms))
+    world.catalog.statuses.report(replace(held, held_ms=0, held_silent_since_ms=silent_since_ms))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time waits for sightings, silent for 1m15s" in row
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert found["held"]["silent_since"] == rfc3339(silent_since_ms)
-    world.catalog.report(replace(status, steps_ms=66_000_000))
+    world.catalog.statuses.report(replace(status, steps_ms=66_000_000))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time catches up in steps, 18h20m to go" in row
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert (found["held"], found["steps_ms"]) == (None, 66_000_000)
-    world.catalog.report(status)
+    world.catalog.statuses.report(status)
     assert medusa("status", "-o", "json", opener=connect).data["fragments"][0]["held"] is None
 
 
@@ -412,11 +413,11 @@ def test_undeploy_and_destroy(medusa: Caller) -> None:
     assert "moving-cars" in dry.data["removed_topics"]
     assert dry.data["kept_topics"] == ["car-sightings"]
     assert medusa("destroy", "cars", opener=connect).code == 65
-    assert world.catalog.network(CARS) is not None
+    assert world.catalog.networks.get(CARS) is not None
     checkpoints = Path(".medusa/checkpoints/cars/moving")
     checkpoints.mkdir(parents=True)
     assert medusa("destroy", "cars", "--yes", opener=connect).code == 0
-    assert world.catalog.network(CARS) is None
+    assert world.catalog.networks.get(CARS) is None
     assert not checkpoints.exists()
     assert set(world.kafka.topics) == {"car-sightings"}
 

@@ -14,13 +14,14 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
-from tests.unit.cli.twins import TwinLog, opener
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
+from tests.unit.cli.twins import opener
 from tests.unit.dead_letters.support import NAMES, NOW
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
+from tests.unit.operations.twins import TwinLog
 
 Caller = Callable[..., Any]
 TOPIC = TopicName("car-sightings")

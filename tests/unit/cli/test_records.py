@@ -9,12 +9,13 @@ import pytest
 
 from brokers.records import KafkaRecord
 from pipeline.catalog.catalog import Catalog
-from pipeline.cli.connections import Connections
-from pipeline.cli.decoding import decoded
 from pipeline.errors import UnavailableError
 from pipeline.ids import Offset, TopicName
-from tests.unit.cli.twins import TwinConnections, TwinLog, TwinRecomputer, opener
+from pipeline.operations.connections import Connections
+from pipeline.operations.records.decoding import decode_record
+from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import NOW, World, write_project
+from tests.unit.operations.twins import TwinConnections, TwinLog, TwinRecomputer
 
 Caller = Callable[..., Any]
 CAR = {"car": "a", "speed": 1.5, "seen_at": "2026-01-01T00:00:00Z"}
@@ -341,5 +342,5 @@ def test_of_a_repeated_header_all_values_are_shown() -> None:
     """Kafka allows it, and a dead letter keeps the original's headers beside ours."""
     headers = (("a", b"1"), ("b", None), ("a", b"2"))
     record = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, headers)
-    shown = decoded(record, World.new().registry)
-    assert shown.data["headers"] == {"a": ["1", "2"], "b": None}
+    shown = decode_record(record, World.new().registry)
+    assert shown.headers == {"a": ["1", "2"], "b": None}

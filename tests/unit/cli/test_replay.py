@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from brokers.records import KafkaRecord
-from pipeline.cli import correcting
 from pipeline.ids import (
     BatchId,
     BoxName,
@@ -21,15 +20,17 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
 from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.ids import CORRECTION, RESULT_ID
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
-from tests.unit.cli.twins import TwinLog, TwinRecomputer, opener
+from pipeline.operations.replay import corrections
+from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
+from tests.unit.operations.twins import TwinLog, TwinRecomputer
 
 Caller = Callable[..., Any]
 BASE = Millis(1_700_000_000_000)
@@ -239,15 +240,15 @@ def test_inputs_hold_whatever_the_compared_results_were_made_of(
     fast: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lane without state may publish a late result while the two are looked at."""
-    stands = correcting.stands
+    published = corrections.published_results
     late = KafkaRecord(TopicName("car-speeds"), 0, Offset(1), Millis(BASE + 9_000), b"k", b"late")
 
     def looked_at(*arguments: Any) -> Any:
-        found = stands(*arguments)
+        found = published(*arguments)
         fast.log.records.append(late)
         return found
 
-    monkeypatch.setattr(correcting, "stands", looked_at)
+    monkeypatch.setattr(corrections, "published_results", looked_at)
     called = fast.replay("cars.fast", "--from", at(1), "--as-corrections", "-o", "json")
     assert called.code == 0, called.err
     assert [one["end"] for one in called.data["reads"]] == [2]

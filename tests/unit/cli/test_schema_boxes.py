@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from pipeline.catalog.catalog import Catalog
-from pipeline.cli.connections import Connections
 from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
+from pipeline.operations.connections import Connections
 from pipeline.settings import Settings
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import SCHEMA, World, write_project

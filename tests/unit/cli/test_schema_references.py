@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.commands.schema.references import Wanted, wanted_by
+from pipeline.cli.commands.schema.references import wanted_by
+from pipeline.operations.schemas.references import TypeReference
 from schemas.entries import SchemaUse
 from tests.unit.schemas.fake_registry import FakeRegistry, serving
 
@@ -152,16 +153,16 @@ def test_only_a_file_refers_to_others(schema: Caller) -> None:
 @pytest.mark.parametrize(
     ("word", "wanted"),
     [
-        ("a.B=cars:1", Wanted("a.B", "cars", 1)),
-        ("cars:latest", Wanted("", "cars", "latest")),
-        ("B=:.ctx:cars:12", Wanted("B", ":.ctx:cars", 12)),
-        ("B=a=b:1", Wanted("B", "a=b", 1)),
+        ("a.B=cars:1", TypeReference("a.B", "cars", 1)),
+        ("cars:latest", TypeReference("", "cars", "latest")),
+        ("B=:.ctx:cars:12", TypeReference("B", ":.ctx:cars", 12)),
+        ("B=a=b:1", TypeReference("B", "a=b", 1)),
         *((word, None) for word in ("", "cars", "cars:", ":1", "=cars:1", "B=:1", "B=")),
         *((f"cars:{word}", None) for word in ("0", "-1", "newest", "1.0", "9" * 5000, "²")),
     ],
 )
 def test_an_option_is_split_at_its_first_equals_sign_and_its_last_colon(
-    word: str, wanted: Wanted | None
+    word: str, wanted: TypeReference | None
 ) -> None:
     """Names of types have no `=`, subjects may have both."""
     assert wanted_by(word) == wanted

@@ -17,8 +17,9 @@ from pipeline.ids import (
     NodeId,
     ParticipantId,
 )
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.codec import encode_marker
 from pipeline.planner.digest import state_digest
 from pipeline.planner.state import OnChange
 from tests.unit.cli.twins import opener
@@ -46,7 +47,7 @@ def _deployed(medusa: Caller, world: World, document: str = DOCUMENT) -> Opener:
 
 def _has_run(world: World, state: str = "") -> None:
     """The windows have a state, and a marker that tells of it."""
-    version = world.catalog.version(CARS, NetworkVersion(1))
+    version = world.catalog.versions.get(CARS, NetworkVersion(1))
     assert version is not None
     (fragment,) = replan(version, LOCAL).fragments
     made = state or state_digest(fragment)
@@ -58,10 +59,12 @@ def _has_run(world: World, state: str = "") -> None:
 
 def _report(world: World, fragment: str, state: LaneState, error: str = "") -> None:
     name = FragmentName(fragment)
-    if world.catalog.node(NODE) is None:
-        world.catalog.register_node(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
-    epoch = world.catalog.claim(CARS, name, NODE, LOCAL, NOW)
-    world.catalog.report(FragmentStatus(CARS, name, NODE, epoch, state, NOW, last_error=error))
+    if world.catalog.nodes.get(NODE) is None:
+        world.catalog.nodes.register(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
+    epoch = world.catalog.owners.claim(CARS, name, NODE, LOCAL, NOW)
+    world.catalog.statuses.report(
+        FragmentStatus(CARS, name, NODE, epoch, state, NOW, last_error=error)
+    )
 
 
 def test_plan_and_deploy_refuse_a_state_that_does_not_fit(medusa: Caller) -> None:
@@ -77,7 +80,7 @@ def test_plan_and_deploy_refuse_a_state_that_does_not_fit(medusa: Caller) -> Non
         assert "rebuild: computed again from what the input topics still hold" in called.err
         assert "empty: what was read before counts in no later result" in called.err
         assert "--state counts=rebuild" in called.err
-    assert [f.version for f in world.catalog.fragments(CARS)] == [1]
+    assert [f.version for f in world.catalog.fragments.of(CARS)] == [1]
 
 
 def test_a_choice_is_shown_asked_about_and_kept_for_the_lane(medusa: Caller) -> None:
@@ -93,7 +96,7 @@ def test_a_choice_is_shown_asked_about_and_kept_for_the_lane(medusa: Caller) -> 
     assert "its state begins empty" in asked.err
     called = medusa("deploy", "--state", "cars.counts=empty", "--yes", "--no-wait", opener=connect)
     assert called.out.startswith("cars@2")
-    (record,) = world.catalog.fragments(CARS)
+    (record,) = world.catalog.fragments.of(CARS)
     assert record.choice == (OnChange.EMPTY, "1-7")
 
 
@@ -168,7 +171,7 @@ def test_rollback_needs_a_choice_as_deploy_does(medusa: Caller) -> None:
     connect = _deployed(medusa, world, SHORTER)
     write_project(Path(), WINDOWS)
     assert medusa("deploy", "--no-wait", "--yes", opener=connect).code == 0
-    version = world.catalog.version(CARS, NetworkVersion(2))
+    version = world.catalog.versions.get(CARS, NetworkVersion(2))
     assert version is not None
     (fragment,) = replan(version, LOCAL).fragments
     wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")

@@ -12,8 +12,8 @@ from pipeline.lanes.sources import named_sources
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
 from tests.unit.dead_letters.support import letter
+from tests.unit.spark.run.test_rebuild import MARKER
 from tests.unit.spark.support import fragment
-from tests.unit.spark.test_rebuild import MARKER
 
 MINUTE = 60_000
 

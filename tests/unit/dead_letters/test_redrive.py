@@ -22,11 +22,11 @@ from pipeline.dead_letters.send import send
 from pipeline.errors import UnavailableError
 from pipeline.ids import Millis, Offset, SchemaId, SourceId, StreamName, TopicId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_FROM
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import named_sources
+from pipeline.markers.positions import InputPartition
 from tests.unit.dead_letters.support import NAMES, NOW, letter
+from tests.unit.spark.run.test_rebuild import MARKER
 from tests.unit.spark.support import fragment
-from tests.unit.spark.test_rebuild import MARKER
 
 SOURCE = SourceId("id of car-sightings/0")
 READS = frozenset({(SOURCE, ""), (SOURCE, "only")})

@@ -10,8 +10,8 @@ from brokers.records import Ends, KafkaRecord, TopicDescription
 from pipeline.dead_letters.trimmer import EVERY_S, Retention, Trimmer
 from pipeline.errors import RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicName
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.markers import CommitMarker, Totals
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
 from tests.unit.dead_letters.support import NAMES, NOW
 from tests.unit.deploy.twins import TwinClock
 

@@ -20,8 +20,9 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.codec import encode_marker
 from pipeline.planner.digest import state_digest
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from schemas.registry.names import SubjectName
@@ -75,11 +76,11 @@ def test_a_first_deploy_makes_everything_and_then_writes_the_catalog(tmp_path: P
     assert done.changed
     assert set(done.created) == set(world.kafka.topics)
     assert {"car-sightings-value", "moving-cars-value"} <= set(world.registry.subjects())
-    network = world.catalog.network(CARS)
+    network = world.catalog.networks.get(CARS)
     assert network is not None
     assert TopicName("car-sightings") not in network.made_topics
     assert TopicName("moving-cars") in network.made_topics
-    for record in world.catalog.fragments(CARS):
+    for record in world.catalog.fragments.of(CARS):
         assert record.desired is DesiredState.RUNNING
         for topic, topic_id in record.topic_ids:
             assert world.kafka.topics[topic].topic_id == topic_id
@@ -98,10 +99,10 @@ def test_an_unchanged_deploy_changes_nothing(tmp_path: Path) -> None:
     """The second deploy leaves every stored byte as it was."""
     world = World.new()
     _deploy(world, tmp_path)
-    revision = world.catalog.revision()
+    revision = world.catalog.networks.revision()
     again = _deploy(world, tmp_path)
     assert (again.changed, again.name, again.created, again.registered) == (False, "cars@1", (), ())
-    assert world.catalog.revision() == revision
+    assert world.catalog.networks.revision() == revision
     assert not _compare(world, tmp_path).changes.pending
 
 
@@ -111,17 +112,17 @@ def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> N
     world.kafka.fail_after = 5
     with pytest.raises(UnavailableError):
         _deploy(world, tmp_path)
-    assert world.catalog.network(CARS) is None
+    assert world.catalog.networks.get(CARS) is None
     assert len(world.kafka.topics) == 5
     world.kafka.fail_after = None
     done = _deploy(world, tmp_path)
     assert done.changed
     assert set(done.created) == set(world.kafka.topics)
-    assert len(world.catalog.fragments(CARS)) == 2
-    network = world.catalog.network(CARS)
+    assert len(world.catalog.fragments.of(CARS)) == 2
+    network = world.catalog.networks.get(CARS)
     assert network is not None
     assert set(network.made_topics) == set(world.kafka.topics) - {"car-sightings"}
-    assert world.catalog.begun_deploy(CARS) == ()
+    assert world.catalog.deploys.begun(CARS) == ()
 
 
 def test_an_output_topic_of_somebody_else_is_told_once(tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_a_topic_that_somebody_filled_since_a_cut_off_deploy_is_theirs(tmp_path:
     world.kafka.fail_after = None
     world.kafka.add("moving-cars", records=3)
     _deploy(world, tmp_path)
-    network = world.catalog.network(CARS)
+    network = world.catalog.networks.get(CARS)
     assert network is not None
     assert "moving-cars" not in network.made_topics
 
@@ -155,7 +156,7 @@ def test_one_changed_fragment_leaves_the_other_alone(tmp_path: Path) -> None:
     _deploy(world, tmp_path)
     done = _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
     assert done.name == "cars@2"
-    versions = {r.fragment: r.version for r in world.catalog.fragments(CARS)}
+    versions = {r.fragment: r.version for r in world.catalog.fragments.of(CARS)}
     assert versions == {"moving": 2, "stopped": 1}
 
 
@@ -182,10 +183,10 @@ def test_a_state_that_does_not_fit_needs_a_choice_which_travels(tmp_path: Path) 
     changes, _, since, _ = caught.value.problems[0].details
     assert "window" in changes
     assert "car-sightings holds records since 2023" in since
-    assert world.catalog.fragments(CARS) == before.fragments
+    assert world.catalog.fragments.of(CARS) == before.fragments
     found = _compare(world, tmp_path, changed, Choices(OnChange.REBUILD))
     done = deploy(found, world.servers, lambda _: None)
-    (record,) = world.catalog.fragments(CARS)
+    (record,) = world.catalog.fragments.of(CARS)
     assert (record.version, record.choice) == (2, (OnChange.REBUILD, LIFE))
     again = _deploy(world, tmp_path, changed)
     assert (again.changed, again.fragments) == (False, done.fragments)
@@ -231,12 +232,12 @@ def test_history_and_the_document_of_an_earlier_version(tmp_path: Path) -> None:
     world = World.new()
     _deploy(world, tmp_path)
     _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
-    record = world.catalog.network(CARS)
+    record = world.catalog.networks.get(CARS)
     assert record is not None
     document = document_of(record, NetworkVersion(1), world.catalog)
     done = deploy(compare(document, US, world.servers), world.servers, lambda _: None)
     assert done.version == 3
-    now = world.catalog.network(CARS)
+    now = world.catalog.networks.get(CARS)
     assert now is not None
     found = history(now, world.catalog, 2)
     assert [(v.record.version, v.changed, v.deployed) for v in found] == [
@@ -253,9 +254,9 @@ def test_a_stopped_network_goes_on(tmp_path: Path) -> None:
     """Deploying after an undeploy wants it running again, with unchanged fragments."""
     world = World.new()
     _deploy(world, tmp_path)
-    world.catalog.set_desired(CARS, DesiredState.STOPPED)
+    world.catalog.fragments.set_desired(CARS, DesiredState.STOPPED)
     assert _deploy(world, tmp_path).changed
-    records = world.catalog.fragments(CARS)
+    records = world.catalog.fragments.of(CARS)
     assert {(r.desired, r.version) for r in records} == {(DesiredState.RUNNING, 1)}
 
 
@@ -267,7 +268,7 @@ def test_the_loser_of_two_deploys_is_told_to_try_again(tmp_path: Path) -> None:
     deploy(first, world.servers, lambda _: None)
     with pytest.raises(RetryError):
         deploy(second, world.servers, lambda _: None)
-    assert {r.version for r in world.catalog.fragments(CARS)} == {1}
+    assert {r.version for r in world.catalog.fragments.of(CARS)} == {1}
 
 
 def test_a_network_of_another_participant_is_refused(tmp_path: Path) -> None:
@@ -357,10 +358,12 @@ def test_what_a_network_writes_is_its_own_though_nobody_understands_its_document
     """The topics that it made are known from the catalog."""
     world = World.new()
     _deploy(world, tmp_path)
-    network = world.catalog.network(CARS)
+    network = world.catalog.networks.get(CARS)
     assert network is not None
     later = NetworkVersionRecord(CARS, NetworkVersion(2), "format: 9", (), "9:x", NOW)
-    world.catalog.deploy(replace(network, version=NetworkVersion(2)), later, (), NetworkVersion(1))
+    world.catalog.networks.deploy(
+        replace(network, version=NetworkVersion(2)), later, (), NetworkVersion(1)
+    )
     with pytest.raises(DeployError, match="topic moving-cars is a topic of network cars"):
         _deploy(world, tmp_path / "other", OTHER % (f"car-sightings, {BY_FILE}", "moving-cars"))
 
@@ -458,7 +461,7 @@ def test_a_topic_that_was_made_again_before_anything_ran_is_taken_as_it_is(tmp_p
     world.kafka.add("car-sightings")
     assert _deploy(world, tmp_path).name == "cars@2"
     new_id = world.kafka.topics[TopicName("car-sightings")].topic_id
-    for record in world.catalog.fragments(CARS):
+    for record in world.catalog.fragments.of(CARS):
         assert dict(record.topic_ids)[TopicName("car-sightings")] == new_id
 
 
@@ -476,9 +479,9 @@ def test_a_stream_by_subject_reads_the_registry(tmp_path: Path) -> None:
     world.registry.register("shared-sightings", SCHEMA)
     by_subject = DOCUMENT.replace("schema: sighting.avsc", "subject: shared-sightings")
     _deploy(world, tmp_path, by_subject)
-    network = world.catalog.network(CARS)
+    network = world.catalog.networks.get(CARS)
     assert network is not None
-    version = world.catalog.version(CARS, network.version)
+    version = world.catalog.versions.get(CARS, network.version)
     assert version is not None
     assert dict(version.schemas).keys() == {"sightings"}
     assert "car-sightings-value" not in world.registry.subjects()

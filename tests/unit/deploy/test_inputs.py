@@ -25,12 +25,13 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.codec import decode_marker, encode_marker
-from pipeline.lanes.deploys import DeployId
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import carry, first_sources, planned_sources
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.codec import decode_marker, encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.deploys import DeployId
+from pipeline.markers.positions import InputPartition
 from pipeline.planner.changes import Action, Item
 from pipeline.planner.digest import state_digest
 from pipeline.planner.inputs import Fared, InputFrom, Ranges
@@ -136,14 +137,14 @@ class Scene:
     @property
     def life(self) -> NetworkLife:
         """Of the network."""
-        found = self.world.catalog.network(NET)
+        found = self.world.catalog.networks.get(NET)
         assert found is not None
         return found.life
 
     @property
     def record(self) -> FragmentRecord:
         """What the catalog holds of `moving`."""
-        found = self.world.catalog.fragment(NET, MOVING)
+        found = self.world.catalog.fragments.get(NET, MOVING)
         assert found is not None
         return found
 

@@ -44,12 +44,12 @@ def test_what_somebody_wants_of_fragments_meanwhile_is_not_undone(
     changed = DOCUMENT.replace("speed > 0", "speed > 5")
     last_step = planned(changed)
     meanwhile(world)
-    wanted = world.catalog.fragments(CARS)
+    wanted = world.catalog.fragments.of(CARS)
     with pytest.raises(RetryError, match="when the plan was made"):
         last_step()
-    assert world.catalog.fragments(CARS) == wanted
+    assert world.catalog.fragments.of(CARS) == wanted
     planned(changed)()
-    assert world.catalog.fragments(CARS) != wanted
+    assert world.catalog.fragments.of(CARS) != wanted
 
 
 def test_a_deploy_that_was_planned_in_an_earlier_life_changes_nothing(tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_a_deploy_that_was_planned_in_an_earlier_life_changes_nothing(tmp_path: 
     what, deadline = doomed(CARS, world.servers), Deadline.after(world.clock, 5, "destroying")
     destroy(what, world.servers, deadline, lambda _: None)
     planned(DOCUMENT)()
-    before = world.catalog.network(CARS), world.catalog.fragments(CARS)
+    before = world.catalog.networks.get(CARS), world.catalog.fragments.of(CARS)
     with pytest.raises(RetryError, match="again since"):
         last_step()
-    assert (world.catalog.network(CARS), world.catalog.fragments(CARS)) == before
+    assert (world.catalog.networks.get(CARS), world.catalog.fragments.of(CARS)) == before
 
 
 def test_a_deploy_ends_its_own_and_not_one_that_began_beside_it(tmp_path: Path) -> None:
@@ -78,12 +78,12 @@ def test_a_deploy_ends_its_own_and_not_one_that_began_beside_it(tmp_path: Path) 
 
     def beside(told: str) -> None:
         if told.startswith("creating"):
-            world.catalog.begin_deploy(CARS, (other, TopicName("cars.moving.markers")))
+            world.catalog.deploys.begin(CARS, (other, TopicName("cars.moving.markers")))
 
     document = read_document(write_project(tmp_path, DOCUMENT), lambda _: None)
     deploy(compare(document, US, world.servers), world.servers, beside)
-    assert world.catalog.begun_deploy(CARS) == (other,)
+    assert world.catalog.deploys.begun(CARS) == (other,)
     world.kafka.add(other)
     again = deploy(compare(document, US, world.servers), world.servers, lambda _: None)
     assert other in again.created
-    assert world.catalog.begun_deploy(CARS) == ()
+    assert world.catalog.deploys.begun(CARS) == ()

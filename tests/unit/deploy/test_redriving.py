@@ -15,13 +15,13 @@ from pipeline.deploy.redriving import RedriveTopic
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
 from pipeline.ids import FragmentName, Incarnation, NetworkName, ParticipantId, TopicName
-from pipeline.lanes.codec import encode_marker
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.positions import InputPartition
 from pipeline.names import Znodes
 from pipeline.planner.state import OnChange
 from tests.unit.deploy.twins import DOCUMENT, TwinKafka, World, write_project
 from tests.unit.lanes.marked import marked
-from tests.unit.spark.test_rebuild import MARKER
+from tests.unit.spark.run.test_rebuild import MARKER
 
 US, CARS, MOVING = ParticipantId("us"), NetworkName("cars"), FragmentName("moving")
 REDRIVE = TopicName("cars.moving.redrive")
@@ -53,14 +53,14 @@ class Scene:
     @property
     def known(self) -> dict[TopicName, str]:
         """The topics that the catalog knows of the fragment."""
-        record = self.world.catalog.fragment(CARS, MOVING)
+        record = self.world.catalog.fragments.get(CARS, MOVING)
         assert record is not None
         return dict(record.topic_ids)
 
     @property
     def made(self) -> bool:
         """Whether the network says that it has made the topic."""
-        network = self.world.catalog.network(CARS)
+        network = self.world.catalog.networks.get(CARS)
         return network is not None and REDRIVE in network.made_topics
 
     def read(self, topic_id: str) -> None:
@@ -99,11 +99,11 @@ def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -
     assert (made.partitions, dict(made.config)["message.timestamp.type"]) == (9, "CreateTime")
     assert scene.known[REDRIVE] == made.topic_id
     assert scene.made
-    revision = scene.world.catalog.revision()
+    revision = scene.world.catalog.networks.revision()
     scene.redrive.create()
-    assert scene.world.catalog.revision() == revision
+    assert scene.world.catalog.networks.revision() == revision
     assert scene.redrive.is_there()
-    assert scene.world.catalog.begun_deploy(CARS) == ()
+    assert scene.world.catalog.deploys.begun(CARS) == ()
 
 
 def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Scene) -> None:
@@ -120,9 +120,9 @@ def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Sc
 def test_an_unchanged_deploy_leaves_it_as_it_is(scene: Scene) -> None:
     """No version, no restart; and the version of a changed network still knows it."""
     scene.redrive.create()
-    revision, known = scene.world.catalog.revision(), scene.known
+    revision, known = scene.world.catalog.networks.revision(), scene.known
     scene.deploy()
-    assert (scene.world.catalog.revision(), scene.known) == (revision, known)
+    assert (scene.world.catalog.networks.revision(), scene.known) == (revision, known)
     scene.document = DOCUMENT.replace("speed = 0", "speed < 1")
     scene.deploy()
     assert scene.known == known
@@ -143,14 +143,14 @@ def test_one_that_turns_up_leaves_a_choice_as_it_is(scene: Scene) -> None:
     """Somebody has created it: its fragment has not begun as was chosen all the same."""
     chosen = OnChange.REBUILD, Incarnation("a")
     path = Znodes("").fragment(CARS, MOVING)
-    found, record = scene.world.store.get(path), scene.world.catalog.fragment(CARS, MOVING)
+    found, record = scene.world.store.get(path), scene.world.catalog.fragments.get(CARS, MOVING)
     assert found is not None
     assert record is not None
     scene.world.store.apply((Set(path, encode(replace(record, choice=chosen)), found.version),))
     scene.world.kafka.add(REDRIVE)
     scene.deploy()
     assert REDRIVE in scene.known
-    now = scene.world.catalog.fragment(CARS, MOVING)
+    now = scene.world.catalog.fragments.get(CARS, MOVING)
     assert now is not None
     assert (now.choice, now.version) == (chosen, record.version)
 
@@ -179,7 +179,7 @@ def test_who_is_cut_off_leaves_a_topic_of_the_network(scene: Scene, again: str) 
         scene.deploy()
     assert scene.known[REDRIVE] == kafka.topics[REDRIVE].topic_id
     assert scene.made
-    assert scene.world.catalog.begun_deploy(CARS) == ()
+    assert scene.world.catalog.deploys.begun(CARS) == ()
 
 
 class Meanwhile(TwinKafka):
@@ -202,7 +202,7 @@ def test_of_two_at_once_one_creates_it(scene: Scene) -> None:
     assert scene.known[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
     assert scene.world.kafka.topics[REDRIVE].records == 3
     assert scene.made
-    assert scene.world.catalog.begun_deploy(CARS) == ()
+    assert scene.world.catalog.deploys.begun(CARS) == ()
 
 
 def test_a_network_that_may_create_none_says_what_it_needs(tmp_path: Path) -> None:

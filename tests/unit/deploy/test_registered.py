@@ -66,7 +66,7 @@ def _after_a_destroy(world: World, folder: Path) -> Document:
 
 def _rolled_back(world: World, folder: Path) -> Document:
     _deploy(world, _document(folder, DOCUMENT.replace("speed > 0", "speed > 1")))
-    network = world.catalog.network(CARS)
+    network = world.catalog.networks.get(CARS)
     assert network is not None
     return document_of(network, NetworkVersion(1), world.catalog)
 

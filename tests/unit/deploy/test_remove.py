@@ -37,15 +37,15 @@ def _deployed(folder: Path, world: World | None = None, document: str = DOCUMENT
 
 def _run(world: World, state: LaneState) -> None:
     """Let a node own and report one fragment."""
-    world.catalog.register_node(NodeRecord(NODE, US, "host", 1, NOW, "0"))
-    epoch = world.catalog.claim(CARS, MOVING, NODE, US, NOW)
-    world.catalog.report(FragmentStatus(CARS, MOVING, NODE, epoch, state, NOW))
+    world.catalog.nodes.register(NodeRecord(NODE, US, "host", 1, NOW, "0"))
+    epoch = world.catalog.owners.claim(CARS, MOVING, NODE, US, NOW)
+    world.catalog.statuses.report(FragmentStatus(CARS, MOVING, NODE, epoch, state, NOW))
 
 
 def _report(world: World, state: LaneState) -> None:
-    owner = world.catalog.owner(CARS, MOVING)
+    owner = world.catalog.owners.get(CARS, MOVING)
     assert owner is not None
-    world.catalog.report(FragmentStatus(CARS, MOVING, NODE, owner.epoch, state, NOW))
+    world.catalog.statuses.report(FragmentStatus(CARS, MOVING, NODE, owner.epoch, state, NOW))
 
 
 def test_stop_is_idempotent(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
     _report(world, LaneState.RUNNING)
     world.store.expire()
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
-    world.catalog.register_node(NodeRecord(NODE, US, "host", 2, Millis(NOW + 1), "0"))
+    world.catalog.nodes.register(NodeRecord(NODE, US, "host", 2, Millis(NOW + 1), "0"))
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
 
 
@@ -92,13 +92,13 @@ def test_a_nodes_clock_that_was_set_does_not_hide_what_runs(tmp_path: Path, jump
     """A claim is of the life that made it, not of the life that its time would be of."""
     world = _deployed(tmp_path)
     _run(world, LaneState.RUNNING)
-    world.catalog.claim(CARS, MOVING, NODE, US, Millis(NOW + jump_ms))
+    world.catalog.owners.claim(CARS, MOVING, NODE, US, Millis(NOW + jump_ms))
     stop(CARS, world.catalog)
     with pytest.raises(RetryError):
         await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
     world.store.expire()
     next_life = NodeRecord(NODE, US, "host", 2, Millis(NOW - 9 * HOUR_MS), "0")
-    world.catalog.register_node(next_life)
+    world.catalog.nodes.register(next_life)
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
 
 
@@ -115,7 +115,7 @@ def test_destroy_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
     destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
     assert set(world.kafka.topics) == {"moving-cars", "car-sightings"}
     assert world.kafka.groups == {"somebody-else"}
-    assert world.catalog.network(CARS) is None
+    assert world.catalog.networks.get(CARS) is None
 
 
 def test_destroy_also_removes_what_former_versions_made(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_network_that_is_deployed_while_its_topics_go_stays_in_the_catalog(
     assert "destroy it again" in caught.value.hint
     destroy(doomed(CARS, world.servers), world.servers, deadline, lambda _: None)
     assert set(world.kafka.topics) == {"car-sightings"}
-    assert world.catalog.network(CARS) is None
+    assert world.catalog.networks.get(CARS) is None
 
 
 def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
     with pytest.raises(RetryError):
         destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
     assert TopicName("moving-cars") in world.kafka.topics
-    assert world.catalog.network(CARS) is not None
+    assert world.catalog.networks.get(CARS) is not None
 
 
 def test_a_deploy_after_a_destroy_begins_anew(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_deploy_after_a_destroy_begins_anew(tmp_path: Path) -> None:
     assert (what.network.version, what.network.life) == (2, "life-1")
     destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
     _deployed(tmp_path, world)
-    network = world.catalog.network(CARS)
+    network = world.catalog.networks.get(CARS)
     assert network is not None
     assert (network.version, network.life) == (1, "life-2")
 
@@ -202,5 +202,5 @@ def test_a_destroy_that_was_asked_for_in_an_earlier_life_removes_nothing(tmp_pat
     _deployed(tmp_path, world)
     with pytest.raises(RetryError, match="destroyed and deployed again"):
         destroy(what, world.servers, deadline, lambda _: None)
-    assert world.catalog.network(CARS) is not None
+    assert world.catalog.networks.get(CARS) is not None
     assert TopicName("moving-cars") in world.kafka.topics

@@ -69,7 +69,7 @@ def test_the_last_writer_comes_first(tmp_path: Path) -> None:
 def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
     """Its own marker stands before the results of the one that came between."""
     scene.deploy(DRIVING, **END)
-    driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
+    driving = scene.world.catalog.fragments.get(NET, FragmentName("driving"))
     assert driving is not None
     assert driving.succeeds == (2, output_id(scene), ("moving",), ())
     with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
@@ -91,12 +91,12 @@ def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
     found.check()
     assert found.changes.announced == ()
     scene.deploy(changed)
-    driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
+    driving = scene.world.catalog.fragments.get(NET, FragmentName("driving"))
     assert driving is not None
     assert driving.succeeds == (2, output_id(scene), ("moving",), ())
     back = changed.replace("outputs:", "  moving: {filter: sightings, where: speed < 1}\noutputs:")
     scene.deploy(back.replace("outputs: {", "outputs: {moving: {topic: other-cars}, "))
-    driving = scene.world.catalog.fragment(NET, FragmentName("driving"))
+    driving = scene.world.catalog.fragments.get(NET, FragmentName("driving"))
     assert driving is not None
     assert driving.succeeds == (2, output_id(scene), (), ("moving",))
     assert [ranges for _, _, ranges, *_ in driving.begins] == [((0, 9, 9),)]
@@ -112,7 +112,7 @@ def test_who_left_before_it_began_is_asked_again(scene: Scene, document: str) ->
     with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
         scene.deploy(document)
     scene.deploy(document, **END)
-    (record,) = scene.world.catalog.fragments(NET)
+    (record,) = scene.world.catalog.fragments.of(NET)
     assert record.succeeds is not None
     assert record.succeeds[2] in {("moving",), ("driving",)} - {(record.fragment,)}
 
@@ -155,7 +155,7 @@ def test_what_was_decided_holds_for_an_output_of_another_name(scene: Scene) -> N
     scene.deploy(elsewhere)
     topic_id = output_id(scene, "other-cars")
     assert scene.record.succeeds == (3, topic_id, ("driving",), ())
-    life = scene.world.catalog.network(NET)
+    life = scene.world.catalog.networks.get(NET)
     assert life is not None
     scene.read(elsewhere, {"car-sightings": 9}, anew=f"{life.life}@3")
     assert not scene.deploy(elsewhere).changed
@@ -182,7 +182,7 @@ def test_back_in_its_own_topic_a_fragment_goes_on(scene: Scene) -> None:
 def test_who_has_moved_aside_is_told_apart(scene: Scene) -> None:
     """It writes another topic now, and is not to be stopped there."""
     scene.deploy(both("other-cars", OUT), **END)
-    standing = scene.world.catalog.fragment(NET, FragmentName("standing"))
+    standing = scene.world.catalog.fragments.get(NET, FragmentName("standing"))
     assert standing is not None
     assert standing.succeeds == (2, output_id(scene), (), ("moving",))
 

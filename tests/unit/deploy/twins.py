@@ -309,7 +309,7 @@ class World:
         """Empty servers."""
         store = MemoryStore(MemoryTree())
         catalog = Catalog(store, Znodes(""))
-        catalog.ensure_format()
+        catalog.format.ensure()
         last = TwinLastRecords()
         return cls(TwinKafka(), TwinRegistry(store), catalog, store, TwinClock(), last)
 

@@ -1,4 +1,6 @@
-"""What is seen of access control lists."""
+"""What is seen of access control lists, and of deployed networks."""
+
+from pathlib import Path
 
 import pytest
 
@@ -6,11 +8,28 @@ from brokers.kafka.errors import NoAccessListsError
 from brokers.kafka.rights import KafkaRights
 from brokers.kafka.servers import KafkaServers
 from brokers.records import TopicRule
+from pipeline.catalog.records import (
+    FragmentStatus,
+    LaneState,
+    NetworkRecord,
+    NetworkVersionRecord,
+)
+from pipeline.deploy.apply import compare, deploy
+from pipeline.deploy.documents import read_document
 from pipeline.doctor.checks import exit_code, findings
 from pipeline.doctor.facts import AccessSeen, Observed, Verdict
 from pipeline.doctor.look import Look
 from pipeline.errors import ExitCode, MedusaError, NotAllowedError, UnavailableError
+from pipeline.ids import (
+    FragmentName,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+)
 from pipeline.settings import combine
+from tests.unit.deploy.twins import NOW, World, write_project
 
 RULE = TopicRule("out", False, "User:eve", "*", "WRITE", True)
 Answer = tuple[TopicRule, ...] | MedusaError
@@ -47,3 +66,27 @@ def test_access_lists_in_one_line(answer: Answer, words: str, code: ExitCode) ->
     assert (found.verdict is Verdict.GOOD) is (code is ExitCode.DONE)
     told = AccessSeen(answer, "User:ANONYMOUS") if isinstance(answer, tuple) else None
     assert seen == told
+
+
+def test_a_deployed_network_is_seen_with_its_topics_and_writers(tmp_path: Path) -> None:
+    """A network that cannot be planned is seen with the reason, one of another participant not."""
+    world = World.new()
+    us = ParticipantId("local")
+    document = read_document(write_project(tmp_path), lambda _: None)
+    deploy(compare(document, us, world.servers), world.servers, lambda _: None)
+    cars, moving, node = NetworkName("cars"), FragmentName("moving"), NodeId("n1")
+    epoch = world.catalog.owners.claim(cars, moving, node, us, NOW)
+    status = FragmentStatus(cars, moving, node, epoch, LaneState.RUNNING, NOW)
+    world.catalog.statuses.report(status)
+    for name, owner in (("damaged", us), ("theirs", ParticipantId("others"))):
+        life, version = NetworkLife(name), NetworkVersion(1)
+        network = NetworkRecord(NetworkName(name), owner, version, life)
+        record = NetworkVersionRecord(network.network, version, "format: 9", (), "", NOW)
+        world.catalog.networks.deploy(network, record, (), None)
+    seen = {
+        name: one for name, (one, _) in Look(combine(()), None)._deployed(world.catalog).items()
+    }
+    assert list(seen) == ["cars", "damaged"]
+    assert {"car-sightings", "moving-cars", "stopped-cars"} <= seen[cars].known
+    assert seen[cars].writers == {"moving-cars": status}
+    assert seen[NetworkName("damaged")].trouble is not None

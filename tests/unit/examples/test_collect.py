@@ -10,8 +10,8 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.examples.collect import Collected, Watched
 from pipeline.examples.tolls import NOTIFICATIONS, TOLLS
 from pipeline.ids import Epoch, FragmentName, Millis, Offset, TopicId, TopicName
-from pipeline.lanes.codec import encode_boundary
-from pipeline.lanes.signals import BoundaryRecord
+from pipeline.markers.codec import encode_boundary
+from pipeline.markers.signals import BoundaryRecord
 from pipeline.reference.inputs import Place, Refusal
 
 WATCHED = Watched(

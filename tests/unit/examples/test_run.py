@@ -24,8 +24,8 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_boundary
-from pipeline.lanes.signals import BoundaryRecord
+from pipeline.markers.codec import encode_boundary
+from pipeline.markers.signals import BoundaryRecord
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.model import Expression

@@ -19,10 +19,10 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.codec import encode_boundary, encode_marker
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.signals import BoundaryRecord
+from pipeline.markers.codec import encode_boundary, encode_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
+from pipeline.markers.signals import BoundaryRecord
 from tests.faults.cases import CASES
 from tests.faults.history import Fate, Kind, Place, Sent
 from tests.faults.judge import FragmentTopics, History, judge, without_agents

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from brokers.records import KafkaRecord
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.ids import LATE_RESULT
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.signals import BoundaryRecord
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
+from pipeline.markers.signals import BoundaryRecord
 from tests.faults.history import Kind, Place
 from tests.faults.lanes import (
     Boundary,

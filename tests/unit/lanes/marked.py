@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pipeline.ids import SourceId, TopicId, TopicName
-from pipeline.lanes.positions import InputPartition, MarkedSource
+from pipeline.markers.positions import InputPartition, MarkedSource
 
 NO_IDS: Mapping[TopicName, str] = MappingProxyType({})
 

@@ -11,8 +11,8 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.acknowledged import lost_input, lost_output
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
 
 IN, OUT, NAME = TopicName("sightings"), TopicName("speeds"), FragmentName("speed")
 ENDS = {InputPartition(StreamName("cars"), IN, p): Offset(9) for p in range(2)}

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repeat, next_marker
-from pipeline.lanes.markers import CommitMarker, Judged, Totals
 from pipeline.lanes.needed_letters import LetterSpan
-from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import Rebuild, Wanted, begun_anew, first_marker, rebuilt
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import begun_anew, first_marker, rebuilt
+from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
+from pipeline.markers.positions import InputPartition
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
 OTHER = InputPartition(StreamName("cars"), TopicName("car-sightings"), 1)

@@ -13,7 +13,7 @@ from pipeline.lanes.batch_size import (
     records_at_once,
     too_many,
 )
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.positions import InputPartition
 
 TOPIC = TopicName("cars")
 AT = InputPartition(StreamName("cars"), TOPIC, 0)

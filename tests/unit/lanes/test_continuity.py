@@ -11,17 +11,11 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.continuity import Breach, check_markers, violations
 from pipeline.lanes.growth import reassigned
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
-from pipeline.lanes.start import (
-    Rebuild,
-    Wanted,
-    adopted,
-    begun_anew,
-    first_marker,
-    passed_over,
-    rebuilt,
-)
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import adopted, begun_anew, first_marker, passed_over, rebuilt
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition
 from tests.unit.lanes.marked import marked
 
 AT = InputPartition(StreamName("cars"), TopicName("sightings"), 0)

@@ -13,14 +13,14 @@ from brokers.kafka.errors import (
 from brokers.versioned_store import VersionConflictError
 from pipeline import errors
 from pipeline.errors import MedusaError
-from pipeline.ids import Epoch, FragmentName, NetworkName
-from pipeline.lanes.events import FragmentId, stopped_by
+from pipeline.ids import Epoch, FragmentId, FragmentName, NetworkName, RunNumber, stable_lane
+from pipeline.lanes.events import stopped_by
 from pipeline.lanes.limits import TooManyDeadLettersError
-from pipeline.spark.query import DamagedCheckpointError, LostDataError
-from pipeline.spark.surroundings import MissingSchemaError
+from pipeline.spark.run.query_runner import DamagedCheckpointError, LostDataError
+from pipeline.spark.run.surroundings import MissingSchemaError
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "failures.md"
-FRAGMENT = FragmentId(NetworkName("tolls"), FragmentName("speed"))
+LANE = stable_lane(FragmentId(NetworkName("tolls"), FragmentName("speed")))
 KNOWN = (
     DamagedCheckpointError,
     LostDataError,
@@ -52,7 +52,7 @@ def follows(kind: type[MedusaError]) -> str:
     """What a lane does after an error of a kind, in the words of the document."""
     error = kind.__new__(kind)
     MedusaError.__init__(error, "x")
-    stopped = stopped_by(FRAGMENT, Epoch(1), error)
+    stopped = stopped_by(LANE, RunNumber(1), Epoch(1), error)
     if stopped.external:
         return "waits" if stopped.retry else "a contradiction"
     if stopped.fenced:

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 from pipeline.ids import Incarnation, Offset
 from pipeline.lanes.growth import begin_of_all, no_beginning, reassigned
-from pipeline.lanes.start import Rebuild, decide_start, rebuilt
-from tests.unit.lanes.test_start import CARS, GONE, NEW, STATEFUL, marker
+from pipeline.lanes.start.decision import Rebuild, decide_start
+from pipeline.lanes.start.markers import rebuilt
+from tests.unit.lanes.start.test_decision import CARS, GONE, NEW, STATEFUL, marker
 
 
 def test_partitions_that_came_or_went_are_taken_in() -> None:

@@ -18,7 +18,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.left_out import LeftOut, left_out, sent_again, within
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from tests.unit.lanes.marked import marked
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.needed import SPANS_MAX, BatchRead, NeededLog, after_batch, resume
-from pipeline.lanes.positions import InputPartition, Positions
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.profiles import examples
 from tests.unit.boundaries.made_sessions import sessions_of
@@ -24,7 +25,7 @@ ZERO: Positions = dict.fromkeys(PARTITIONS, Offset(0))
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=4))
 SLIDING = Windowed(SlidingWindow(size_ms=10, offset_ms=2, slide_ms=4))
 JOIN = Joined(span_ms=25)
-OWNED = Joined(span_ms=40, lets_go=True, passing=frozenset({CARS}))
+OWNED = Joined(span_ms=40, waits=True, passing=frozenset({CARS}))
 VISITS = Sessions(SessionWindow(gap_ms=8, longest_ms=50))
 
 ROWS = st.lists(st.integers(1, 300), max_size=4)

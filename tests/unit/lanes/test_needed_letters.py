@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
-from pipeline.lanes.markers import CommitMarker, Totals
 from pipeline.lanes.needed_letters import (
     SPANS_MAX,
     LetterSpan,
@@ -14,7 +13,8 @@ from pipeline.lanes.needed_letters import (
     letters_from,
     resume_letters,
 )
-from pipeline.lanes.positions import InputPartition, Positions
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.positions import InputPartition, Positions
 
 A, B = (InputPartition(StreamName("cars"), TopicName("sightings"), n) for n in range(2))
 

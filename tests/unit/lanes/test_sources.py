@@ -19,10 +19,6 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.deploys import DeployId
-from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import CommitMarker, Totals
-from pipeline.lanes.positions import InputPartition
 from pipeline.lanes.sources import (
     Begin,
     PlannedSource,
@@ -35,7 +31,12 @@ from pipeline.lanes.sources import (
     planned_sources,
     sources_after,
 )
-from pipeline.lanes.start import Wanted, first_marker
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.commit_marker import CommitMarker, Totals
+from pipeline.markers.deploys import DeployId
+from pipeline.markers.positions import InputPartition
+from pipeline.markers.refused import Refused
 from tests.unit.spark.support import fragment
 
 REDRIVE, ADVANCES = TopicName("net.f.redrive"), TopicName("net.f.advances")

@@ -17,17 +17,9 @@ from pipeline.ids import (
     TopicId,
 )
 from pipeline.lanes.continuity import violations
-from pipeline.lanes.limits import Refused
-from pipeline.lanes.markers import (
-    NO_BATCH,
-    OUTPUTS_LEFT,
-    CommitMarker,
-    LeftOutput,
-    Totals,
-)
-from pipeline.lanes.signals import BoundaryRecord
 from pipeline.lanes.sources import Begin, first_sources, sources_after
-from pipeline.lanes.start import Wanted, begun_anew
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import begun_anew
 from pipeline.lanes.succession import (
     Succession,
     begun_beside,
@@ -36,6 +28,15 @@ from pipeline.lanes.succession import (
     sources_anew,
     with_positions,
 )
+from pipeline.markers.commit_marker import (
+    NO_BATCH,
+    OUTPUTS_LEFT,
+    CommitMarker,
+    LeftOutput,
+    Totals,
+)
+from pipeline.markers.refused import Refused
+from pipeline.markers.signals import BoundaryRecord
 from tests.unit.lanes.test_sources import ADVANCES, REDRIVE, at, marker, source
 
 OUTPUT, ELSEWHERE = TopicId("#out"), TopicId("#other-out")

@@ -6,6 +6,7 @@ from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
+from pipeline.network.boxes.traits import traits
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.unit.network.described import BoxOf, WrongWith, shown
 
@@ -15,7 +16,7 @@ def test_a_filter_keeps_columns_time_and_key(box_of: BoxOf) -> None:
     box = box_of("  b: {filter: s, where: speed > 0}\n")
     assert isinstance(box, Filter)
     assert len(box.columns) == 7
-    assert (box.event_time_column, box.key, box.stateful) == ("seen_at", (), False)
+    assert (box.event_time_column, box.key, traits(box).stateful) == ("seen_at", (), False)
     assert box_of("  b: {filter: s, where: speed > 0, key: [CAR]}\n").key == ("car",)
 
 
@@ -54,7 +55,8 @@ def test_an_aggregate(box_of: BoxOf) -> None:
         "last TIMESTAMP NOT NULL",
     ]
     assert [column.millis for column in box.columns[2:]] == [True, True, False, False, True]
-    assert (box.key, box.event_time_column, box.stateful) == (("road", "hour"), "window_end", True)
+    assert (box.key, box.event_time_column) == (("road", "hour"), "window_end")
+    assert traits(box).stateful
     assert [
         (a.name, a.function, a.argument and a.argument.sql, str(a.type)) for a in box.aggregations
     ] == [

@@ -13,7 +13,7 @@ from pipeline.ids import Millis
 from pipeline.nearest import nearest_first
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.join import Join, TimeBound
-from pipeline.network.boxes.kinds import KINDS
+from pipeline.network.boxes.traits import KINDS
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.document import SchemaReference, SchemaText, load, schema_references
 from pipeline.network.model import Network, Silence, StartAt

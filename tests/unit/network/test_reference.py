@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.network.aggregate_functions import AGGREGATES
-from pipeline.network.boxes.kinds import KINDS
+from pipeline.network.boxes.traits import KINDS
 from pipeline.network.functions import FUNCTIONS, REFUSED
 from pipeline.network.model import Network
 from pipeline.network.reference import function_tables

@@ -23,6 +23,7 @@ from pipeline.network.boxes.route import BRANCH, Branch, Route
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.sides import How, Pair
 from pipeline.network.boxes.top import Top
+from pipeline.network.boxes.traits import traits
 from pipeline.network.boxes.union import Union
 from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box, Expression
@@ -61,7 +62,8 @@ def run(boxes: Iterable[Box], rows: Mapping[str, list[Row]]) -> dict[str, list[R
 def _keyed(box: Box, row: Row) -> Row:
     """The row with the box's key; without one a stateless box keeps what its input had."""
     if not box.key:
-        return row if isinstance(box, Deduplicate) or not box.stateful else replace(row, key=None)
+        alone = isinstance(box, Deduplicate) or not traits(box).stateful
+        return row if alone else replace(row, key=None)
     return replace(row, key=tuple(row.values[name] for name in box.key))
 
 

@@ -7,7 +7,7 @@ from pipeline.network.model import Box, Network
 from pipeline.planner.columns import narrowed, pruned, read_columns, reading_boxes
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from pipeline.spark.lower import lower
+from pipeline.spark.query.lower import lower
 from schemas.avro import parse
 from tests.unit.planner.networks import (
     OWNER,

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from pipeline.errors import DocumentError
 from pipeline.ids import StreamName, TopicName
 from pipeline.names import stream_of_box
+from pipeline.network.boxes.traits import traits
 from pipeline.network.model import Network, Output
 from pipeline.planner.plan import DerivedStream, Plan
 from pipeline.planner.planner import plan
@@ -99,7 +100,7 @@ def test_every_network_is_cut_into_runnable_fragments(made_up: Network) -> None:
     outside = {stream.name for stream in made_up.streams}
     written: set[str] = set()
     for fragment in made.fragments:
-        assert sum(box.stateful for box in fragment.boxes) <= 1
+        assert sum(traits(box).stateful for box in fragment.boxes) <= 1
         known = {stream.name for stream in fragment.inputs}
         assert known <= outside | written
         for box in fragment.boxes:

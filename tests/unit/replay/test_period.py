@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.profile import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
+from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 from pipeline.network.boxes.windows import TumblingWindow, Window
 from pipeline.replay.period import Asked, Period, period
 from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
@@ -130,6 +130,6 @@ def test_how_far_results_reach_back() -> None:
     Nor does an as-of join into its rows, beside what a table said.
     """
     rows, table = StreamName("rows"), StreamName("table")
-    known = Joined(9, lets_go=True, passing=frozenset({rows}))
+    known = Joined(9, waits=True, passing=frozenset({rows}))
     assert [reach_ms(one, rows) for one in (Stateless(), TEN, VISITS, JOIN)] == [0, 10, 12, 4]
     assert (reach_ms(known, rows), reach_ms(known, table)) == (0, 9)

@@ -2,7 +2,7 @@ import pytest
 
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset, StreamName, TopicName
-from pipeline.lanes.positions import InputPartition
+from pipeline.markers.positions import InputPartition
 from pipeline.replay.ranges import Kept, Range, may_lack, ranges
 
 

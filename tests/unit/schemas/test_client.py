@@ -11,9 +11,9 @@ import pytest
 from brokers.access import Login
 from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import KafkaRecord
-from pipeline.cli.decoding import decoded
 from pipeline.errors import InputError, RefusedError, SchemaError, UnavailableError
 from pipeline.ids import Millis, Offset, SchemaGuid, SchemaId, SchemaVersion, TopicName
+from pipeline.operations.records.decoding import decode_record
 from pipeline.secrets import Secret
 from pipeline.settings import combine
 from schemas import transport
@@ -115,7 +115,7 @@ def test_an_id_that_no_registry_can_have_is_no_wrong_address(client: RegistryCli
         assert client.admin.by_id(schema_id) is None
         assert client.admin.uses(schema_id) == ()
     at = (TopicName("cars"), 0, Offset(0), Millis(0))
-    found = decoded(KafkaRecord(*at, None, b"\0" + b"\xff" * 9, ()), client)
+    found = decode_record(KafkaRecord(*at, None, b"\0" + b"\xff" * 9, ()), client)
     assert found.problem == "the registry has no schema with id 4294967295"
 
 

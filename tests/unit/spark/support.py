@@ -4,12 +4,12 @@ import json
 from dataclasses import replace
 
 from pipeline.ids import SchemaId, StreamName, TopicName
-from pipeline.lanes.positions import MarkedSource
 from pipeline.lanes.sources import first_sources, named_sources, planned_sources
+from pipeline.markers.positions import MarkedSource
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from pipeline.spark.lower import Surroundings
-from pipeline.spark.lowered import WriterSchema
+from pipeline.spark.query.lower import Surroundings
+from pipeline.spark.query.lowered import WriterSchema
 from tests.unit.planner.networks import OWNER, tolls
 
 SCHEMA = json.dumps({"type": "record", "name": "S", "fields": [{"name": "car", "type": "string"}]})

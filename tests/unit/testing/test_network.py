@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.ids import Incarnation, Millis, StreamName
-from pipeline.spark.lowered import Lowered
+from pipeline.spark.query.lowered import Lowered
 from pipeline.testing.check import UNDATED, Checked, streams_of
 from pipeline.testing.document import time_of
 from pipeline.testing.lane import RunningQuery, Write

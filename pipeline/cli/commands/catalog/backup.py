@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from pipeline.catalog.backup import dumps, read
+from pipeline.cli.new_file import write_new
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.counting import counted
-from pipeline.errors import EnvironmentProblem, RefusedError
 
 
 @click.command("backup")
@@ -27,7 +27,7 @@ def command(session: Session, file: Path) -> None:
     with session.connect() as connections:
         _ = connections.catalog  # sets up an empty one, and refuses one that is too new
         backup = read(connections.store, session.clock.now_ms())
-    _write(file, dumps(backup))
+    write_new(file, (dumps(backup),))
     facts = {
         "file": str(file),
         "networks": list(backup.networks),
@@ -36,17 +36,3 @@ def command(session: Session, file: Path) -> None:
     }
     told = f"{counted(len(backup.networks), 'network')}, {counted(backup.schemas, 'schema')}"
     session.printer.show(facts, f"wrote {file}: {told}, {len(backup.entries)} entries")
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(text)
-    except FileExistsError as error:
-        raise RefusedError(
-            "the file exists", place=str(file), hint="name another one, or remove it."
-        ) from error
-    except OSError as error:
-        raise EnvironmentProblem(
-            f"the file cannot be written: {error.strerror}", place=str(file)
-        ) from error

@@ -1,22 +1,15 @@
 """The `medusa catalog` group."""
 
-import click
-
-from pipeline.cli.common import common_options
-from pipeline.cli.lazy import Entry, LazyGroup
+from pipeline.cli.lazy import Entry, group
 
 _HERE = __package__
 
-
-@click.group(
+command = group(
     "catalog",
-    cls=LazyGroup,
-    entries={
+    "The catalog: networks with their versions, epochs, and the schemas of our own registry.",
+    {
         "backup": Entry(f"{_HERE}.backup", "Write the catalog and our schemas into a file."),
         "upgrade": Entry(f"{_HERE}.upgrade", "Let the newest format be written from now on."),
         "restore": Entry(f"{_HERE}.restore", "Bring a catalog back from such a file."),
     },
 )
-@common_options
-def command(**_options: object) -> None:
-    """The catalog: networks with their versions, epochs, and the schemas of our own registry."""

@@ -4,18 +4,14 @@ from pathlib import Path
 
 import click
 
-from brokers.kafka.errors import NoSuchTopicError
-from pipeline.catalog.backup import Backup, loads, restore
+from pipeline.catalog.backup import Backup, loads
 from pipeline.cli.commands.deploy import confirm
-from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_session
-from pipeline.cli.positions import last_marker
 from pipeline.cli.session import Session
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import RefusedError
-from pipeline.ids import Epoch
-from pipeline.names import FragmentNames
+from pipeline.operations.restore import restore_catalog
 
 
 @click.command("restore")
@@ -43,9 +39,7 @@ def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
             if not yes:
                 session.printer.note(_words(backup, "this restores"))
                 confirm(session, "restore it?")
-            newest = connections.catalog.newest  # refuses a catalog that is newer
-            written = _written(backup, connections)
-            changed = restore(connections.store, backup, written, newest)
+            changed = restore_catalog(backup, connections)
     session.printer.show(
         {
             "made_at": rfc3339(backup.made_at_ms),
@@ -65,19 +59,6 @@ def _text(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise RefusedError(f"the file cannot be read: {why}", place=str(file)) from error
-
-
-def _written(backup: Backup, connections: Connections) -> dict[FragmentNames, Epoch]:
-    """The epoch of every fragment's last commit marker, of those that ever ran."""
-    found: dict[FragmentNames, Epoch] = {}
-    for names in backup.fragments:
-        try:
-            marker = last_marker(names, connections)
-        except NoSuchTopicError:
-            continue
-        if marker is not None:
-            found[names] = marker.epoch
-    return found
 
 
 def _words(backup: Backup, before: str) -> str:

@@ -2,11 +2,10 @@
 
 import click
 
-from pipeline.catalog.formats import check_all_read, raise_format
+from pipeline.catalog.formats import check_all_read
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.names import Znodes
 
 
 @click.command("upgrade")
@@ -25,18 +24,18 @@ def command(session: Session, *, yes: bool) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         catalog = connections.catalog
-        before, newest = catalog.format(), catalog.newest
+        before, newest = catalog.format.current(), catalog.format.newest
         if before < newest and not yes:
-            check_all_read(newest, catalog.nodes())
+            check_all_read(newest, catalog.nodes.all())
             session.printer.note(
                 f"this raises the format from {before} to {newest}: earlier versions of Medusa "
                 "can do nothing with this catalog then"
             )
             confirm(session, "raise it?")
-        raised = raise_format(connections.store, Znodes(""), newest)
+        before = catalog.format.raise_to_newest()
     session.printer.show(
-        {"before": raised.before, "format": raised.after},
-        f"the catalog is in format {raised.after} now; restart the nodes, so that they write it"
-        if raised.before < raised.after
-        else f"the catalog is in format {raised.after}, the newest that this version knows",
+        {"before": before, "format": newest},
+        f"the catalog is in format {newest} now; restart the nodes, so that they write it"
+        if before < newest
+        else f"the catalog is in format {newest}, the newest that this version knows",
     )

@@ -1,16 +1,9 @@
 """The `medusa config` group."""
 
-import click
+from pipeline.cli.lazy import Entry, group
 
-from pipeline.cli.common import common_options
-from pipeline.cli.lazy import Entry, LazyGroup
-
-
-@click.group(
+command = group(
     "config",
-    cls=LazyGroup,
-    entries={"show": Entry(f"{__package__}.show", "Show every setting.")},
+    "Settings: flag, environment, project file, user file, default; in that order.",
+    {"show": Entry(f"{__package__}.show", "Show every setting.")},
 )
-@common_options
-def command(**_options: object) -> None:
-    """Settings: flag, environment, project file, user file, default; in that order."""

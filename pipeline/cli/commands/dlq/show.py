@@ -1,17 +1,15 @@
 """`medusa dlq show`: dead letters, decoded as far as they go."""
 
 import base64
-import heapq
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from brokers.records import Headers
+from pipeline.cli.commands.dlq.reason import reason_option
 from pipeline.cli.completing import fragments
-from pipeline.cli.connections import Connections
-from pipeline.cli.decoding import Decoded, decoded
-from pipeline.cli.letters import fragment_of, letters_of, reason_option
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.times import parse_time
@@ -19,6 +17,8 @@ from pipeline.clock import rfc3339
 from pipeline.dead_letters.choose import Wanted
 from pipeline.dead_letters.letter import Letter, Place
 from pipeline.ids import Millis
+from pipeline.operations.dead_letters.content import LetterContent, letter_content, newest_letters
+from pipeline.operations.fragments import fragment_of
 
 _HEX_BYTES = 48
 
@@ -63,41 +63,15 @@ def command(
     with session.connect() as connections:
         one = fragment_of(fragment, connections)
         with session.printer.waiting("reading dead letters"):
-            asked = (letter for letter in letters_of(one, connections) if wanted.holds(letter))
-            found = heapq.nlargest(limit, asked, key=_order)
-        for letter in reversed(found):
-            content = _content(letter, connections)
-            cause = _cause(letter)
-            session.printer.record(
-                {**_data(letter, content), "cause": cause or None}, _text(letter, content, cause)
-            )
+            found = newest_letters(one, wanted, limit, connections)
+        for letter in found:
+            content = letter_content(letter, connections)
+            session.printer.record(_data(letter, content), _text(letter, content))
     if not found:
         session.printer.note("there are no such dead letters")
 
 
-def _content(letter: Letter, connections: Connections) -> Decoded:
-    """Key and value; a result that could not be computed has the values for it instead."""
-    content = decoded(letter.record, connections.registry)
-    if letter.computed_from is None:
-        return content
-    return Decoded({**content.data, "value": dict(letter.computed_from)}, "")
-
-
-def _cause(letter: Letter) -> str:
-    """Why a result could not be computed, as far as its values tell."""
-    if letter.computed_from is None:
-        return ""
-    # It needs sqlglot, which takes a third of a second to import.
-    from pipeline.network.causes import cause  # noqa: PLC0415
-
-    return cause(letter.expression, letter.computed_from)
-
-
-def _order(letter: Letter) -> tuple[int, ...]:
-    return (letter.came_ms, *letter.number)
-
-
-def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
+def _data(letter: Letter, content: LetterContent) -> dict[str, Any]:
     record = letter.record
     return {
         "topic": record.topic,
@@ -119,37 +93,38 @@ def _data(letter: Letter, content: Decoded) -> dict[str, Any]:
         "schema": letter.schema,
         "event_time": _time(letter.event_time_ms),
         "closed": _time(letter.closed_ms),
-        "key": content.data["key"],
-        "value": content.data["value"],
+        "key": content.key,
+        "value": content.value,
         "problem": content.problem or None,
         "key_base64": _base64(record.key),
         "value_base64": _base64(record.value),
         "headers": _headers(record.headers),
+        "cause": content.cause or None,
     }
 
 
-def _text(letter: Letter, content: Decoded, cause: str) -> str:
+def _text(letter: Letter, content: LetterContent) -> str:
     record = letter.record
-    head = [f"{record.partition}@{record.offset}", content.data["timestamp"] or "-"]
-    head.append(letter.reason)
+    came = _time(record.timestamp_ms) if record.timestamp_ms >= 0 else "-"
+    head = [f"{record.partition}@{record.offset}", str(came), letter.reason]
     head += [f"box {letter.box}"] if letter.box else []
     head += [letter.field] if letter.field else []
     head += [f"attempt {letter.attempt}"] if letter.attempt > 1 else []
-    why = f"{letter.message}: {cause}" if cause else letter.message
+    why = f"{letter.message}: {content.cause}" if content.cause else letter.message
     lines = ["  ".join(head), f"  why    {why}", f"  from   {_from(letter)}"]
     value = record.value
     if letter.computed_from is not None:
-        return "\n".join([*lines, *_values(content.data["value"])])
-    lines.append(f"  key    {_compact(content.data['key'])}")
+        return "\n".join([*lines, *_values(content.value)])
+    lines.append(f"  key    {_compact(content.key)}")
     if content.problem and value is not None:
         more = f" … {len(value)} bytes" if len(value) > _HEX_BYTES else ""
         lines.append(f"  value  hex {value[:_HEX_BYTES].hex()}{more} ({content.problem})")
     else:
-        lines.append(f"  value  {_compact(content.data['value'])}")
+        lines.append(f"  value  {_compact(content.value)}")
     return "\n".join(lines)
 
 
-def _values(given: dict[str, Any]) -> list[str]:
+def _values(given: Mapping[str, Any]) -> list[str]:
     """A line for each value that a result was to be computed from."""
     width = max(map(len, given), default=0)
     return [f"  with   {name:<{width}} = {_compact(value)}" for name, value in given.items()]

@@ -6,6 +6,7 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
+from pipeline.operations.nodes import nodes_up
 
 
 @click.command("list")
@@ -18,35 +19,26 @@ def command(session: Session) -> None:
       medusa node list
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        catalog = connections.catalog
-        nodes = catalog.nodes()
-        owned = [
-            (owner.node, f"{fragment.network}.{fragment.fragment}")
-            for network in catalog.networks()
-            for fragment in catalog.fragments(network.network)
-            for owner in (catalog.owner(fragment.network, fragment.fragment),)
-            if owner is not None
-        ]
+        nodes = nodes_up(connections)
     rows = [
         {
-            "node": record.node,
-            "participant": record.participant,
-            "host": record.host,
-            "pid": record.pid,
-            "started_at": rfc3339(record.started_at_ms),
-            "version": record.version,
-            "reads": record.reads,
-            "fragments": [fragment for node, fragment in owned if node == record.node],
+            "node": one.record.node,
+            "participant": one.record.participant,
+            "host": one.record.host,
+            "pid": one.record.pid,
+            "started_at": rfc3339(one.record.started_at_ms),
+            "version": one.record.version,
+            "reads": one.record.reads,
+            "fragments": list(one.fragments),
         }
-        for record in nodes
+        for one in nodes
     ]
     columns = ("node", "participant", "host", "pid", "started_at", "version", "reads")
-    counts = [sum(node == record.node for node, _ in owned) for record in nodes]
     table = Table(
         (*columns, "fragments"),
         tuple(
-            (*(str(row[c]) for c in columns), str(count))
-            for row, count in zip(rows, counts, strict=True)
+            (*(str(row[c]) for c in columns), str(len(one.fragments)))
+            for row, one in zip(rows, nodes, strict=True)
         ),
         "no node is up",
         frozenset({"pid", "reads", "fragments"}),

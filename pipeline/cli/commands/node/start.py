@@ -66,7 +66,7 @@ def command(
         if ready_file is not None:
             _remove(ready_file)
         # PySpark takes seconds to import; only this command needs it.
-        from pipeline.brain.node import run_node  # noqa: PLC0415
+        from pipeline.node.run import run_node  # noqa: PLC0415
 
         run_node(
             settings,

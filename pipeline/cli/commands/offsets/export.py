@@ -6,14 +6,12 @@ from typing import Any
 import click
 
 from pipeline.cli.completing import parts
-from pipeline.cli.connections import Connections
-from pipeline.cli.letters import fragment_of, fragments_of, label
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Format
-from pipeline.cli.positions import last_marker, starting_offsets
 from pipeline.cli.session import Session
-from pipeline.errors import RefusedError
-from pipeline.lanes.positions import by_topic
+from pipeline.operations.connections import Connections
+from pipeline.operations.fragments import fragment_of, fragments_of
+from pipeline.operations.positions import committed_positions
 from pipeline.planner.plan import Fragment
 
 _SPARK, _KAFKA = "spark", "kafka"
@@ -59,17 +57,14 @@ def command(session: Session, name: str, form: str) -> None:
 
 
 def _positions(fragment: Fragment, connections: Connections) -> dict[str, Any]:
-    marker = last_marker(fragment.names, connections)
-    if marker is None:
-        raise RefusedError(
-            "the fragment has not run yet, so it has no positions",
-            place=f"fragment {label(fragment)}",
-            hint="`medusa status` says whether a node has taken it up.",
-        )
-    names, topics = fragment.names, {stream.topic for stream in fragment.inputs}
+    """In the form of Spark's `startingOffsets`: partitions are text."""
+    names = fragment.names
     return {
         "network": names.network,
         "fragment": names.fragment,
         "group": names.group,
-        "positions": starting_offsets(by_topic(marker.end, topics)),
+        "positions": {
+            str(topic): {str(partition): int(at) for partition, at in sorted(offsets.items())}
+            for topic, offsets in committed_positions(fragment, connections).items()
+        },
     }

@@ -5,12 +5,12 @@ from typing import Any
 import click
 
 from pipeline.cli.completing import parts
-from pipeline.cli.letters import fragments_of, label
 from pipeline.cli.options import with_session
-from pipeline.cli.positions import Standing, standings
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
-from pipeline.clock import rfc3339
+from pipeline.cli.times import time_text
+from pipeline.operations.fragments import fragments_of, label
+from pipeline.operations.positions import PartitionPosition, input_positions
 
 _COLUMNS = ("fragment", "topic", "partition", "position", "end", "lag", "log start", "next record")
 _NUMBERS = frozenset({"partition", "position", "end", "lag", "log start"})
@@ -35,7 +35,7 @@ def command(session: Session, name: str) -> None:
     cells: list[tuple[str, ...]] = []
     with session.connect() as connections, session.printer.waiting("reading positions"):
         for fragment in fragments_of(name, connections):
-            for one in standings(fragment, connections):
+            for one in input_positions(fragment, connections):
                 names = fragment.names
                 place = {"network": names.network, "fragment": names.fragment}
                 rows.append({**place, "group": names.group, **_data(one)})
@@ -44,7 +44,7 @@ def command(session: Session, name: str) -> None:
     session.printer.show({"offsets": rows}, table)
 
 
-def _data(one: Standing) -> dict[str, Any]:
+def _data(one: PartitionPosition) -> dict[str, Any]:
     return {
         "input": one.input,
         "topic": one.topic,
@@ -53,11 +53,11 @@ def _data(one: Standing) -> dict[str, Any]:
         "end": one.end,
         "lag": one.lag,
         "log_start": one.log_start,
-        "next_record": None if one.next_ms is None else rfc3339(one.next_ms),
+        "next_record": time_text(one.next_ms),
     }
 
 
-def _cells(one: Standing) -> tuple[str, ...]:
+def _cells(one: PartitionPosition) -> tuple[str, ...]:
     gone = one.position is not None and one.position < one.log_start
     return (
         one.topic,
@@ -66,5 +66,5 @@ def _cells(one: Standing) -> tuple[str, ...]:
         str(one.end),
         "-" if one.lag is None else str(one.lag),
         str(one.log_start),
-        "gone" if gone else "-" if one.next_ms is None else rfc3339(one.next_ms),
+        "gone" if gone else time_text(one.next_ms) or "-",
     )

@@ -1,20 +1,13 @@
 """The `medusa registry` group."""
 
-import click
-
-from pipeline.cli.common import common_options
-from pipeline.cli.lazy import Entry, LazyGroup
+from pipeline.cli.lazy import Entry, group
 
 _HERE = __package__
 
-
-@click.group(
+command = group(
     "registry",
-    cls=LazyGroup,
-    entries={
+    "The schema registry that lies in ZooKeeper, for servers without `medusa up`.",
+    {
         "serve": Entry(f"{_HERE}.serve", "Serve the schema registry until it is asked to end."),
     },
 )
-@common_options
-def command(**_options: object) -> None:
-    """The schema registry that lies in ZooKeeper, for servers without `medusa up`."""

@@ -3,11 +3,11 @@
 from typing import Any
 
 from pipeline.cli.commands.deploy import confirm
-from pipeline.cli.connections import Connections
 from pipeline.cli.session import Session
-from pipeline.cli.streams import deployed_plans
 from pipeline.deploy.readers import BreaksBoxesError, Broken, broken_by
 from pipeline.errors import UnavailableError
+from pipeline.operations.connections import Connections
+from pipeline.operations.networks import deployed_plans
 
 
 def require_readers(

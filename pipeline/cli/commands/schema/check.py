@@ -6,14 +6,15 @@ from typing import Any
 import click
 
 from pipeline.cli.commands.schema.boxes import require_readers
-from pipeline.cli.commands.schema.files import ReadSchema, open_schema
+from pipeline.cli.commands.schema.files import open_schema
 from pipeline.cli.commands.schema.names import name_of_subject
-from pipeline.cli.commands.schema.references import Wanted, reference_option, told
+from pipeline.cli.commands.schema.references import reference_option, told
 from pipeline.cli.commands.schema.register import require_fit
 from pipeline.cli.completing import subjects
-from pipeline.cli.connections import Connections
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from pipeline.operations.connections import Connections
+from pipeline.operations.schemas.references import ReadSchema, TypeReference
 from schemas.registry.content import Reference
 
 
@@ -28,7 +29,9 @@ from schemas.registry.content import Reference
 )
 @reference_option
 @with_registry
-def command(session: Session, file: str, subject: str | None, wanted: tuple[Wanted, ...]) -> None:
+def command(
+    session: Session, file: str, subject: str | None, wanted: tuple[TypeReference, ...]
+) -> None:
     """Say whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
 
     Without --subject and --reference no server is needed; what --reference names is read from the

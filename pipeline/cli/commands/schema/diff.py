@@ -3,13 +3,14 @@
 import click
 
 from pipeline.cli.commands.schema.files import SchemaFile, open_schema
-from pipeline.cli.commands.schema.names import name_of_subject
-from pipeline.cli.commands.schema.references import Wanted, reference_option
-from pipeline.cli.commands.schema.versions import as_version, before, fetch
+from pipeline.cli.commands.schema.names import as_version, name_of_subject
+from pipeline.cli.commands.schema.references import reference_option
 from pipeline.cli.completing import schema_versions, subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.errors import UsageError
+from pipeline.operations.schemas.references import TypeReference
+from pipeline.operations.schemas.versions import before, fetch
 from schemas.administration import Version
 from schemas.avro import AvroSchema
 from schemas.changes import Change, changes
@@ -55,7 +56,7 @@ def command(
     file: str | None,
     old: int | None,
     new: Version | None,
-    wanted: tuple[Wanted, ...],
+    wanted: tuple[TypeReference, ...],
 ) -> None:
     """Say in words what changed between two versions of SUBJECT, and which levels the step keeps.
 

@@ -5,11 +5,11 @@ from typing import Any
 import click
 
 from pipeline.cli.commands.schema.names import name_of_subject
-from pipeline.cli.commands.schema.versions import fetch, require_versions
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.cli.slowly import SlowProgress
+from pipeline.operations.schemas.versions import fetch, require_versions
 from schemas.compatibility import Level, check, looks_at_all
 from schemas.evolution import ASKED, Group, Verdict, evolution, grouped
 

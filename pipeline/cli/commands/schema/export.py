@@ -5,12 +5,13 @@ from pathlib import Path
 import click
 
 from pipeline.cli.commands.schema.names import prefix_of_subjects
+from pipeline.cli.new_file import exists, write_new
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.cli.slowly import SlowProgress
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
-from pipeline.errors import EnvironmentProblem, RefusedError, UsageError
+from pipeline.errors import UsageError
 from schemas.dump import Dump, lines
 from schemas.moving import read
 
@@ -37,7 +38,7 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
     typed, file = ("", *arguments)[-2:]
     prefix = prefix_of_subjects(typed)
     if file != "-" and Path(file).exists():
-        raise _exists(file)
+        raise exists(Path(file))
     with session.connect() as connections:
         registry = connections.registry
         progress = SlowProgress(session.printer, session.clock)
@@ -57,7 +58,7 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
             session.printer.line(line)
         session.printer.note(f"wrote {words}")
         return
-    _write(file, dump)
+    write_new(Path(file), (f"{line}\n" for line in lines(dump)))
     data = {
         "file": file,
         "registry": registry.url,
@@ -69,19 +70,3 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
         "modes": len(modes),
     }
     session.printer.show(data, f"wrote {file}: {words}")
-
-
-def _write(file: str, dump: Dump) -> None:
-    try:
-        with Path(file).open("x", encoding="utf-8") as out:
-            out.writelines(f"{line}\n" for line in lines(dump))
-    except FileExistsError as error:
-        raise _exists(file) from error
-    except OSError as error:
-        raise EnvironmentProblem(
-            f"the file cannot be written: {error.strerror}", place=file
-        ) from error
-
-
-def _exists(file: str) -> RefusedError:
-    return RefusedError("the file exists", place=file, hint="name another one, or remove it.")

@@ -4,27 +4,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.cli.commands.schema.references import Wanted, references_of
 from pipeline.errors import InputError, SchemaError
-from schemas.avro import AvroSchema, UnknownTypeError, parse
+from pipeline.operations.schemas.references import ReadSchema, TypeReference, read_schema
+from schemas.avro import UnknownTypeError, parse
 from schemas.client import RegistryClient
-from schemas.referring import written_out
-from schemas.registry.content import Reference
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSchema:
-    """A schema that was read together with what it refers to.
-
-    Args:
-        text: as its author wrote it.
-        references: what it refers to.
-        alone: the schema with all of that in its place.
-    """
-
-    text: str
-    references: tuple[Reference, ...]
-    alone: AvroSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +22,14 @@ class SchemaFile:
 
     name: str
     text: str
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[TypeReference, ...]
 
     def read(self, registry: RegistryClient, subject: str) -> ReadSchema:
-        """The schema with what it refers to.
-
-        Args:
-            registry: has it.
-            subject: what the schema is for; empty: nothing as yet.
-
-        Raises:
-            SchemaError: it is no schema, or what it refers to is none; the place names the file and
-                the path inside it.
-            UsageError: a type is wanted from two places.
-        """
-        references = references_of(registry, subject, self.wanted)
-        schema = registry.read(subject, self.text, references, self.name)
-        return ReadSchema(self.text, references, written_out(schema, self.name))
+        """The schema with what it refers to; raises as `read_schema` does."""
+        return read_schema(self.text, self.wanted, self.name, registry, subject)
 
 
-def open_schema(file: str, wanted: tuple[Wanted, ...]) -> SchemaFile:
+def open_schema(file: str, wanted: tuple[TypeReference, ...]) -> SchemaFile:
     """A schema file, `-` for stdin; it is checked at once where no registry is needed for it.
 
     Raises:

@@ -1,18 +1,14 @@
 """The `medusa schema` group."""
 
-import click
-
-from pipeline.cli.common import common_options
-from pipeline.cli.lazy import Entry, LazyGroup
+from pipeline.cli.lazy import Entry, group
 
 _HERE = __package__
 _SCHEMAS, _REGISTRY = "Schemas", "The registry"
 
-
-@click.group(
+command = group(
     "schema",
-    cls=LazyGroup,
-    entries={
+    "Avro schemas in the registry: ours, or another that registry.url or --registry names.",
+    {
         "register": Entry(f"{_HERE}.register", "Register a schema under a subject.", _SCHEMAS),
         "check": Entry(f"{_HERE}.check", "Say whether a schema would fit a subject.", _SCHEMAS),
         "list": Entry(f"{_HERE}.list", "List the subjects with their newest version.", _SCHEMAS),
@@ -26,6 +22,3 @@ _SCHEMAS, _REGISTRY = "Schemas", "The registry"
         "import": Entry(f"{_HERE}.import_", "Bring such a file into a registry.", _REGISTRY),
     },
 )
-@common_options
-def command(**_options: object) -> None:
-    """Avro schemas in the registry: ours, or another that registry.url or --registry names."""

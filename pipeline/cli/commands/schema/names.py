@@ -1,7 +1,10 @@
-"""Names of subjects as they are typed: a registry can be asked for them, or they are refused."""
+"""Names of subjects, versions and ids as they are typed."""
+
+import re
 
 import click
 
+from schemas.administration import Version
 from schemas.outside import is_text
 
 
@@ -25,3 +28,14 @@ def name_of_subject(word: str) -> str:
     if not word:
         raise click.BadParameter("the name is empty; `medusa schema list` shows what there is")
     return prefix_of_subjects(word)
+
+
+def as_version(word: str) -> Version | None:
+    """A number from 1, or `latest`; None: it is neither."""
+    return "latest" if word == "latest" else as_id(word)
+
+
+def as_id(word: str) -> int | None:
+    """A number from 1; None: it is none, or longer than any that a registry gives."""
+    number = int(word) if re.fullmatch(r"[0-9]{1,10}", word) else 0
+    return number or None

@@ -8,10 +8,11 @@ import click
 from pipeline.cli.commands.schema.boxes import require_readers
 from pipeline.cli.commands.schema.files import open_schema
 from pipeline.cli.commands.schema.names import name_of_subject
-from pipeline.cli.commands.schema.references import Wanted, reference_option, told
+from pipeline.cli.commands.schema.references import reference_option, told
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from pipeline.operations.schemas.references import TypeReference
 from schemas.records import IncompatibleSchemaError
 
 
@@ -27,7 +28,7 @@ def command(
     subject: str,
     file: str,
     *,
-    wanted: tuple[Wanted, ...],
+    wanted: tuple[TypeReference, ...],
     yes: bool,
     dry_run: bool,
 ) -> None:

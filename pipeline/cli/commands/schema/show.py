@@ -4,8 +4,7 @@ import json
 
 import click
 
-from pipeline.cli.commands.schema.names import name_of_subject
-from pipeline.cli.commands.schema.versions import as_id
+from pipeline.cli.commands.schema.names import as_id, name_of_subject
 from pipeline.cli.completing import schema_versions, subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session

@@ -170,3 +170,7 @@ def test_reserved_fields_stay_reserved_and_unused() -> None:
         "{validateFields: 'true', compatibility: 'NONE'}",
     )
     assert problems(Config(level=Level.NONE), new, [old]) == ()
+    assert problems(Config(level=Level.NONE, validate_fields=True), new, []) == (
+        "The new schema has field that conflicts with the reserved field c.",
+        "{validateFields: 'true', compatibility: 'NONE'}",
+    )

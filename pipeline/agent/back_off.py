@@ -1,0 +1,20 @@
+"""How long a lane that failed waits for its next try."""
+
+import zlib
+
+from pipeline.ids import FragmentId
+
+FIRST_MS = 1_000
+MOST_MS = 60_000
+"""A failing lane tries again after one second, then twice as long each time, up to a minute."""
+
+
+def back_off_ms(fragment: FragmentId, failures: int) -> int:
+    """How long to wait before the next try.
+
+    Up to a quarter less than the doubled time, by a hash of the fragment's name and the number of
+    failures, so that the lanes of a node which lost its broker do not all come back at once.
+    """
+    full = min(MOST_MS, FIRST_MS << min(max(failures - 1, 0), 16))
+    name = f"{fragment}.{failures}"
+    return full - full * (zlib.crc32(name.encode()) % 1_000) // 4_000

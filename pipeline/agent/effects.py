@@ -1,0 +1,147 @@
+"""What an agent does about events. An effect carries all that performing it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.boundaries.profile import DerivedInput
+from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.snapshot import Deployed, VersionId
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    LaneId,
+    Millis,
+    ParticipantId,
+    RunNumber,
+    StreamName,
+    TopicId,
+    TopicName,
+)
+from pipeline.planner.plan import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class MakePlan:
+    """Read a version of a network and plan it; a `PlanMade` or `PlanFailed` follows."""
+
+    version: VersionId
+    owner: ParticipantId
+
+
+@dataclass(frozen=True, slots=True)
+class StartLane:
+    """Claim the fragment and start a lane of it; one `LaneStopped` of this run follows.
+
+    Args:
+        lane: which one.
+        run: the number of this start.
+        deployed: its fragment, as the catalog has it.
+        fragment: the plan of it, the one that was deployed.
+    """
+
+    lane: LaneId
+    run: RunNumber
+    deployed: Deployed
+    fragment: Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class StopLane:
+    """Let the current batch finish, then stop the lane's query.
+
+    It may reach a lane that is still starting: then the start is given up, or the effect comes a
+    second time when the lane has started. Either way a `LaneStopped` follows.
+    """
+
+    lane: LaneId
+
+
+@dataclass(frozen=True, slots=True)
+class SendAdvance:
+    """Tell one incarnation of a lane that event time may move to `advance_ms`."""
+
+    lane: LaneId
+    topic: TopicName
+    incarnation: Incarnation
+    advance_ms: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class SendActivity:
+    """Tell the readers of a fragment's output whether the lane is idle: see `ActivityRecord`.
+
+    Args:
+        lane: which one.
+        topic: its output topic.
+        topic_id: Kafka's id of that.
+        writer: the name under which its boundaries are published.
+        epoch: of its ownership.
+        idle: whether it is.
+    """
+
+    lane: LaneId
+    topic: TopicName
+    topic_id: TopicId
+    writer: str
+    epoch: Epoch
+    idle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotePromises:
+    """Tell a running lane what the writers of its derived inputs have promised.
+
+    `promised`: the boundaries that its finished batches cover, by stream.
+    """
+
+    lane: LaneId
+    promised: Mapping[StreamName, Millis]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRetention:
+    """Tell a lane for how long dead letters are kept that no rebuild needs."""
+
+    lane: LaneId
+    kept_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishStatus:
+    """Write what is seen of a fragment into the catalog.
+
+    `counted`: whether this node has read its counts; else those that were reported last stay.
+    """
+
+    lane: LaneId
+    status: FragmentStatus
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTopics:
+    """Ask from now on where these topics end, and read the boundaries of these inputs."""
+
+    topics: frozenset[TopicName]
+    derived: frozenset[DerivedInput]
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearse:
+    """Rehearse these fragments, which other nodes run, and no others."""
+
+    fragments: tuple[tuple[Deployed, Fragment], ...]
+
+
+Effect = (
+    MakePlan
+    | StartLane
+    | StopLane
+    | SendAdvance
+    | SendActivity
+    | NotePromises
+    | NoteRetention
+    | PublishStatus
+    | WatchTopics
+    | Rehearse
+)

@@ -1,0 +1,62 @@
+"""The agent: one loop over one queue of events, for as long as the node lives."""
+
+import queue
+import threading
+
+from pipeline.agent.decide import decide
+from pipeline.agent.events import Event, Tick
+from pipeline.agent.now import Now
+from pipeline.agent.perform import Performer
+from pipeline.agent.state import NodeState
+from pipeline.clock import Clock, Deadline, steady_ms
+
+TICK_S = 0.2
+QUEUE_EVENTS = 10_000
+STOP_DEADLINE_S = 30.0
+
+
+class Mailbox:
+    """The bounded queue that everything talks to the loop through.
+
+    A full queue makes the teller wait: lanes then finish batches no faster than they are heard.
+    """
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[Event] = queue.Queue(maxsize=QUEUE_EVENTS)
+
+    def tell(self, event: Event) -> None:
+        """Put an event in line."""
+        self._queue.put(event)
+
+    def next(self) -> Event:
+        """The next event; `Tick` when there is none for a while."""
+        try:
+            return self._queue.get(timeout=TICK_S)
+        except queue.Empty:
+            return Tick()
+
+
+class Agent:
+    """Decides and performs until `stop` is set, then stops its lanes."""
+
+    def __init__(
+        self, mailbox: Mailbox, performer: Performer, state: NodeState, clock: Clock
+    ) -> None:
+        self._mailbox = mailbox
+        self._performer = performer
+        self._state = state
+        self._clock = clock
+
+    def run(self, stop: threading.Event) -> None:
+        """The loop; what an effect comes to is told through events."""
+        while not stop.is_set():
+            self.step()
+        self._performer.stop_all(Deadline.after(self._clock, STOP_DEADLINE_S, "stopping the lanes"))
+
+    def step(self) -> None:
+        """Take one event, decide, perform."""
+        event = self._mailbox.next()
+        now = Now(self._clock.now_ms(), steady_ms(self._clock))
+        self._state, effects = decide(self._state, event, now)
+        for effect in effects:
+            self._performer.perform(effect)

@@ -1,0 +1,350 @@
+"""Does what was decided: starts and stops lanes, sends signals, plans, reports."""
+
+import logging
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from pipeline.agent.background import Job
+from pipeline.agent.effects import (
+    Effect,
+    MakePlan,
+    NotePromises,
+    NoteRetention,
+    PublishStatus,
+    Rehearse,
+    SendActivity,
+    SendAdvance,
+    StartLane,
+    StopLane,
+    WatchTopics,
+)
+from pipeline.agent.events import Event, PlanFailed, PlanMade
+from pipeline.agent.watched import Watched
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.snapshot import VersionId
+from pipeline.clock import Clock, Deadline, rfc3339
+from pipeline.errors import MedusaError
+from pipeline.ids import (
+    NO_EPOCH,
+    Epoch,
+    FragmentId,
+    LaneId,
+    Millis,
+    NodeId,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.lanes.events import LaneStopped, stopped_by
+from pipeline.lanes.promises import Promises
+from pipeline.markers import codec
+from pipeline.markers.signals import ActivityRecord, AdvanceRecord, activity_key
+from pipeline.names import FragmentNames, boundaries_topic
+from pipeline.planner.plan import Plan
+from pipeline.spark.run.lane_settings import LaneSettings
+
+_log = logging.getLogger(__name__)
+
+
+class Lane(Protocol):
+    """What is asked of a lane; as in `pipeline/spark/run/lane.py`."""
+
+    promises: Promises
+
+    def run(self) -> None:
+        """Start and stay; returns after `request_stop`, raises when it cannot go on."""
+
+    def request_stop(self) -> None:
+        """Let the current batch finish, then return from `run`."""
+
+
+class Signals(Protocol):
+    """Where signals are sent; as in `brokers/kafka/producer.py`."""
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: Millis | None = None,
+        partition: int = -1,
+    ) -> None:
+        """Hand one record over; returns before it is delivered."""
+
+    def close(self) -> None:
+        """Drop the connection."""
+
+
+class Work(Protocol):
+    """As `Background` in `pipeline/agent/background.py`."""
+
+    def put(self, key: Hashable, job: Job) -> None:
+        """Do a job soon; one with this key that still waits gives up its place in line to it."""
+
+    def end(self, within_s: float) -> bool:
+        """Do what waits, then end; whether that took no longer than `within_s`."""
+
+
+MakeLane = Callable[[LaneSettings], Lane]
+Admit = Callable[[FragmentNames], Epoch]
+"""Epoch of a fragment's last commit marker; raises if this program cannot go on from it."""
+MakePlanOf = Callable[[VersionId, ParticipantId], Plan]
+"""The plan of a version of a participant's network; raises if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """What waits for servers, apart from lanes: each does its jobs in order."""
+
+    planning: Work
+    signals: Work
+    reports: Work
+
+    def end(self, deadline: Deadline) -> bool:
+        """End all of them; whether each has done what was to be done."""
+        every = (self.signals, self.reports, self.planning)
+        ended = [work.end(deadline.remaining_s()) for work in every]
+        return all(ended)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """What performing needs of the node; nothing here changes while the node lives.
+
+    `life`: when the node was started, as its record in the catalog says.
+    """
+
+    node: NodeId
+    participant: ParticipantId
+    life: Millis
+    catalog: Catalog
+    make_plan: MakePlanOf
+    admit: Admit
+    make_lane: MakeLane
+    signals: Signals
+    watched: Watched
+    workers: Workers
+    clock: Clock
+
+
+@dataclass(slots=True)
+class _Running:
+    """A lane's thread; the lane once it exists; for how long its dead letters are kept."""
+
+    thread: threading.Thread
+    stop: threading.Event
+    lane: Lane | None = None
+    kept_ms: int | None = None
+
+
+class Performer:
+    """Performs effects; used by the agent's loop alone. Lanes run on threads of their own."""
+
+    def __init__(self, context: NodeContext, tell: Callable[[Event], None]) -> None:
+        self._context = context
+        self._tell = tell
+        self._lanes: dict[LaneId, _Running] = {}
+
+    def perform(self, effect: Effect) -> None:
+        """Do one thing, or have it done; what comes of it is told through events."""
+        workers = self._context.workers
+        match effect:
+            case StartLane() | StopLane() | NotePromises() | NoteRetention():
+                self._tell_lane(effect)
+            case MakePlan(version):
+                workers.planning.put(version, partial(self._plan, effect))
+            case SendAdvance(lane):
+                workers.signals.put(("advance", lane), partial(self._send_advance, effect))
+            case SendActivity(lane):
+                workers.signals.put(("activity", lane), partial(self._send_activity, effect))
+            case PublishStatus(lane):
+                workers.reports.put(lane, partial(self._report, effect))
+            case WatchTopics(topics, derived):
+                self._context.watched.watch(topics, derived)
+            case Rehearse(fragments):
+                self._context.watched.rehearse(fragments)
+
+    def stop_all(self, deadline: Deadline) -> None:
+        """Stop every lane at a batch boundary, as far as the time allows."""
+        for lane in self._lanes:
+            self._stop(lane)
+        for running in self._lanes.values():
+            running.thread.join(deadline.remaining_s())
+        if self._context.workers.end(deadline):
+            self._context.signals.close()  # else one of them may still be about to send
+
+    # --- lanes ----------------------------------------------------------------------------------
+
+    def _tell_lane(self, effect: StartLane | StopLane | NotePromises | NoteRetention) -> None:
+        running = self._lanes.get(effect.lane)
+        match effect:
+            case StartLane():
+                self._start(effect)
+            case StopLane(lane):
+                self._stop(lane)
+            case NotePromises(_, promised) if running is not None and running.lane is not None:
+                running.lane.promises.note(promised)
+            case NoteRetention(_, kept_ms) if running is not None:
+                running.kept_ms = kept_ms
+            case _:  # it has ended meanwhile
+                pass
+
+    def _start(self, effect: StartLane) -> None:
+        running = _Running(
+            threading.Thread(
+                target=self._live, args=(effect,), name=f"lane {effect.lane}", daemon=True
+            ),
+            threading.Event(),
+        )
+        self._lanes = {key: lane for key, lane in self._lanes.items() if lane.thread.is_alive()}
+        self._lanes[effect.lane] = running
+        running.thread.start()
+
+    def _stop(self, lane: LaneId) -> None:
+        running = self._lanes.get(lane)
+        if running is not None:
+            running.stop.set()
+            if running.lane is not None:
+                running.lane.request_stop()
+
+    def _live(self, effect: StartLane) -> None:
+        """A lane's thread: whatever ends it, the agent is told once."""
+        lane, run, label = effect.lane, effect.run, _label(effect.lane.fragment)
+        running = self._lanes[lane]
+        epoch = NO_EPOCH
+        try:
+            written = self._context.admit(effect.deployed.names)
+            epoch = self._claim(lane.fragment, written)
+            running.lane = self._lane(effect, epoch, running)
+            if running.stop.is_set():
+                running.lane.request_stop()
+            running.lane.run()
+            stopped = LaneStopped(lane, run, epoch, None, retry=True, fenced=False)
+        except MedusaError as found:
+            stopped = stopped_by(lane, run, epoch, found)
+            if stopped.fenced:
+                _log.warning("%s", self._whose(lane.fragment, epoch), extra=label)
+        except Exception as found:  # noqa: BLE001 - the thread's top: the agent must hear of it
+            _log.exception("the lane failed", extra=label)
+            error = f"{type(found).__name__}: {found}".splitlines()[0]
+            stopped = LaneStopped(lane, run, epoch, error, retry=True, fenced=False)
+        if stopped.error is not None:
+            _log.warning("stopped: %s", stopped.error, extra=label)
+        self._tell(stopped)
+
+    def _whose(self, fragment: FragmentId, epoch: Epoch) -> str:
+        """Who owns a fragment that this node was fenced off, and what this node does about it."""
+        context = self._context
+        try:
+            owner = context.catalog.owners.get(fragment.network, fragment.fragment)
+        except MedusaError as error:
+            return (
+                f"fenced with epoch {epoch}, and the catalog cannot tell whose it is now "
+                f"({error.message}): not started again before it can"
+            )
+        if owner is None:
+            return f"fenced with epoch {epoch}; nobody owns it now: started again if it is wanted"
+        if owner.node == context.node:
+            return (
+                f"fenced with epoch {epoch}; the catalog says that this node owns it with epoch "
+                f"{owner.epoch}: started again after a while"
+            )
+        return (
+            f"fenced with epoch {epoch}; node {owner.node} owns it with epoch {owner.epoch} since "
+            f"{rfc3339(owner.claimed_at_ms)}: left to it as long as it is up"
+        )
+
+    def _claim(self, fragment: FragmentId, written: Epoch) -> Epoch:
+        context = self._context
+        return context.catalog.owners.claim(
+            fragment.network,
+            fragment.fragment,
+            context.node,
+            context.participant,
+            context.clock.now_ms(),
+            written=written,
+        )
+
+    def _lane(self, effect: StartLane, epoch: Epoch, running: _Running) -> Lane:
+        deployed, starts = effect.deployed, self._context.catalog.starts
+        version = deployed.record.version
+        label = _label(effect.lane.fragment)
+        _log.info("starting version %d as epoch %d", version, epoch, extra=label)
+        name = deployed.id.network, deployed.id.fragment
+        settings = LaneSettings(
+            lane=effect.lane,
+            run=effect.run,
+            fragment=effect.fragment,
+            life=deployed.network.life,
+            version=version,
+            epoch=epoch,
+            topic_ids=deployed.topic_ids,
+            letters_kept_ms=lambda: running.kept_ms,
+            ran_before=starts.recorded(*name),
+            record_start=partial(starts.record, *name, epoch),
+            check_wanted=partial(starts.check, *name, epoch, deployed.version),
+            choice=deployed.choice,
+            begins=deployed.begins,
+            succession=deployed.succession,
+        )
+        return self._context.make_lane(settings)
+
+    # --- jobs of the workers --------------------------------------------------------------------
+
+    def _plan(self, effect: MakePlan) -> None:
+        version = effect.version
+        try:
+            plan = self._context.make_plan(version, effect.owner)
+        except MedusaError as error:
+            self._tell(PlanFailed(version, error))
+        else:
+            self._tell(PlanMade(version, plan))
+
+    def _send_advance(self, effect: SendAdvance) -> None:
+        record = AdvanceRecord(effect.incarnation, effect.advance_ms)
+        self._send(effect.topic, None, codec.encode_advance(record))
+
+    def _send_activity(self, effect: SendActivity) -> None:
+        record = ActivityRecord(effect.topic_id, effect.writer, effect.epoch, effect.idle)
+        key = activity_key(effect.writer)
+        self._send(boundaries_topic(effect.topic), key, codec.encode_activity(record))
+
+    def _send(self, topic: TopicName, key: bytes | None, value: bytes) -> None:
+        now_ms = self._context.clock.now_ms()
+        self._context.signals.send(topic, key=key, value=value, partition=0, timestamp_ms=now_ms)
+
+    def _report(self, effect: PublishStatus) -> None:
+        """Report; a lane that has not claimed an epoch yet speaks under this node's last one.
+
+        As long as this node does not know the lane's counts, those that were reported last stay.
+        """
+        catalog, status = self._context.catalog, effect.status
+        if not effect.counted:
+            status = _with_counts(status, catalog.statuses.get(status.network, status.fragment))
+        if status.epoch == NO_EPOCH:
+            owner = catalog.owners.get(status.network, status.fragment)
+            if owner is not None and owner.node == self._context.node:
+                status = replace(status, epoch=owner.epoch)
+        catalog.statuses.report(replace(status, life=self._context.life))
+
+
+def _with_counts(status: FragmentStatus, before: FragmentStatus | None) -> FragmentStatus:
+    if before is None:
+        return status
+    return replace(
+        status,
+        records_in=before.records_in,
+        records_out=before.records_out,
+        boundary_ms=before.boundary_ms,
+        dead_letters=before.dead_letters,
+        late_dropped=before.late_dropped,
+        skipped=before.skipped,
+    )
+
+
+def _label(fragment: FragmentId) -> dict[str, str]:
+    return {"fragment": str(fragment)}

@@ -1,0 +1,41 @@
+"""What the catalog wants of a lane here."""
+
+from dataclasses import replace
+
+from pipeline.agent.back_off import back_off_ms
+from pipeline.agent.events import CatalogRead, Event
+from pipeline.agent.now import Now
+from pipeline.agent.rules.rule import Effects
+from pipeline.agent.state import (
+    BackingOff,
+    Failed,
+    Fenced,
+    Lane,
+    Shared,
+    Stopped,
+    Tries,
+    desired_of,
+)
+from pipeline.ids import SteadyMillis
+from pipeline.lanes.lifecycle import Happening
+
+
+def assign(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
+    """Take in what the catalog wants; a change forgives earlier failures.
+
+    A fenced lane hears from the catalog here, and only here, that it is still wanted on this node.
+    """
+    if not isinstance(event, CatalogRead):
+        return lane, ()
+    before, assigned = lane.desired, shared.assigned.get(lane.id.fragment)
+    desired = None if assigned is None else desired_of(assigned)
+    lane = replace(lane, assigned=assigned, desired=desired)
+    if desired != before:
+        lane = replace(lane, tries=Tries(restarts=lane.tries.restarts))
+        if isinstance(lane.phase, BackingOff | Failed):
+            lane = lane.moved(Happening.RESET, Stopped())
+    if isinstance(lane.phase, Fenced) and lane.wanted is not None:
+        wait_ms = back_off_ms(lane.id.fragment, lane.tries.failures)
+        retry_at_ms = SteadyMillis(now.steady_ms + wait_ms)
+        lane = lane.moved(Happening.READMITTED, BackingOff(retry_at_ms))
+    return lane, ()

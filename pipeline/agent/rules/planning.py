@@ -1,0 +1,57 @@
+"""Which versions of networks are planned."""
+
+from dataclasses import replace
+
+from pipeline.agent.effects import MakePlan
+from pipeline.agent.events import CatalogRead, Event
+from pipeline.agent.rules.rule import Effects
+from pipeline.agent.state import NodeState, Shared, Starting, Stopped
+from pipeline.catalog.snapshot import Deployed, VersionId
+from pipeline.errors import InputError
+from pipeline.ids import ParticipantId
+
+
+def ask_for_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
+    """Ask for the plans that are needed and neither made nor under way; drop the others.
+
+    A start that waits for its plan asks at once. What merely is of use is asked for when the
+    catalog is read; what this program cannot plan it does not try again.
+    """
+    shared = state.shared
+    plans = shared.plans
+    needed: dict[VersionId, ParticipantId] = {}
+    if isinstance(event, CatalogRead):
+        needed = {
+            version: owner
+            for version, owner in _of_use(state).items()
+            if not isinstance(plans.failed.get(version), InputError)
+        }
+        plans = plans.without(plans.known - _versions(shared))
+    needed |= _waited_for(state)
+    new = {
+        key: owner for key, owner in needed.items() if key not in plans.made.keys() | plans.asked
+    }
+    if not new and plans is shared.plans:
+        return state, ()
+    state = replace(state, shared=replace(shared, plans=plans.asking(new)))
+    return state, tuple(MakePlan(version, owner) for version, owner in sorted(new.items()))
+
+
+def _waited_for(state: NodeState) -> dict[VersionId, ParticipantId]:
+    starting = (lane.phase for lane in state.lanes.values() if isinstance(lane.phase, Starting))
+    waiting = (phase.deployed for phase in starting if phase.fragment is None)
+    return {one.version: one.network.owner for one in waiting}
+
+
+def _of_use(state: NodeState) -> dict[VersionId, ParticipantId]:
+    """The newest versions, for what they say of retention; a node that runs no lane rehearses."""
+    shared = state.shared
+    found = {one.newest_version: one.network.owner for one in shared.assigned.values()}
+    if all(isinstance(lane.phase, Stopped) for lane in state.lanes.values()):
+        found |= {one.version: one.network.owner for one in shared.elsewhere}
+    return found
+
+
+def _versions(shared: Shared) -> frozenset[VersionId]:
+    every: tuple[Deployed, ...] = (*shared.assigned.values(), *shared.elsewhere)
+    return frozenset(key for one in every for key in (one.version, one.newest_version))

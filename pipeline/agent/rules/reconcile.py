@@ -1,0 +1,111 @@
+"""Brings what is and what is wanted of a lane together, as far as one step goes."""
+
+from dataclasses import replace
+
+from pipeline.agent.effects import Effect, StartLane, StopLane
+from pipeline.agent.events import Event
+from pipeline.agent.now import Now
+from pipeline.agent.rules.activity import says_activity
+from pipeline.agent.rules.rule import Effects
+from pipeline.agent.rules.runs import failed_start
+from pipeline.agent.state import (
+    BackingOff,
+    Desired,
+    Failed,
+    Fenced,
+    Lane,
+    Running,
+    Shared,
+    Starting,
+    Stopped,
+    Stopping,
+)
+from pipeline.boundaries import lane_time
+from pipeline.errors import MedusaError
+from pipeline.ids import RunNumber
+from pipeline.lanes.events import LaneStarted
+from pipeline.lanes.lifecycle import Happening
+
+
+def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
+    """Start or stop the lane, or leave it as it is.
+
+    While the catalog is in doubt nothing is started.
+    """
+    lane = _of_its_life(lane)
+    phase, wanted = lane.phase, lane.wanted
+    match phase:
+        case Starting() | Running() if phase.desired == wanted and not _has_grown(phase, shared):
+            return lane, ()
+        case Starting(fragment=None):  # nothing runs yet
+            lane = lane.moved(Happening.STOP_ASKED, Stopping(phase, None))
+            lane = lane.moved(Happening.ENDED, Stopped())
+        case Starting():
+            stopping = lane.moved(Happening.STOP_ASKED, Stopping(phase, None))
+            return stopping, (StopLane(lane.id),)
+        case Running():
+            return _stopping(lane, phase)
+        case Stopping():  # it has just started: the first request may not have reached it
+            again = isinstance(event, LaneStarted) and event.lane == lane.id
+            return lane, (StopLane(lane.id),) if again else ()
+        case BackingOff() | Fenced() | Failed() if wanted is None:
+            lane = lane.moved(Happening.RESET, Stopped())
+        case _:
+            pass
+    if wanted is None or not (shared.catalog_known and _may_start(lane, now)):
+        return lane, ()
+    return _starting(lane, wanted, shared, now)
+
+
+def _of_its_life(lane: Lane) -> Lane:
+    """The lane without facts of an earlier life of its network, once the run in that has ended.
+
+    The epoch stays: epochs are counted across lives. So does the number of the run.
+    """
+    active = isinstance(lane.phase, Starting | Running | Stopping)
+    if active or lane.life is None or lane.assigned is None:
+        return lane
+    if lane.life == lane.assigned.network.life:
+        return lane
+    return Lane(lane.id, lane.assigned, lane.desired, epoch=lane.epoch, run=lane.run)
+
+
+def _has_grown(phase: Starting | Running, shared: Shared) -> bool:
+    return isinstance(phase, Running) and lane_time.has_grown(phase.time, shared.ends)
+
+
+def _stopping(lane: Lane, running: Running) -> tuple[Lane, Effects]:
+    effects: list[Effect] = [StopLane(lane.id)]
+    # What comes while nobody runs it is still to be read. The topic of one that is not assigned any
+    # more may be gone; whoever has it now says what it is.
+    if running.said_idle_at_ms is not None and lane.assigned is not None:
+        effects.append(says_activity(lane, running, idle=False))
+    after = Stopping(None, replace(running, said_idle_at_ms=None))
+    return lane.moved(Happening.STOP_ASKED, after), tuple(effects)
+
+
+def _may_start(lane: Lane, now: Now) -> bool:
+    if isinstance(lane.phase, BackingOff):
+        return now.steady_ms >= lane.phase.retry_at_ms
+    return isinstance(lane.phase, Stopped)
+
+
+def _starting(lane: Lane, wanted: Desired, shared: Shared, now: Now) -> tuple[Lane, Effects]:
+    """Ask for a start; if its plan is not made yet, the start waits for it."""
+    deployed = lane.assigned
+    if deployed is None:
+        return lane, ()
+    again = isinstance(lane.phase, BackingOff)
+    found = shared.plans.fragment(deployed)
+    fragment = None if isinstance(found, MedusaError) else found
+    lane = replace(
+        lane.moved(Happening.START_ASKED, Starting(wanted, deployed, fragment)),
+        run=RunNumber(lane.run + 1),
+        life=wanted.life,
+        tries=replace(lane.tries, restarts=lane.tries.restarts + again),
+    )
+    if isinstance(found, MedusaError):
+        return failed_start(lane, found, now), ()
+    if fragment is None:
+        return lane, ()
+    return lane, (StartLane(lane.id, lane.run, deployed, fragment),)

@@ -1,0 +1,48 @@
+"""When a lane's status is reported."""
+
+from dataclasses import replace
+
+from pipeline.agent.effects import PublishStatus
+from pipeline.agent.events import Event
+from pipeline.agent.now import Now
+from pipeline.agent.rules.rule import Effects
+from pipeline.agent.state import Lane, Reported, Shared
+from pipeline.agent.status import status
+
+STATUS_LEAST_MS = 1_000
+"""Between two reports of a fragment: a catalog of a hundred fragments stays calm."""
+STATUS_MOST_MS = 2_000
+"""An unchanged report is repeated after this time, so that an old one means a silent node."""
+
+
+def report(lane: Lane, shared: Shared, _: Event, now: Now) -> tuple[Lane, Effects]:
+    """Report if something changed, or if the last report grows old; never too often.
+
+    While the catalog is in doubt nothing is reported.
+    """
+    if not shared.catalog_known or _is_anothers(lane, shared) or not _is_due(lane, shared, now):
+        return lane, ()
+    seen = status(lane, shared, now)
+    lane = replace(lane, reported=Reported(seen, now.steady_ms))
+    return lane, (PublishStatus(lane.id, seen, counted=lane.marker is not None),)
+
+
+def _is_anothers(lane: Lane, shared: Shared) -> bool:
+    """Whether the catalog would refuse a report: of a fragment that another node owned last."""
+    if lane.assigned is None:
+        return True
+    owner = lane.assigned.owner
+    return owner is not None and owner.node != shared.node and owner.epoch > lane.epoch
+
+
+def _is_due(lane: Lane, shared: Shared, now: Now) -> bool:
+    last = lane.reported
+    if last is None:
+        return True
+    age_ms = now.steady_ms - last.at_ms
+    if age_ms < STATUS_LEAST_MS:
+        return False
+    if age_ms >= STATUS_MOST_MS:
+        return True
+    seen = status(lane, shared, now)
+    return replace(seen, reported_at_ms=last.status.reported_at_ms) != last.status

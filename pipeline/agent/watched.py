@@ -1,0 +1,26 @@
+"""What a node's polls look at, as the agent has decided. Safe to use from several threads."""
+
+from pipeline.boundaries.profile import DerivedInput
+from pipeline.catalog.snapshot import Deployed
+from pipeline.ids import TopicName
+from pipeline.planner.plan import Fragment
+
+
+class Watched:
+    """Set by the agent's loop, read by the polls; each value is replaced as a whole."""
+
+    def __init__(self) -> None:
+        self.topics: frozenset[TopicName] = frozenset()
+        """The topics whose ends are asked."""
+        self.derived: frozenset[DerivedInput] = frozenset()
+        """The inputs whose boundaries are read."""
+        self.elsewhere: tuple[tuple[Deployed, Fragment], ...] = ()
+        """The fragments that other nodes run."""
+
+    def watch(self, topics: frozenset[TopicName], derived: frozenset[DerivedInput]) -> None:
+        """Look at these topics and inputs from now on."""
+        self.topics, self.derived = topics, derived
+
+    def rehearse(self, fragments: tuple[tuple[Deployed, Fragment], ...]) -> None:
+        """Rehearse these fragments from now on."""
+        self.elsewhere = fragments

@@ -1,0 +1,63 @@
+"""Claims of fragments as pure functions: stored values → the operations of one atomic step.
+
+1. An epoch is taken by replacing the fragment's epoch counter. So of all claims that read the same
+   counter exactly one is done. The counter is never removed.
+2. A claim also checks the fragment's record: one that was undeployed meanwhile gets no owner.
+"""
+
+from collections.abc import Mapping
+
+from brokers.versioned_store import Check, Operation, Versioned
+from pipeline.catalog.codec import encode
+from pipeline.catalog.network_steps import put
+from pipeline.catalog.records import EpochRecord, NetworkRecord, OwnerRecord
+from pipeline.errors import RefusedError
+from pipeline.ids import NO_EPOCH, Epoch, FragmentId, ParticipantId
+from pipeline.names import Znodes
+
+
+def claim_step(
+    znodes: Znodes, fragment: FragmentId, owner: OwnerRecord, stored: Mapping[str, Versioned]
+) -> tuple[Operation, ...]:
+    """Take the epoch of `owner`: replaces the counter and the owner, or neither.
+
+    `stored` are the values of the fragment's paths that exist, by path; its record is one of them.
+    """
+    name = fragment.network, fragment.fragment
+    of_fragment, of_epoch, of_owner = (
+        znodes.fragment(*name),
+        znodes.epoch(*name),
+        znodes.owner(*name),
+    )
+    return (
+        Check(of_fragment, stored[of_fragment].version),
+        put(of_epoch, encode(EpochRecord(owner.epoch)), stored.get(of_epoch)),
+        put(of_owner, encode(owner), stored.get(of_owner)),
+    )
+
+
+def next_epoch(counter: EpochRecord | None, written: Epoch) -> Epoch:
+    """The epoch after every earlier one: those claimed, and those that wrote markers.
+
+    A marker of an epoch that was never claimed shows that ZooKeeper was restored from an older
+    state: the counter went back, and commit markers did not.
+
+    Args:
+        counter: the last epoch claimed, as stored; None: none.
+        written: the epoch of the fragment's last commit marker; `NO_EPOCH`: there is none.
+    """
+    return Epoch(max(written, NO_EPOCH if counter is None else counter.epoch) + 1)
+
+
+def check_participant(network: NetworkRecord, participant: ParticipantId) -> None:
+    """Make sure that a node may run a network's fragments: both are of the same participant.
+
+    Raises:
+        RefusedError: another participant owns the network.
+    """
+    if network.owner != participant:
+        raise RefusedError(
+            f"it belongs to participant {network.owner}, the node to participant {participant}",
+            place=f"network {network.network}",
+            hint=f"start a node with `participant: {network.owner}`.",
+        )

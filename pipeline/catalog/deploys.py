@@ -1,0 +1,50 @@
+"""Unfinished deploys: the topics that they were about to create."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from brokers.versioned_store import Delete
+from pipeline.catalog.codec import encode
+from pipeline.catalog.network_steps import put
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import DeployRecord
+from pipeline.catalog.retrying import retrying
+from pipeline.ids import NetworkName, TopicName
+
+
+@dataclass(frozen=True, slots=True)
+class Deploys:
+    """A deploy that was cut off may have created its topics: the next one finds them here."""
+
+    records: RecordStore
+
+    def begin(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
+        """Record the topics that a deploy is about to create, beside those of earlier deploys."""
+        self.records.store.make_parents(self.records.znodes.deploys())
+        self._change(network, lambda known: known.union(topics))
+
+    def begun(self, network: NetworkName) -> tuple[TopicName, ...]:
+        """The topics that unfinished deploys were about to create."""
+        found = self.records.read(DeployRecord, self.records.znodes.deploy(network))
+        return found.topics if found else ()
+
+    def end(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
+        """Forget the topics of a deploy that is done: the network's record contains them."""
+        self._change(network, lambda known: known.difference(topics))
+
+    def _change(
+        self, network: NetworkName, change: Callable[[set[TopicName]], set[TopicName]]
+    ) -> None:
+        store, path = self.records.store, self.records.znodes.deploy(network)
+
+        def step() -> None:
+            stored = self.records.values(path)
+            known, found = stored.record(DeployRecord, path), stored.get(path)
+            topics = change(set(known.topics if known else ()))
+            if topics:
+                value = encode(DeployRecord(tuple(sorted(topics))))
+                store.apply((put(path, value, found),))
+            elif found is not None:
+                store.apply((Delete(path, found.version),))
+
+        retrying(step, f"network {network}")

@@ -1,0 +1,110 @@
+"""Fragments: the desired state of each, and the topics that it gets after its deploy."""
+
+from dataclasses import dataclass, replace
+
+from brokers.versioned_store import Operation, Set
+from pipeline.catalog.codec import encode
+from pipeline.catalog.network_steps import bump, no_fragment
+from pipeline.catalog.networks import not_deployed, read_network
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
+from pipeline.catalog.retrying import retrying
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import FragmentName, NetworkName, TopicName
+
+
+@dataclass(frozen=True, slots=True)
+class Fragments:
+    """The fragments of the deployed networks."""
+
+    records: RecordStore
+
+    def get(self, network: NetworkName, fragment: FragmentName) -> FragmentRecord | None:
+        """One fragment; None if it does not exist."""
+        return self.records.read(FragmentRecord, self.records.znodes.fragment(network, fragment))
+
+    def of(self, *networks: NetworkName) -> tuple[FragmentRecord, ...]:
+        """The fragments of networks, by name; two requests. None of a network not deployed."""
+        path = self.records.znodes.fragment
+        return tuple(self.records.read_of_fragments(FragmentRecord, path, networks).values())
+
+    def set_desired(
+        self,
+        network: NetworkName,
+        desired: DesiredState,
+        fragments: tuple[FragmentName, ...] | None = None,
+        before: DesiredState | None = None,
+    ) -> None:
+        """Change the desired state of some fragments, or of all of a network, in one step.
+
+        With `before`, only of those of which that was desired so far.
+
+        Raises:
+            RefusedError: the network or a fragment is not deployed.
+        """
+        records, znodes = self.records, self.records.znodes
+
+        def step() -> None:
+            stored = read_network(records, network)
+            if stored.network is None:
+                raise not_deployed(records, network)
+            operations: list[Operation] = []
+            for name in sorted(stored.fragments if fragments is None else fragments):
+                if name not in stored.fragments:
+                    raise no_fragment(network, name, stored.fragments)
+                path = znodes.fragment(network, name)
+                record = stored.values.required_record(FragmentRecord, path)
+                if record.desired is not desired and before in {None, record.desired}:
+                    changed = encode(replace(record, desired=desired))
+                    operations.append(Set(path, changed, stored.values[path].version))
+            if operations:
+                records.store.apply((*operations, bump(znodes, stored.revision)))
+
+        retrying(step, f"network {network}")
+
+    def add_topic(
+        self,
+        network: NetworkName,
+        fragment: FragmentName,
+        topic: TopicName,
+        topic_id: str,
+        *,
+        made: bool,
+    ) -> None:
+        """Add a topic that was created after the deploy; nothing happens if it is there.
+
+        To its node this is a change of the ids of its topics, as by a deploy: the lane restarts.
+        `made`: the network has created the topic, so that `destroy` removes it.
+
+        Raises:
+            RefusedError: the fragment is not deployed any more.
+            RetryError: it has another topic of that name; or others change the catalog all the
+                time.
+        """
+        records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
+        of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
+
+        def step() -> None:
+            revision = records.store.get(znodes.networks())  # read first: the step checks it
+            stored = records.values(of_network, of_fragment)
+            if revision is None or of_network not in stored or of_fragment not in stored:
+                raise RefusedError("it is not deployed any more", place=place)
+            deployed = stored.required_record(NetworkRecord, of_network)
+            record = stored.required_record(FragmentRecord, of_fragment)
+            ids = dict(record.topic_ids)
+            if ids.setdefault(topic, topic_id) != topic_id:
+                raise RetryError(f"topic {topic} was made again meanwhile", place=place)
+            topics = {*deployed.made_topics, topic} if made else deployed.made_topics
+            after = {
+                of_network: encode(replace(deployed, made_topics=tuple(sorted(topics)))),
+                of_fragment: encode(replace(record, topic_ids=tuple(sorted(ids.items())))),
+            }
+            changed = [
+                Set(path, value, stored[path].version)
+                for path, value in after.items()
+                if value != stored[path].value
+            ]
+            if changed:
+                records.store.apply((bump(znodes, revision), *changed))
+
+        retrying(step, place)

@@ -1,0 +1,43 @@
+"""Schemas that the registry was found not to have, so that their records stay undecodable."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from brokers.versioned_store import Create, Delete, NoSuchPathError, PathExistsError
+from pipeline.catalog.codec import encode
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import MissingGuidRecord, MissingSchemaRecord
+from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSchemas:
+    """The ids and GUIDs of missing schemas. Every method is idempotent."""
+
+    records: RecordStore
+
+    def all(self) -> frozenset[SchemaHandle]:
+        """Those for which the registry answered that there are none; one request."""
+        znodes = self.records.znodes
+        ids, guids = self.records.store.children_all(
+            (znodes.missing_schemas(), znodes.missing_guids())
+        )
+        return frozenset((*(SchemaId(int(name)) for name in ids), *map(SchemaGuid, guids)))
+
+    def record(self, schema: SchemaHandle) -> None:
+        """Record that the registry answered that there is no such schema."""
+        path = self.records.znodes.missing_schema(schema)
+        record: MissingSchemaRecord | MissingGuidRecord
+        if isinstance(schema, int):
+            record = MissingSchemaRecord(schema)
+        else:
+            record = MissingGuidRecord(schema)
+            # Catalogs of earlier versions have no folder for them.
+            self.records.store.make_parents(self.records.znodes.missing_guids())
+        with suppress(PathExistsError):
+            self.records.store.apply((Create(path, encode(record)),))
+
+    def forget(self, schema: SchemaHandle) -> None:
+        """Remove a schema that the registry has by now."""
+        with suppress(NoSuchPathError):
+            self.records.store.apply((Delete(self.records.znodes.missing_schema(schema), None),))

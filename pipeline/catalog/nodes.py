@@ -1,0 +1,77 @@
+"""Participants, and the ephemeral records of their nodes."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from brokers.versioned_store import Create, Delete, PathExistsError
+from pipeline.catalog.codec import encode
+from pipeline.catalog.formats import registration
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import NodeRecord, ParticipantRecord
+from pipeline.catalog.retrying import retrying
+from pipeline.errors import RefusedError
+from pipeline.ids import NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes that are up. The record of a node lives as long as the session of its process."""
+
+    records: RecordStore
+
+    def add_participant(self, record: ParticipantRecord) -> None:
+        """Create the record of a participant; an existing one stays as it is."""
+        path = self.records.znodes.participant(record.participant)
+        with suppress(PathExistsError):
+            self.records.store.apply((Create(path, encode(record)),))
+
+    def register(self, record: NodeRecord, replaces: NodeRecord | None = None) -> None:
+        """Create the record of a node, for as long as the store's session lives.
+
+        Registering the same process again, in a new session too, renews it.
+
+        Args:
+            record: the node.
+            replaces: an earlier life of the node that has ended for certain, although its session
+                still seems alive.
+
+        Raises:
+            RefusedError: another process is up under this name; names that process.
+            NewerFormatError: the catalog is too new for this version.
+        """
+        path = self.records.znodes.node(record.node)
+        value = encode(record)
+
+        def step() -> None:
+            operations = list(registration(self.records))
+            found = self.records.values(path)
+            existing = found.record(NodeRecord, path)
+            if existing is not None:
+                if existing not in (record, replaces):
+                    raise name_taken(existing)
+                operations.append(Delete(path, found[path].version))
+            self.records.store.apply((*operations, Create(path, value, ephemeral=True)))
+
+        retrying(step, f"node {record.node}")
+
+    def get(self, node: NodeId) -> NodeRecord | None:
+        """One node; None if it is not up."""
+        return self.records.read(NodeRecord, self.records.znodes.node(node))
+
+    def all(self) -> tuple[NodeRecord, ...]:
+        """The nodes that are up, by name."""
+        return self.records.read_below(NodeRecord, self.records.znodes.nodes())
+
+    def names(self) -> tuple[NodeId, ...]:
+        """The names of the nodes that are up, sorted; one request."""
+        return tuple(map(NodeId, self.records.store.children(self.records.znodes.nodes())))
+
+
+def name_taken(existing: NodeRecord) -> RefusedError:
+    """The refusal of a second process under the name of a node that is up."""
+    return RefusedError(
+        f"node {existing.node} is up already: process {existing.pid} on {existing.host}",
+        place=f"participant {existing.participant}",
+        hint="stop it, or give this node another name. One that was killed is forgotten after a "
+        "few seconds.",
+    )

@@ -1,0 +1,88 @@
+"""Ownership of fragments: node and epoch, changed only by compare-and-set."""
+
+from dataclasses import dataclass
+
+from pipeline.catalog.claim_steps import check_participant, claim_step, next_epoch
+from pipeline.catalog.network_steps import no_fragment
+from pipeline.catalog.networks import not_deployed
+from pipeline.catalog.nodes import Nodes
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import EpochRecord, NetworkRecord, NodeRecord, OwnerRecord
+from pipeline.catalog.retrying import LOST
+from pipeline.errors import RetryError
+from pipeline.ids import (
+    NO_EPOCH,
+    Epoch,
+    FragmentId,
+    FragmentName,
+    Millis,
+    NetworkName,
+    NodeId,
+    ParticipantId,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """The owners of the fragments."""
+
+    records: RecordStore
+
+    def get(self, network: NetworkName, fragment: FragmentName) -> OwnerRecord | None:
+        """The owner of a fragment; None before the first claim since it was deployed."""
+        return self.records.read(OwnerRecord, self.records.znodes.owner(network, fragment))
+
+    def of(self, *networks: NetworkName) -> dict[FragmentId, OwnerRecord]:
+        """The owners of the fragments of networks; two requests. Without those never claimed."""
+        return self.records.read_of_fragments(OwnerRecord, self.records.znodes.owner, networks)
+
+    def claim(
+        self,
+        network: NetworkName,
+        fragment: FragmentName,
+        node: NodeId,
+        participant: ParticipantId,
+        now_ms: Millis,
+        *,
+        written: Epoch = NO_EPOCH,
+    ) -> Epoch:
+        """Take a fragment over: its next epoch is this node's.
+
+        Of all claims of an epoch exactly one is done. A claim that lost is not tried again here:
+        its caller looks at the winner first.
+
+        `written`: the epoch of the fragment's last commit marker; the new epoch exceeds it, even
+        where the catalog's counter is below it.
+
+        Raises:
+            RetryError: another node was first, or owns it and is alive.
+            RefusedError: there is no such fragment, or another participant owns its network.
+        """
+        records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
+        of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
+        of_epoch, of_owner = znodes.epoch(network, fragment), znodes.owner(network, fragment)
+        of_node = znodes.node(node)
+        found = records.values(of_fragment, of_network, of_epoch, of_owner, of_node)
+        if of_fragment not in found:
+            names = (one.fragment for one in records.fragment_ids((network,)))
+            raise no_fragment(network, fragment, names)
+        if of_network not in found:
+            raise not_deployed(records, network)
+        check_participant(found.required_record(NetworkRecord, of_network), participant)
+        current = found.record(OwnerRecord, of_owner)
+        if current is not None and current.node != node and Nodes(records).get(current.node):
+            raise RetryError(
+                f"node {current.node} owns it (epoch {current.epoch}) and is alive", place=place
+            )
+        epoch = next_epoch(found.record(EpochRecord, of_epoch), written)
+        mine = found.record(NodeRecord, of_node)
+        life = None if mine is None else mine.started_at_ms
+        claimed = OwnerRecord(node, participant, epoch, now_ms, life)
+        try:
+            records.store.apply(claim_step(znodes, FragmentId(network, fragment), claimed, found))
+        except LOST as error:
+            raise RetryError(
+                f"somebody else was first to claim epoch {epoch}, or changed the fragment",
+                place=place,
+            ) from error
+        return epoch

@@ -1,0 +1,45 @@
+"""Reads a snapshot of the catalog, in a number of requests that does not depend on its size."""
+
+from pipeline.catalog.formats import format_of
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import FragmentRecord, NetworkRecord, NodeRecord, OwnerRecord
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.ids import NetworkName, NodeId
+
+
+def read_snapshot(records: RecordStore) -> CatalogSnapshot:
+    """Every fragment with its owner, and the nodes that are up; four requests.
+
+    The tree has two levels, each read with one request for names and one for values. The values are
+    not of one moment: nodes and networks are read before fragments, and fragments before owners.
+    Every change of what is deployed or desired raises the revision. So a caller that reads the
+    revision before the snapshot finds another revision later if something changed meanwhile, and
+    reads a new snapshot.
+
+    Raises:
+        NewerFormatError: the catalog was raised beyond this version meanwhile.
+        RefusedError: the catalog is not set up.
+    """
+    znodes = records.znodes
+    nodes, names = records.store.children_all((znodes.nodes(), znodes.networks()))
+    of_nodes = [znodes.node(NodeId(name)) for name in nodes]
+    of_networks = [znodes.network(NetworkName(name)) for name in names]
+    upper = records.values(znodes.format(), *of_nodes, *of_networks)
+    format_of(upper, znodes.format())
+    alive = [upper.record(NodeRecord, path) for path in of_nodes]
+    networks = [upper.record(NetworkRecord, path) for path in of_networks]
+    deployed = {record.network: record for record in networks if record is not None}
+    ids = records.fragment_ids(deployed)
+    of_fragments = [znodes.fragment(one.network, one.fragment) for one in ids]
+    of_owners = [znodes.owner(one.network, one.fragment) for one in ids]
+    lower = records.values(*of_fragments, *of_owners)
+    fragments = [lower.record(FragmentRecord, path) for path in of_fragments]
+    owners = [lower.record(OwnerRecord, path) for path in of_owners]
+    return CatalogSnapshot(
+        frozenset(record.node for record in alive if record is not None),
+        tuple(
+            Deployed(deployed[record.network], record, owner)
+            for record, owner in zip(fragments, owners, strict=True)
+            if record is not None
+        ),
+    )

@@ -1,0 +1,134 @@
+"""One reading of the catalog: the nodes that are up, and every fragment with its owner. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, OwnerRecord
+from pipeline.ids import (
+    FragmentId,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.sources import Begin
+from pipeline.lanes.start.facts import StateChoice
+from pipeline.lanes.succession import Succession
+from pipeline.names import FragmentNames
+
+
+class VersionId(NamedTuple):
+    """A version of a network within one life of it: what it holds never changes."""
+
+    network: NetworkName
+    life: NetworkLife
+    version: NetworkVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A fragment that is deployed.
+
+    Args:
+        network: the record of its network.
+        record: its own record.
+        owner: who has claimed it; None: nobody since it was deployed.
+    """
+
+    network: NetworkRecord
+    record: FragmentRecord
+    owner: OwnerRecord | None = None
+
+    @property
+    def id(self) -> FragmentId:
+        """Which fragment."""
+        return FragmentId(self.record.network, self.record.fragment)
+
+    @property
+    def names(self) -> FragmentNames:
+        """The names that belong to it."""
+        return FragmentNames(self.network.owner, self.record.network, self.record.fragment)
+
+    @property
+    def place(self) -> str:
+        """Names it in messages."""
+        return f"fragment {self.id}"
+
+    @property
+    def version(self) -> VersionId:
+        """The version of its network that last changed it, which its plan is made of."""
+        return VersionId(self.network.network, self.network.life, self.record.version)
+
+    @property
+    def newest_version(self) -> VersionId:
+        """The version of its network that is wanted now."""
+        return VersionId(self.network.network, self.network.life, self.network.version)
+
+    @property
+    def topic_ids(self) -> Mapping[TopicName, str]:
+        """The ids of its topics at its last deploy."""
+        return dict(self.record.topic_ids)
+
+    @property
+    def choice(self) -> StateChoice | None:
+        """What was chosen for its state; None: nothing."""
+        return None if self.record.choice is None else StateChoice(*self.record.choice)
+
+    @property
+    def begins(self) -> Mapping[StreamName, Begin]:
+        """Where it begins to read what it has never read, as deploys have decided."""
+        return self.record.decided(self.network.life)
+
+    @property
+    def succession(self) -> Succession | None:
+        """Which other fragments have written its output; None: none has."""
+        found = self.record.succeeds
+        return None if found is None else Succession(self.network.life, *found)
+
+    @property
+    def running(self) -> bool:
+        """Whether it is to run."""
+        return self.record.desired is DesiredState.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSnapshot:
+    """All that a node decides by, as it was read.
+
+    Args:
+        alive: the nodes that are up.
+        fragments: every fragment of every network, by name.
+    """
+
+    alive: frozenset[NodeId]
+    fragments: tuple[Deployed, ...]
+
+    def assigned_to(self, node: NodeId, participant: ParticipantId) -> tuple[Deployed, ...]:
+        """The fragments that a node of a participant has to run, or to keep stopped.
+
+        These are the ones of the participant's networks that the node owns, or that nobody owns who
+        is up.
+        """
+        return tuple(
+            one
+            for one in self._of(participant)
+            if one.owner is None or one.owner.node == node or one.owner.node not in self.alive
+        )
+
+    def run_elsewhere(self, node: NodeId, participant: ParticipantId) -> tuple[Deployed, ...]:
+        """The fragments of the participant that its other nodes have to run."""
+        return tuple(
+            one
+            for one in self._of(participant)
+            if one.running
+            and one.owner is not None
+            and one.owner.node != node
+            and one.owner.node in self.alive
+        )
+
+    def _of(self, participant: ParticipantId) -> list[Deployed]:
+        return [one for one in self.fragments if one.network.owner == participant]

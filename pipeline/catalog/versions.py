@@ -1,0 +1,33 @@
+"""Versions of networks: documents with the schemas and code that were deployed with them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
+from pipeline.ids import NetworkName, NetworkVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of all networks; a version never changes once it is written."""
+
+    records: RecordStore
+
+    def get(self, network: NetworkName, version: NetworkVersion) -> NetworkVersionRecord | None:
+        """One version of a network; None if it does not exist."""
+        path = self.records.znodes.version(network, version)
+        return self.records.read(NetworkVersionRecord, path)
+
+    def of(self, network: NetworkName, numbers: Iterable[int]) -> tuple[NetworkVersionRecord, ...]:
+        """Some versions of a network, those that exist; one request."""
+        paths = [self.records.znodes.version(network, number) for number in numbers]
+        found = self.records.read_all(NetworkVersionRecord, paths)
+        return tuple(record for record in found if record is not None)
+
+    def deployed(self) -> tuple[tuple[NetworkRecord, NetworkVersionRecord | None], ...]:
+        """Every network with its deployed version, by name; three requests."""
+        znodes = self.records.znodes
+        networks = self.records.read_below(NetworkRecord, znodes.networks())
+        paths = [znodes.version(record.network, record.version) for record in networks]
+        return tuple(zip(networks, self.records.read_all(NetworkVersionRecord, paths), strict=True))

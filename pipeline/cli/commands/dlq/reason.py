@@ -1,0 +1,14 @@
+"""`--reason`, which several verbs of `medusa dlq` have."""
+
+from collections.abc import Callable
+
+import click
+
+from pipeline.cli.options import F
+from pipeline.spark.query.hidden import Reason
+
+
+def reason_option(help_text: str) -> Callable[[F], F]:
+    """Add `--reason`."""
+    reasons = [reason.value for reason in Reason]
+    return click.option("--reason", type=click.Choice(reasons), metavar="REASON", help=help_text)

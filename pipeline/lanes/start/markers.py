@@ -1,0 +1,140 @@
+"""The markers that a start commits."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from pipeline.ids import BatchId, Incarnation, Millis, Offset
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.facts import Wanted
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
+from pipeline.markers.positions import MarkedSource, Positions
+
+REBUILT: Final = BatchId(0)
+"""The batch of a new incarnation that builds its state; it publishes nothing."""
+
+
+def first_marker(
+    wanted: Wanted, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
+) -> CommitMarker:
+    """The marker of a lane's first start: positions are settled, nothing has run."""
+    return CommitMarker(
+        epoch=wanted.epoch,
+        incarnation=incarnation,
+        batch=NO_BATCH,
+        start=positions,
+        end=positions,
+        needed=positions,
+        late_ms=None,
+        eviction_ms=None,
+        progress={},
+        late_settled=NO_BATCH,
+        boundary_ms=None,
+        totals=Totals(),
+        written_at_ms=written_at_ms,
+        state=wanted.state,
+        letters=wanted.letters,
+        sources=wanted.sources,
+        plan=wanted.plan,
+        decided=wanted.deploy,
+    )
+
+
+def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
+    """A copy of the last marker under an own epoch, which a new owner commits before it starts.
+
+    What deploys have decided since that marker is not done yet.
+    """
+    letters = marker.letters if marker.letters_from else wanted.letters
+    return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
+
+
+def gone_on(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
+    """The same of a lane that goes on with its checkpoint: then nothing is left to be done."""
+    return replace(adopted(marker, wanted), decided=wanted.deploy)
+
+
+def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
+    """The marker of a new incarnation that goes on at the same positions without any state."""
+    return replace(
+        marker,
+        epoch=wanted.epoch,
+        incarnation=incarnation,
+        batch=NO_BATCH,
+        start=marker.end,
+        needed=marker.end,
+        late_ms=None,
+        eviction_ms=None,
+        late_settled=NO_BATCH,
+        state=wanted.state,
+        letters=wanted.letters,
+        letters_from={},
+        output_ends=_output_ends(marker, wanted),
+        chosen=wanted.chosen,
+        sources=_settled(marker, wanted),
+        judged=None,
+        plan=wanted.plan,
+        decided=wanted.deploy,
+    )
+
+
+def rebuilt(
+    start: Rebuild, begin: Positions, wanted: Wanted, incarnation: Incarnation
+) -> CommitMarker:
+    """The marker of a new incarnation whose state was built from the log, from `begin` on."""
+    marker = start.marker
+    return replace(
+        marker,
+        epoch=wanted.epoch,
+        incarnation=incarnation,
+        batch=REBUILT,
+        start=marker.end,
+        needed=begin,
+        late_ms=None,
+        eviction_ms=start.eviction_ms,
+        late_settled=REBUILT,
+        state=wanted.state,
+        letters=wanted.letters,
+        output_ends=_output_ends(marker, wanted),
+        chosen=wanted.chosen,
+        sources=_settled(marker, wanted),
+        judged=None,
+        plan=wanted.plan,
+        decided=wanted.deploy,
+    )
+
+
+def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
+    """The sources; of derived ones with the time up to which another plan has settled results.
+
+    That plan may have promised more than the writers of what is read now. Where it has, their
+    records come too late and break no promise of theirs.
+    """
+    settled_ms = marker.settled_ms
+    if settled_ms is None or (wanted.on_change is None and wanted.fits(marker)):
+        return marker.sources
+    return tuple(
+        replace(source, settled_ms=max(settled_ms, source.settled_ms or settled_ms))
+        if source.name in wanted.derived
+        else source
+        for source in marker.sources
+    )
+
+
+def _output_ends(marker: CommitMarker, wanted: Wanted) -> Mapping[int, Offset]:
+    """What is known of the output's ends; with a choice one goes on without what is lost."""
+    return marker.output_ends if wanted.on_change is None else {}
+
+
+def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) -> CommitMarker:
+    """The marker within what its topics still hold: from `earliest` to `latest`."""
+
+    def held(positions: Positions) -> Positions:
+        return {
+            at: max(min(offset, latest.get(at, offset)), earliest.get(at, offset))
+            for at, offset in positions.items()
+        }
+
+    return replace(
+        marker, start=held(marker.start), end=held(marker.end), needed=held(marker.needed)
+    )

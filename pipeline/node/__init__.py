@@ -1,0 +1,1 @@
+"""The process of a node: connects, opens the Spark session, registers, lets the agent loop."""

@@ -1,0 +1,358 @@
+"""Runs a node: connects, opens the Spark session, registers, and lets the agent loop."""
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from brokers.embedded.control import process_born
+from brokers.embedded.java import Java, find_java
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import TopicReader
+from brokers.kafka.servers import KafkaServers, kafka_servers
+from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
+from pipeline import durations
+from pipeline.agent.background import Background
+from pipeline.agent.loop import Agent, Mailbox
+from pipeline.agent.perform import NodeContext, Performer, Workers
+from pipeline.agent.planning import Planning
+from pipeline.agent.polls.boundaries import BoundaryPoll
+from pipeline.agent.polls.catalog import CatalogPoll
+from pipeline.agent.polls.ends import EndsPoll
+from pipeline.agent.polls.engine import EnginePoll
+from pipeline.agent.polls.poll import Ending, Poll, start
+from pipeline.agent.polls.warm_up import WarmUpPoll
+from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.watched import Watched
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.nodes import name_taken
+from pipeline.catalog.records import NodeRecord, ParticipantRecord
+from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.deploy.documents import replan
+from pipeline.errors import EnvironmentProblem, UnavailableError
+from pipeline.formats import NEWEST
+from pipeline.ids import NodeId, ParticipantId
+from pipeline.names import Znodes
+from pipeline.node.opening import unless_stopped
+from pipeline.settings import Settings
+from pipeline.spark.run.lane import LaneHost
+from pipeline.spark.run.last_marker import read_marker
+from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.session.cluster import check_folder, is_cluster
+from pipeline.spark.session.session import (
+    Session,
+    SessionSettings,
+    abandon_session,
+    close_session,
+    open_session,
+    session_settings,
+    watch_session,
+)
+from pipeline.spark.warm_up.idle_session import IdleSession
+from pipeline.spark.warm_up.warm_up import WarmUp
+from schemas.client import RegistryClient
+from schemas.transport import registry_address
+
+SERVER_TIMEOUT_S = 10.0
+SERVER_POLL_S = 0.2
+READER_TIMEOUT_S = 5.0
+ABANDON_S = 5.0
+DISTRIBUTION = "medusa-streams"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where a node keeps things."""
+
+    data: Path
+    checkpoints: Path
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Folders":
+        """As the settings say; every path absolute."""
+        data = Path(settings.data).expanduser().absolute()
+        checkpoints = Path(settings.checkpoints).expanduser() if settings.checkpoints else None
+        return cls(
+            data=data,
+            checkpoints=checkpoints.absolute() if checkpoints else data / "checkpoints",
+        )
+
+    def warm_up(self, settings: Settings) -> Path:
+        """For the checkpoints of a warm-up: where executors of a cluster can write, too."""
+        where = self.checkpoints if is_cluster(settings.spark_master) else self.data / "spark"
+        return where / f"warm-up-{settings.node}"
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a node is connected to."""
+
+    brokers: KafkaServers
+    catalog: Catalog
+    admin: KafkaAdmin
+    registry: RegistryClient
+
+
+def run_node(
+    settings: Settings,
+    stop: threading.Event,
+    ready: Callable[[], None],
+    *,
+    tell: Callable[[str], None] = _log.info,
+    servers_within_s: float = 0.0,
+) -> None:
+    """Run until `stop` is set; `ready` is called once the node takes up fragments.
+
+    Args:
+        settings: whose node this is, and where its servers are.
+        stop: ends the node at a batch boundary of each lane; while it starts, at once.
+        ready: called once.
+        tell: hears what it is doing while it starts.
+        servers_within_s: 0: the servers have to answer now. Else they may still be starting: the
+            Spark session is opened meanwhile, and they have to answer within this time after it.
+
+    Raises:
+        UnavailableError: a server does not answer.
+        RefusedError: a node of this name is up already.
+        NewerFormatError: the catalog is too new for this version, from the start or by now.
+        EnvironmentProblem: Java, a jar or a folder that can be written is missing.
+    """
+    folders, clock = Folders.of(settings), SystemClock()
+    _make_writable(folders.data, folders.checkpoints)
+    java = find_java(os.environ)
+    with ExitStack() as undo:
+        opening = _Opening(settings, stop, tell, clock, undo)
+        started = opening.both(_session(settings, folders, java), servers_within_s)
+        if started is None:
+            return
+        _run(settings, _Engine(*started, folders, clock), stop, ready)
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    """What a node runs on, once all of it is there."""
+
+    servers: Servers
+    spark: Session
+    folders: Folders
+    clock: Clock
+
+
+def _run(
+    settings: Settings, engine: _Engine, stop: threading.Event, ready: Callable[[], None]
+) -> None:
+    """Register the node, and let its agent decide until it is stopped."""
+    servers, clock = engine.servers, engine.clock
+    record = _register(settings, servers.catalog, clock)
+    mailbox, watched, ending = Mailbox(), Watched(), Ending(stop)
+    surveyor, brokers = _surveyor(servers), servers.brokers
+    idle = IdleSession(engine.spark, surveyor, brokers, partial(read_marker, brokers), clock)
+    warm_up = WarmUp(idle, engine.folders.warm_up(settings))
+    host = LaneHost(
+        engine.spark,
+        surveyor,
+        brokers,
+        engine.folders.checkpoints,
+        clock,
+        mailbox.tell,
+        claimed=warm_up.end,
+    )
+    context = NodeContext(
+        node=record.node,
+        participant=record.participant,
+        life=record.started_at_ms,
+        catalog=servers.catalog,
+        make_plan=Planning(servers.catalog.versions.get, replan).plan,
+        admit=host.admit,
+        make_lane=host.lane,
+        signals=PlainProducer(brokers, SERVER_TIMEOUT_S),
+        watched=watched,
+        workers=Workers(Background("planning"), Background("signals"), Background("reports")),
+        clock=clock,
+    )
+    state = NodeState(Shared(record.node, record.participant))
+    agent = Agent(mailbox, Performer(context, mailbox.tell), state, clock)
+    looks: dict[str, Poll] = {
+        "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.tell),
+        "ends": EndsPoll(servers.admin, watched, clock, mailbox.tell),
+        "boundaries": _boundary_poll(servers, watched, clock, mailbox),
+        "warm-up": WarmUpPoll(warm_up, watched),
+        "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
+    }
+    threads = [start(poll, name, stop, ending) for name, poll in looks.items()]
+    _log.info("node %s is up", record.node)
+    ready()
+    agent.run(stop)
+    warm_up.end()
+    for thread in threads:
+        thread.join(SERVER_TIMEOUT_S)
+    ending.check()
+    _log.info("node %s has stopped", record.node)
+
+
+def _surveyor(servers: Servers) -> Surveyor:
+    missing = servers.catalog.missing_schemas
+    return Surveyor(servers.registry, servers.admin, missing.all, missing.record)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """The slow steps of a start; each gives None as soon as the node is stopped."""
+
+    settings: Settings
+    stop: threading.Event
+    tell: Callable[[str], None]
+    clock: Clock
+    undo: ExitStack
+
+    def both(self, session: SessionSettings, within_s: float) -> tuple[Servers, Session] | None:
+        """Connect and open the session; in this order, unless the servers may still be starting."""
+        servers = None if within_s else self.connect(0.0)
+        spark = self.open_session(session)
+        if within_s:
+            servers = self.connect(within_s)
+        if servers is None or spark is None or self.stop.is_set():
+            return None
+        return servers, spark
+
+    def connect(self, within_s: float) -> Servers | None:
+        """Connect to everything; within 0 seconds: at once or not at all."""
+        settings = self.settings
+        self.tell(
+            f"connecting to ZooKeeper {settings.zookeeper_connect}, "
+            f"Kafka {settings.kafka_bootstrap_servers}, registry {settings.registry_url}"
+        )
+        deadline = Deadline.after(self.clock, within_s, "waiting for the servers")
+        return unless_stopped(partial(self._await_servers, deadline), self.stop)
+
+    def open_session(self, settings: SessionSettings) -> Session | None:
+        """Open the Spark session; if it is not needed any more, its Java process is ended."""
+        ended = threading.Event()
+
+        def work() -> Session:
+            try:
+                spark = open_session(settings)
+                if is_cluster(settings.master):
+                    check_folder(spark, settings.master, Folders.of(self.settings).checkpoints)
+                return spark
+            finally:
+                ended.set()
+
+        if self.stop.is_set():
+            return None
+        self.tell("opening the Spark session")
+        spark = unless_stopped(work, self.stop)
+        if spark is None:
+            abandon_session(ended, ABANDON_S)
+        else:
+            self.undo.callback(close_session, spark)
+        return spark
+
+    def _await_servers(self, deadline: Deadline) -> Servers | None:
+        """Connect as soon as everything answers; None when the node was stopped meanwhile."""
+        while not self.stop.is_set():
+            try:
+                return _connect(self.settings, self.undo)
+            except UnavailableError:
+                if deadline.passed:
+                    raise
+            self.stop.wait(SERVER_POLL_S)
+        return None
+
+
+def _connect(settings: Settings, undo: ExitStack) -> Servers:
+    """Connect to everything, or to nothing."""
+    with ExitStack() as attempt:
+        session_s = durations.parse(settings.zookeeper_session_timeout) / 1_000
+        ensemble = zookeeper_servers(settings)
+        store = ZooKeeperStore.connect(ensemble, SERVER_TIMEOUT_S, session_s)
+        attempt.callback(store.close)
+        catalog = Catalog(store, Znodes(""))
+        catalog.format.ensure()
+        # Spark takes seconds to open; registering decides, this only tells earlier.
+        refuse_second(NodeId(settings.node), catalog)
+        catalog.nodes.all()  # refuses what a newer version wrote
+        brokers = kafka_servers(settings)
+        admin = KafkaAdmin(brokers, SERVER_TIMEOUT_S)
+        admin.cluster_id()
+        registry = RegistryClient(registry_address(settings), SERVER_TIMEOUT_S)
+        attempt.callback(registry.close)
+        registry.subjects()
+        undo.push(attempt.pop_all())
+    return Servers(brokers, catalog, admin, registry)
+
+
+def _boundary_poll(
+    servers: Servers, watched: Watched, clock: Clock, mailbox: Mailbox
+) -> BoundaryPoll:
+    open_reader = partial(TopicReader, servers.brokers, READER_TIMEOUT_S)
+    return BoundaryPoll(servers.admin, open_reader, watched, clock, mailbox.tell)
+
+
+def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
+    participant = ParticipantId(settings.participant)
+    catalog.nodes.add_participant(ParticipantRecord(participant, clock.now_ms()))
+    record = NodeRecord(
+        node=NodeId(settings.node),
+        participant=participant,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        started_at_ms=clock.now_ms(),
+        version=version(DISTRIBUTION),
+        reads=NEWEST,
+    )
+    catalog.nodes.register(record, replaces=_dead_predecessor(catalog, record))
+    return record
+
+
+def refuse_second(node: NodeId, catalog: Catalog) -> None:
+    """Raise if a node of this name is up.
+
+    Raises:
+        RefusedError: names its process.
+    """
+    there = catalog.nodes.get(node)
+    if there is not None and not _has_ended(there):
+        raise name_taken(there)
+
+
+def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:
+    """An earlier life of this node whose session still lives, although its process has ended."""
+    there = catalog.nodes.get(record.node)
+    return there if there is not None and _has_ended(there) else None
+
+
+def _has_ended(there: NodeRecord) -> bool:
+    """Whether the process of a node has ended for certain; of other machines nobody knows."""
+    return there.host == socket.gethostname() and process_born(there.pid) is None
+
+
+def _session(settings: Settings, folders: Folders, java: Java) -> SessionSettings:
+    return session_settings(settings, f"medusa-{settings.node}", folders.data / "spark", java)
+
+
+def _make_writable(*folders: Path) -> None:
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"the folder cannot be made: {error.strerror}",
+                place=str(folder),
+                hint="choose another one with the setting `data`, or make it writable",
+            ) from error
+        if not os.access(folder, os.W_OK):
+            raise EnvironmentProblem(
+                "the folder cannot be written",
+                place=str(folder),
+                hint="choose another one with the setting `data`, or make it writable",
+            )

@@ -1,0 +1,133 @@
+"""Connections to the servers of an installation, each opened at first use."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import LogReader, TopicReader
+from brokers.kafka.servers import KafkaServers, kafka_servers
+from brokers.kafka.transactions import TransactionalWriter
+from brokers.versioned_store import VersionedStore
+from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
+from pipeline.catalog.catalog import Catalog
+from pipeline.clock import Clock
+from pipeline.deploy.apply import Servers
+from pipeline.deploy.life import random_life
+from pipeline.ids import TopicName
+from pipeline.names import FragmentNames, Znodes
+from pipeline.planner.plan import Fragment
+from pipeline.replay.write import TRANSACTION_S
+from pipeline.settings import Settings
+from schemas.client import RegistryClient
+from schemas.transport import registry_address
+
+if TYPE_CHECKING:
+    from pipeline.spark.run.replay import Recomputer
+
+CONNECT_TIMEOUT_S = 5.0
+CALL_TIMEOUT_S = 20.0
+"""For calls that make a server work, such as creating many topics."""
+
+
+class Connections:
+    """Connections to Kafka, ZooKeeper and the schema registry; `close` ends all of them.
+
+    Each property and method raises `UnavailableError` when its server does not answer. To be used
+    by one thread.
+
+    Args:
+        settings: addresses and logins of the servers.
+        clock: of timeouts.
+        within_s: how many seconds a server may take to answer at first.
+    """
+
+    def __init__(
+        self, settings: Settings, clock: Clock, within_s: float = CONNECT_TIMEOUT_S
+    ) -> None:
+        self._settings = settings
+        self._within_s = within_s
+        self._clock = clock
+        self._undo = ExitStack()
+
+    @cached_property
+    def store(self) -> VersionedStore:
+        """ZooKeeper, which holds the catalog and our own schema registry."""
+        store = ZooKeeperStore.connect(zookeeper_servers(self._settings), self._within_s)
+        self._undo.callback(store.close)
+        return store
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog in ZooKeeper; set up if it is new."""
+        # The chroot is part of the connect string.
+        catalog = Catalog(self.store, Znodes(""))
+        catalog.format.ensure()
+        return catalog
+
+    @cached_property
+    def topics(self) -> KafkaAdmin:
+        """Kafka's topics and groups."""
+        return KafkaAdmin(self._brokers, CALL_TIMEOUT_S, self._clock)
+
+    @cached_property
+    def _brokers(self) -> KafkaServers:
+        """The brokers, once one has answered.
+
+        One that is down fails within the timeout for connecting, not within that for calls.
+        """
+        found = kafka_servers(self._settings)
+        KafkaAdmin(found, self._within_s).cluster_id()
+        return found
+
+    @cached_property
+    def registry(self) -> RegistryClient:
+        """The schema registry."""
+        client = RegistryClient(registry_address(self._settings), self._within_s)
+        self._undo.callback(client.close)
+        return client
+
+    @cached_property
+    def servers(self) -> Servers:
+        """The servers as deploys take them."""
+        log = LogReader(self._brokers, CALL_TIMEOUT_S)
+        return Servers(self.catalog, self.topics, self.registry, self._clock, log, random_life)
+
+    def reader(self) -> TopicReader:
+        """A reader of committed records."""
+        reader = TopicReader(self._brokers, self._within_s)
+        self._undo.callback(reader.close)
+        return reader
+
+    def producer(self) -> PlainProducer:
+        """A producer of single records."""
+        producer = PlainProducer(self._brokers, CALL_TIMEOUT_S)
+        self._undo.callback(producer.close)
+        return producer
+
+    def redriver(self, names: FragmentNames) -> TransactionalWriter:
+        """The transactional writer of a redrive; starting it fences every other one."""
+        writer = TransactionalWriter(self._brokers, names.redriver)
+        self._undo.callback(writer.close)
+        return writer
+
+    def replayer(self, names: FragmentNames, into: TopicName) -> TransactionalWriter:
+        """The transactional writer of a replay into a topic; starting it fences every other one."""
+        writer = TransactionalWriter(self._brokers, names.replayer(into), 1000 * TRANSACTION_S)
+        self._undo.callback(writer.close)
+        return writer
+
+    def recomputer(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> "Recomputer":
+        """Computes results of a fragment again, in a Spark session of its own."""
+        # PySpark takes seconds to import; only this needs it.
+        from pipeline.spark.run import replay  # noqa: PLC0415
+
+        servers = replay.Servers(self._brokers, self.topics, self.registry)
+        opened = replay.open_recomputer(self._settings, servers, fragment, topic_ids)
+        return self._undo.enter_context(opened)
+
+    def close(self) -> None:
+        """End every connection."""
+        self._undo.close()

@@ -1,0 +1,1 @@
+"""Operations on dead letters: count, read, send again, remove."""

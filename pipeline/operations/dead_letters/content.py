@@ -1,0 +1,59 @@
+"""The newest dead letters, decoded, with the cause of a result that could not be computed."""
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.letter import Letter
+from pipeline.operations.connections import Connections
+from pipeline.operations.dead_letters.letters import letters_of
+from pipeline.operations.records.decoding import decode_record
+from pipeline.planner.plan import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class LetterContent:
+    """Key and value of a dead letter as JSON has them.
+
+    Args:
+        key: decoded; text where it is not Avro.
+        value: decoded; base64 where that failed; of a result that could not be computed, the values
+            that it was to be computed from.
+        problem: why key or value could not be decoded; "" for none.
+        cause: why a result could not be computed, by these values; "" if they do not show it.
+    """
+
+    key: Any
+    value: Any
+    problem: str
+    cause: str
+
+
+def newest_letters(
+    fragment: Fragment, wanted: Wanted, limit: int, connections: Connections
+) -> tuple[Letter, ...]:
+    """The newest dead letters of a fragment that match, at most `limit`, the newest last.
+
+    Raises:
+        RefusedError: the dead-letter topic does not exist.
+        UnavailableError, RetryError: Kafka does not answer, or the end was not reached.
+    """
+    matching = (letter for letter in letters_of(fragment, connections) if wanted.holds(letter))
+    return tuple(reversed(heapq.nlargest(limit, matching, key=_order)))
+
+
+def letter_content(letter: Letter, connections: Connections) -> LetterContent:
+    """Decode a dead letter."""
+    found = decode_record(letter.record, connections.registry)
+    values = letter.computed_from
+    if values is None:
+        return LetterContent(found.key, found.value, found.problem, "")
+    # It needs sqlglot, which takes a third of a second to import.
+    from pipeline.network.causes import cause  # noqa: PLC0415
+
+    return LetterContent(found.key, dict(values), "", cause(letter.expression, values))
+
+
+def _order(letter: Letter) -> tuple[int, ...]:
+    return (letter.came_ms, *letter.number)

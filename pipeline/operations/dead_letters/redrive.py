@@ -1,0 +1,248 @@
+"""Redrive: dead letters sent to their fragment again, each of them once."""
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from brokers.kafka.reader import TopicReader
+from pipeline.clock import Clock, Deadline
+from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.foresight import Closed, closed
+from pipeline.dead_letters.letter import Identity, Letter
+from pipeline.dead_letters.originals import with_originals
+from pipeline.dead_letters.redrive import (
+    SCHEMA_NOT_FOUND,
+    Rules,
+    Tally,
+    chosen,
+    kept_from,
+    read_partitions,
+    reads,
+)
+from pipeline.dead_letters.send import send
+from pipeline.errors import RefusedError, SchemaError
+from pipeline.ids import BoxName, Millis, SchemaHandle
+from pipeline.lanes.sources import answered_by
+from pipeline.operations.connections import Connections
+from pipeline.operations.dead_letters.letters import (
+    letters_of,
+    records_of_rows,
+    redrive_topic,
+    sent_again,
+)
+from pipeline.operations.fragments import label, plan_of
+from pipeline.operations.positions import present_marker
+from pipeline.operations.topics import topic_ends
+from pipeline.planner.plan import Fragment
+from schemas.avro import AvroSchema
+from schemas.codec import decode
+from schemas.wire import Framed, Part, identified
+
+
+@dataclass(frozen=True, slots=True)
+class Redriven:
+    """What was sent again, or would be.
+
+    Args:
+        sent: how many letters are sent.
+        late: of those, how many would be late by now.
+        untimed: of those, how many whose event time is unknown.
+        already_sent: how many were sent before.
+        refused: how many are not sent, by the reason, most first.
+        box: the box whose windows or rows decide what is late.
+        closed_ms: the event time up to which that box has closed; None: nothing.
+    """
+
+    sent: int
+    late: int
+    untimed: int
+    already_sent: int
+    refused: Mapping[str, int]
+    box: BoxName
+    closed_ms: Millis | None
+
+
+class Redrive:
+    """One redrive of one fragment.
+
+    Args:
+        fragment: whose dead letters.
+        wanted: which of them.
+        limit: how many at most; None: all.
+        connections: to all servers.
+        clock: of retention and of deadlines.
+
+    Raises:
+        RefusedError: the network is not deployed any more; the redrive topic is limited in size, so
+            that it may forget what was sent; or it is gone.
+    """
+
+    def __init__(
+        self,
+        fragment: Fragment,
+        wanted: Wanted,
+        limit: int | None,
+        connections: Connections,
+        clock: Clock,
+    ) -> None:
+        self._fragment = fragment
+        self._wanted = wanted
+        self._limit = limit
+        self._connections = connections
+        self._clock = clock
+        self._schemas: dict[SchemaHandle, bool] = {}
+        self._forgotten: set[SchemaHandle] = set()
+        self._topic = redrive_topic(plan_of(fragment, connections), fragment, connections)
+        self._rules, self._closed = self._state()
+
+    def preview(self) -> Redriven:
+        """What would be sent; changes nothing.
+
+        Raises:
+            UnavailableError, RetryError: a server does not answer, or a topic was not read to its
+                end.
+        """
+        tally = Tally()
+        for _ in self._chosen(tally):
+            pass
+        return self._result(tally)
+
+    def send(self, deadline: Deadline) -> Redriven:
+        """Send letters again, by the catalog as it is now.
+
+        First every other redrive of the fragment is fenced, then what was sent before is read. The
+        redrive topic is created once there is something to send.
+
+        Args:
+            deadline: for fencing.
+
+        Raises:
+            FencedError: another redrive of the fragment began.
+            RefusedError: as at construction; or the topic cannot be created.
+            UnavailableError, RetryError: run it again: it goes on from there.
+        """
+        self._rules, self._closed = self._state()
+        connections, names, tally = self._connections, self._fragment.names, Tally()
+        writer = connections.redriver(names)
+        writer.start(deadline)
+        letters = self._chosen(tally)
+        first = next(letters, None)
+        if first is None:
+            return self._result(tally)
+        self._topic.create()
+        count = len(topic_ends(names.redrive, connections))
+        marker = present_marker(self._fragment, connections)
+        partitions = read_partitions(marker, names.redrive, count)
+        again = (self._with_schema(letter) for letter in chain((first,), letters))
+        send(again, names.redrive, partitions, writer, self._clock)
+        connections.topics.await_decided(names.redrive)
+        return self._result(tally)
+
+    def check(self, found: Redriven) -> None:
+        """Raise if letters were asked for and none of them can be sent again.
+
+        Raises:
+            RefusedError: with the reasons.
+        """
+        if not found.refused or found.sent or found.already_sent:
+            return
+        name = label(self._fragment)
+        reasons = "; ".join(f"{count} {why}" for why, count in found.refused.items())
+        raise RefusedError(
+            f"no dead letter can be sent again: {reasons}",
+            place=f"fragment {name}",
+            hint=f"`medusa replay {name} --from TIME` computes results again into a new topic, "
+            "with late records counted in.",
+        )
+
+    def _state(self) -> tuple[Rules, Closed]:
+        """What decides now which letters can be sent, and what the fragment has closed."""
+        topic, config = self._fragment.names.redrive, dict(self._topic.planned.config)
+        if self._topic.is_there():
+            config = dict(self._connections.topics.topic_configs([topic]).get(topic, {}))
+        if int(config.get("retention.bytes", -1)) >= 0:
+            raise RefusedError(
+                "the topic is limited in size, so that it may forget what was sent",
+                place=f"topic {topic}",
+                hint="set its retention.bytes to -1.",
+            )
+        retention_ms = int(config.get("retention.ms", -1))
+        kept_from_ms = kept_from(retention_ms, Millis(self._clock.now_ms()))
+        marker = present_marker(self._fragment, self._connections)
+        sources = () if marker is None else marker.sources
+        most = config.get("max.message.bytes")
+        rules = Rules(
+            reads(self._fragment, sources),
+            kept_from_ms,
+            self._has_schema,
+            answered_by(self._fragment, sources),
+            topic,
+            None if most is None else int(most),
+        )
+        return rules, closed(self._fragment, marker)
+
+    def _result(self, tally: Tally) -> Redriven:
+        return Redriven(
+            tally.sent,
+            tally.late,
+            tally.untimed,
+            tally.already,
+            tally.refusals,
+            self._closed.box,
+            self._closed.closed_ms,
+        )
+
+    def _chosen(self, tally: Tally) -> Iterator[Letter]:
+        sent = sent_again(self._topic, self._connections)
+        letters = self._asked(sent)
+        return chosen(letters, sent, self._rules, self._limit, tally, self._late)
+
+    def _asked(self, sent: Container[Identity]) -> Iterator[Letter]:
+        """The letters that are asked for, with the records that they name."""
+        letters = letters_of(self._fragment, self._connections)
+        return with_originals(
+            (letter for letter in letters if self._wanted.holds(letter)),
+            lambda letter: letter.identity not in sent and self._rules.wants_original(letter),
+            lambda some: records_of_rows(some, self._reader, self._connections),
+        )
+
+    @cached_property
+    def _reader(self) -> TopicReader:
+        """Reads single records."""
+        return self._connections.reader()
+
+    def _late(self, letter: Letter) -> bool | None:
+        return self._closed.would_be_late(letter, self._decoded)
+
+    def _decoded(self, letter: Letter, reader: AvroSchema) -> Mapping[str, Any] | None:
+        framed = identified(letter.record.value, letter.original_headers, Part.VALUE)
+        if not isinstance(framed, Framed):
+            return None
+        try:
+            writer = self._connections.registry.schema_of(framed.schema)
+            found = None if writer is None else decode(reader, writer, framed.body)
+        except SchemaError:
+            return None
+        return found if isinstance(found, Mapping) else None
+
+    def _has_schema(self, schema: SchemaHandle) -> bool:
+        """Whether the registry has a schema; it is asked once in a run."""
+        if schema not in self._schemas:
+            try:
+                found = self._connections.registry.schema_of(schema)
+            except SchemaError:  # no lane could read it either
+                found = None
+            self._schemas[schema] = found is not None
+        return self._schemas[schema]
+
+    def _with_schema(self, letter: Letter) -> Letter:
+        """The letter, once lanes are to look its schema up again."""
+        schema = letter.schema
+        if letter.reason != SCHEMA_NOT_FOUND or schema is None:
+            return letter
+        if schema not in self._forgotten:
+            self._connections.catalog.missing_schemas.forget(schema)
+            self._forgotten.add(schema)
+        return letter

@@ -1,0 +1,1 @@
+"""Log files of the nodes of this machine."""

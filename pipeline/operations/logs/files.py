@@ -1,0 +1,90 @@
+"""Log files of the nodes on this machine: their last entries, and new ones as they are written."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pipeline.clock import Clock
+from pipeline.errors import RefusedError
+from pipeline.operations.logs.entries import (
+    Entry,
+    Parser,
+    entries_of_node,
+    entries_of_spark,
+    merged,
+)
+
+_POLL_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log file and the parser of its entries; the file may be missing."""
+
+    file: Path
+    read: Parser
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries of the file."""
+        if self.file.is_file():
+            with self.file.open(encoding="utf-8", errors="replace") as stream:
+                yield from self.read(stream)
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes; 0 if it is missing."""
+        return self.file.stat().st_size if self.file.is_file() else 0
+
+
+def node_logs(folder: Path) -> tuple[Log, ...]:
+    """The log of each node, and what its process wrote if `up` started it: NODE.out.
+
+    Raises:
+        RefusedError: the folder has no log of a node.
+    """
+    nodes = [file.stem.removeprefix("node-") for file in sorted(folder.glob("node-*.log"))]
+    if not nodes:
+        raise RefusedError(
+            "there is no log of a node here",
+            place=str(folder),
+            hint="logs are on the machine where the node runs; is it up? try `medusa up`.",
+        )
+    return (
+        *(Log(folder / f"node-{node}.log", partial(entries_of_node, node)) for node in nodes),
+        *(Log(folder / f"{node}.out", partial(entries_of_spark, node)) for node in nodes),
+    )
+
+
+def last_entries(
+    logs: Sequence[Log], count: int, wanted: Callable[[Entry], bool]
+) -> tuple[Entry, ...]:
+    """The last wanted entries of several logs, by their times, at most `count`."""
+    lasts = [deque(filter(wanted, log.entries()), maxlen=count) for log in logs]
+    return tuple(deque(merged(lasts), maxlen=count))
+
+
+def new_entries(logs: Sequence[Log], clock: Clock) -> Iterator[Entry]:
+    """Entries that are added from now on, without end; blocks while it waits.
+
+    Those of one look are in the order of their times. A file that was rotated is read from its
+    beginning.
+    """
+    done = {log.file: log.size for log in logs}
+    while True:
+        new: list[list[Entry]] = []
+        for log in logs:
+            size = log.size
+            if size < done[log.file]:
+                done[log.file] = 0
+            if size == done[log.file]:
+                continue
+            with log.file.open("rb") as stream:
+                stream.seek(done[log.file])
+                added = stream.read(size - done[log.file])
+            whole = added.rfind(b"\n") + 1
+            done[log.file] += whole
+            new.append(list(log.read(added[:whole].decode("utf-8", "replace").splitlines())))
+        yield from merged(new)
+        clock.sleep(_POLL_S)

@@ -1,0 +1,1 @@
+"""Records of a topic: decoded, selected by expressions, tailed, produced."""

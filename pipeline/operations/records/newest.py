@@ -1,0 +1,85 @@
+"""Newest records of a topic, read backwards so that a long topic is not read as a whole."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from brokers.records import Ends, KafkaRecord
+from pipeline.ids import Offset, TopicName
+
+Bounds = Mapping[int, tuple[Offset, Offset]]
+"""Per partition the first offset to look at and the one to stop before."""
+
+_FIRST_STEP = 64
+_STEP_GROWTH = 8
+
+
+class RangeReader(Protocol):
+    """What reading backwards needs of a topic reader."""
+
+    def assign(self, starts: Ends) -> None:
+        """Read these partitions from these offsets, and no others."""
+
+    def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
+        """The records of the assigned partitions below these ends."""
+
+
+def newest(
+    reader: RangeReader,
+    topic: TopicName,
+    bounds: Bounds,
+    count: int,
+    wanted: Callable[[KafkaRecord], bool],
+) -> tuple[KafkaRecord, ...]:
+    """The last `count` wanted records within the bounds, oldest first; fewer if there are fewer.
+
+    Offsets do not count records, and not every record is wanted, so each round looks at a longer
+    piece of every partition that has too few so far.
+
+    Raises:
+        UnavailableError, RetryError: as the reader does.
+    """
+    found: dict[int, deque[KafkaRecord]] = {partition: deque() for partition in bounds}
+    uppers = {partition: end for partition, (start, end) in bounds.items() if start < end}
+    step = max(_FIRST_STEP, count)
+    while uppers:
+        lowers = {
+            partition: Offset(max(bounds[partition][0], upper - step))
+            for partition, upper in uppers.items()
+        }
+        pieces: dict[int, deque[KafkaRecord]] = {
+            partition: deque(maxlen=count - len(found[partition])) for partition in uppers
+        }
+        reader.assign({topic: lowers})
+        for record in reader.read_to({topic: uppers}):
+            if wanted(record):
+                pieces[record.partition].append(record)
+        for partition, piece in pieces.items():
+            found[partition].extendleft(reversed(piece))
+        uppers = {
+            partition: lower
+            for partition, lower in lowers.items()
+            if lower > bounds[partition][0] and len(found[partition]) < count
+        }
+        step *= _STEP_GROWTH
+    return last_of([found[partition] for partition in sorted(found)], count)
+
+
+def last_of(parts: Sequence[Sequence[KafkaRecord]], count: int) -> tuple[KafkaRecord, ...]:
+    """The last records of several partitions together, oldest first.
+
+    A partition keeps its order, whatever the timestamps in it are. Between partitions the later
+    timestamp is the later record; of equal ones, that of the later partition.
+    """
+    left = [len(part) for part in parts]
+    found: deque[KafkaRecord] = deque()
+    while len(found) < count and any(left):
+        ends = [
+            (part[n - 1].timestamp_ms, at)
+            for at, (part, n) in enumerate(zip(parts, left, strict=True))
+            if n
+        ]
+        _, at = max(ends)
+        left[at] -= 1
+        found.appendleft(parts[at][left[at]])
+    return tuple(found)

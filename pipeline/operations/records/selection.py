@@ -1,0 +1,283 @@
+"""Selection of records by a condition, and projection to columns. Pure.
+
+Conditions and columns are expressions as in a box, over the newest schema of the topic, computed
+without Spark. A record for which the condition has no value is left out and counted.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from brokers.records import KafkaRecord
+from pipeline.errors import InputError, SchemaError
+from pipeline.network import avro_types
+from pipeline.network.evaluating.evaluate import Computation, computation
+from pipeline.network.evaluating.failing import NoValueError
+from pipeline.network.evaluating.numbers import single
+from pipeline.network.scope import Scope, Source
+from pipeline.network.term import Fault
+from pipeline.network.types import (
+    ArrayType,
+    Column,
+    Columns,
+    DataType,
+    MapType,
+    Scalar,
+    StructType,
+    UuidForm,
+)
+from pipeline.operations.records.decoding import DecodedRecord, SchemaFinder, decode_record
+from schemas.avro import AvroSchema, parse
+from schemas.codec import decode, to_json
+from schemas.wire import Part, WireFault, identified, words
+
+_COMPUTED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(?!=)(.*)", re.DOTALL)
+_COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_DAY = date(1970, 1, 1)
+_MICRO = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Columns to compute, and the Avro schema of all of them."""
+
+    columns: tuple[tuple[Column, Computation], ...]
+    schema: AvroSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A condition and a projection over the records of one topic.
+
+    Args:
+        schema: records are read with it, whatever they were written with.
+        columns: the fields of the schema that are columns.
+        condition: which records; None: all.
+        projection: which columns; None: the records as they are.
+    """
+
+    schema: AvroSchema
+    columns: Columns
+    condition: Computation | None
+    projection: Projection | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """A record as values of columns; None with the reason in `problem` if it has none."""
+
+    values: Mapping[str, Any] | None
+    problem: str = ""
+
+
+def parse_selection(schema: AvroSchema, where: str | None, select: Sequence[str]) -> Selection:
+    """A condition and columns, parsed and checked against a schema.
+
+    Args:
+        schema: of the topic.
+        where: an SQL expression that is a condition; None: every record.
+        select: texts such as `a,b` or `NAME=EXPRESSION`; none: every field.
+
+    Raises:
+        InputError: one of them does not fit the schema, or only Spark computes it.
+        SchemaError: the schema is no record.
+    """
+    read = avro_types.read(schema.value)
+    scope = Scope((Source(read.columns, unreadable=dict(read.unreadable)),))
+    condition = None
+    if where is not None:
+        condition = _good(computation(where, scope, wants=Scalar.BOOLEAN), f"--where {where}")
+    projection = _projection(select, scope) if select else None
+    return Selection(schema, read.columns, condition, projection)
+
+
+def _projection(select: Sequence[str], scope: Scope) -> Projection:
+    found: dict[str, tuple[Column, Computation]] = {}
+    for name, text, named in _entries(select):
+        made = _good(computation(text, scope, named=named), f"--select {name}")
+        if name.lower() in found:
+            raise InputError(f"--select names {name} twice", hint="write NAME=EXPRESSION.")
+        told = made.expression
+        column = Column(name, told.type, nullable=told.nullable, millis=told.millis, form=told.form)
+        found[name.lower()] = (column, made)
+    columns = tuple(column for column, _ in found.values())
+    return Projection(tuple(found.values()), parse(avro_types.to_avro(columns, "Selected", "")))
+
+
+def _entries(select: Sequence[str]) -> list[tuple[str, str, bool]]:
+    """Name, expression, and whether that is just a column's name."""
+    found = []
+    for one in (part.strip() for written in select for part in _apart(written)):
+        computed = _COMPUTED.fullmatch(one)
+        if computed:
+            found.append((computed[1], computed[2], False))
+        elif _COLUMN.fullmatch(one):
+            found.append((one.rpartition(".")[2], one, True))
+        else:
+            raise InputError(
+                f"--select {one}: this is no name of a column",
+                hint="write a,b for columns, and NAME=EXPRESSION for each that is computed.",
+            )
+    return found
+
+
+def _apart(written: str) -> list[str]:
+    """The parts between commas that are outside of parentheses, brackets and quotes."""
+    parts, depth, quote = [""], 0, ""
+    for character in written:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"`":
+            quote = character
+        elif character in "([":
+            depth += 1
+        elif character in ")]":
+            depth -= 1
+        elif character == "," and depth <= 0:
+            parts.append("")
+            continue
+        parts[-1] += character
+    return parts
+
+
+def _good(found: Computation | tuple[Fault, ...], what: str) -> Computation:
+    if isinstance(found, Computation):
+        return found
+    fault = found[0]
+    choices = f"there is: {', '.join(fault.choices)}." if fault.choices else ""
+    raise InputError(
+        "; ".join(one.message for one in found), place=what, hint=f"{choices} {fault.hint}".strip()
+    )
+
+
+@dataclass
+class Selector:
+    """Applies a selection to one record after another.
+
+    Args:
+        registry: has the schemas that records name.
+        selection: condition and columns; None: everything.
+        undecided: how many records were left out since the condition has no value for them.
+        first_undecided: the first of them, and why.
+    """
+
+    registry: SchemaFinder
+    selection: Selection | None
+    undecided: int = 0
+    first_undecided: str = ""
+    _last: tuple[KafkaRecord, ColumnValues] | None = None
+
+    def matches(self, record: KafkaRecord) -> bool:
+        """Whether the condition holds for a record."""
+        if self.selection is None or self.selection.condition is None:
+            return True
+        if record.value is None:
+            return False
+        row = self._row(record, self.selection)
+        problem = row.problem
+        if row.values is not None:
+            try:
+                return bool(self.selection.condition.compute(row.values))
+            except NoValueError as error:
+                problem = str(error)
+        self.undecided += 1
+        where = f"{record.partition}@{record.offset}"
+        self.first_undecided = self.first_undecided or f"{where}: {problem}"
+        return False
+
+    def decode(self, record: KafkaRecord) -> DecodedRecord:
+        """A matching record, decoded, with the selected columns as its value."""
+        whole = decode_record(record, self.registry)
+        if self.selection is None or self.selection.projection is None or record.value is None:
+            return whole
+        row = self._row(record, self.selection)
+        if row.values is None:
+            return whole
+        try:
+            return replace(whole, value=_value(self.selection.projection, row.values))
+        except NoValueError as error:
+            return replace(whole, value=None, problem=str(error))
+
+    def _row(self, record: KafkaRecord, selection: Selection) -> ColumnValues:
+        """Decoded once for the condition and the columns, which are computed in turn."""
+        if self._last is None or self._last[0] is not record:
+            found = column_values(record, selection.schema, selection.columns, self.registry)
+            self._last = (record, found)
+        return self._last[1]
+
+
+def column_values(
+    record: KafkaRecord, schema: AvroSchema, columns: Columns, registry: SchemaFinder
+) -> ColumnValues:
+    """A record that has a value, read with a schema, as the columns of that schema."""
+    framed = identified(record.value, record.headers, Part.VALUE)
+    if isinstance(framed, WireFault):
+        return ColumnValues(None, framed.value)
+    writer = registry.schema_of(framed.schema)
+    if writer is None:
+        return ColumnValues(None, f"the registry has no schema with {words(framed.schema)}")
+    try:
+        value = decode(writer, schema, framed.body)
+    except SchemaError as error:
+        return ColumnValues(None, error.message)
+    return ColumnValues({c.name: _inward(c.type, value[c.name]) for c in columns})
+
+
+def _value(projection: Projection, row: Mapping[str, Any]) -> Any:
+    made = {column.name: _outward(column, one.compute(row)) for column, one in projection.columns}
+    return to_json(projection.schema, made)
+
+
+def _inward(data_type: DataType, value: Any) -> Any:  # noqa: PLR0911 - one case for each type
+    """A decoded value as expressions have it."""
+    if value is None:
+        return None
+    match data_type:
+        case Scalar.TIMESTAMP:
+            return (value - _EPOCH) // _MICRO
+        case Scalar.DATE:
+            return (value - _FIRST_DAY).days
+        case Scalar.STRING:
+            return str(value)
+        case Scalar.FLOAT | Scalar.DOUBLE:  # written as a whole number by an earlier version
+            return single(float(value)) if data_type is Scalar.FLOAT else float(value)
+        case ArrayType(element):
+            return [_inward(element, part) for part in value]
+        case MapType(of):
+            return {name: _inward(of, part) for name, part in value.items()}
+        case StructType(_, fields):
+            return {one.name: _inward(one.type, value[one.name]) for one in fields}
+        case _:
+            return value
+
+
+def _outward(column: Column, value: Any) -> Any:
+    """The value of an expression as it is encoded."""
+    if isinstance(column.form, UuidForm) and value is not None:
+        return UUID(value)
+    return _out(column.type, value)
+
+
+def _out(data_type: DataType, value: Any) -> Any:  # noqa: PLR0911 - one case for each type
+    if value is None:
+        return None
+    try:
+        match data_type:
+            case Scalar.TIMESTAMP:
+                return _EPOCH + value * _MICRO
+            case Scalar.DATE:
+                return _FIRST_DAY + timedelta(days=value)
+            case ArrayType(element):
+                return [_out(element, part) for part in value]
+            case MapType(of):
+                return {name: _out(of, part) for name, part in value.items()}
+            case StructType(_, fields):
+                return {one.name: _out(one.type, value[one.name]) for one in fields}
+            case _:
+                return value
+    except OverflowError:
+        raise NoValueError("a time outside of the years 1 to 9999") from None

@@ -1,0 +1,115 @@
+"""Tail of a topic: the records that it holds, or the last of them, and new ones as they come."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from brokers.kafka.reader import TopicReader
+from brokers.records import KafkaRecord
+from pipeline.clock import Clock
+from pipeline.errors import RetryError
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.operations.connections import Connections
+from pipeline.operations.records.newest import newest
+from pipeline.operations.records.selection import Selector
+
+_POLL_S = 0.5
+
+
+class Start(Enum):
+    """Where a tail begins, besides at a time."""
+
+    BEGINNING = "beginning"
+    NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a tail begins and when it ends.
+
+    Args:
+        start: a Kafka timestamp, or one end of the topic.
+        last: how many of the newest records that exist; None: all from `start` on.
+        over_at_s: the monotonic time at which it ends; None: no limit.
+        follow: whether it goes on with new records.
+    """
+
+    start: Start | Millis
+    last: int | None
+    over_at_s: float | None
+    follow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """One tail of one topic."""
+
+    topic: TopicName
+    limits: Limits
+    selector: Selector
+    connections: Connections
+    clock: Clock
+
+    def records(self) -> Iterator[KafkaRecord]:
+        """The matching records within the limits; blocks while it waits for new ones.
+
+        Raises:
+            RetryError: the last records were not found in time.
+        """
+        reader = self.connections.reader()
+        starts = self._starts()
+        ends = self.connections.topics.end_offsets([self.topic]).get(self.topic, {})
+        if self.limits.last is not None:
+            bounds = {
+                partition: (min(starts.get(partition, end), end), end)
+                for partition, end in ends.items()
+            }
+            yield from newest(reader, self.topic, bounds, self.limits.last, self._matches_in_time)
+            if not self.limits.follow:
+                return
+            starts = ends
+        reader.assign({self.topic: starts})
+        yield from self._coming(reader, ends)
+
+    def _starts(self) -> Mapping[int, Offset]:
+        """The first offset of each partition."""
+        topics, start = self.connections.topics, self.limits.start
+        match start:
+            case Start.BEGINNING:
+                return topics.start_offsets([self.topic])[self.topic]
+            case Start.NOW:
+                return topics.end_offsets([self.topic])[self.topic]
+            case _:
+                return topics.offsets_for_time(self.topic, start)
+
+    def _over(self) -> bool:
+        over_at_s = self.limits.over_at_s
+        return over_at_s is not None and self.clock.monotonic_s() >= over_at_s
+
+    def _matches_in_time(self, record: KafkaRecord) -> bool:
+        if self._over():
+            raise RetryError(
+                "the last records were not found in time",
+                place=self.topic,
+                hint="give a longer --timeout, or a later --from.",
+            )
+        return self.selector.matches(record)
+
+    def _coming(self, reader: TopicReader, ends: Mapping[int, Offset]) -> Iterator[KafkaRecord]:
+        """Records as they come, until a limit; the ends count only if the tail does not follow."""
+        follow = self.limits.follow
+        while not self._over():
+            for record in reader.poll(_POLL_S):
+                here = follow or record.offset < ends.get(record.partition, 0)
+                if here and self.selector.matches(record):
+                    yield record
+            if not follow and _reached(reader, ends):
+                return
+
+
+def _reached(reader: TopicReader, ends: Mapping[int, Offset]) -> bool:
+    return all(
+        position >= ends.get(partition, 0)
+        for positions in reader.positions.values()
+        for partition, position in positions.items()
+    )

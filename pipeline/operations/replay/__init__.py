@@ -1,0 +1,1 @@
+"""Replays: results of a fragment computed again from its input topics."""

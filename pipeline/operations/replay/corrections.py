@@ -1,0 +1,166 @@
+"""Corrections: published results of a fragment compared with those computed again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brokers.kafka.transactions import TransactionalWriter
+from pipeline.clock import Clock, Deadline
+from pipeline.counting import counted
+from pipeline.errors import RefusedError, RetryError
+from pipeline.operations.connections import Connections
+from pipeline.operations.fragments import label
+from pipeline.operations.networks import deployed_plans
+from pipeline.operations.replay.engine import Engine
+from pipeline.operations.replay.fragment import ReplayedFragment
+from pipeline.operations.replay.inputs import (
+    ReplayInput,
+    kept_offsets,
+    replay_input,
+    replay_period,
+)
+from pipeline.replay.corrections import Correction, Standing, corrections, publish, standing
+from pipeline.replay.period import Asked, Period
+from pipeline.replay.ranges import whole
+from pipeline.replay.write import START_WITHIN_S
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a comparison reads: the published results by id, and the inputs to compute them from."""
+
+    published: Mapping[bytes, Standing]
+    found: ReplayInput
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Published results that differ from those computed again.
+
+    Args:
+        corrections: the records that make them equal.
+        left_out: input records that cannot be processed, by reason.
+        failed: results that cannot be computed, by reason.
+    """
+
+    corrections: tuple[Correction, ...]
+    left_out: Mapping[str, int]
+    failed: Mapping[str, int]
+
+
+def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
+    """Raise unless every reader of the fragment's output takes corrections.
+
+    Raises:
+        RefusedError: the output does not declare `corrections: true`, or a fragment reads it, whose
+            results from a record are final.
+    """
+    output = what.fragment.output
+    place = f"topic {output.topic}"
+    if not output.corrections:
+        raise RefusedError(
+            "the output takes no corrections: its records carry no ids",
+            place=place,
+            hint=f"write `corrections: true` at the output {output.name}, if its readers let a "
+            "later record with an id take the place of the earlier one; or replay into a topic of "
+            "its own.",
+        )
+    plans = deployed_plans(connections)
+    readers = [
+        label(fragment)
+        for plan in plans
+        for fragment in plan.fragments
+        if output.topic in {stream.topic for stream in fragment.inputs}
+    ]
+    if readers:
+        raise RefusedError(
+            f"the output cannot be corrected while a fragment reads it: {', '.join(readers)}",
+            place=place,
+            hint="a fragment would count a correction as one more record: replay into a topic of "
+            "its own.",
+        )
+
+
+def correction_writer(
+    what: ReplayedFragment, connections: Connections, clock: Clock
+) -> TransactionalWriter:
+    """The writer of corrections; fences every other run that corrects the same output.
+
+    Raises:
+        UnavailableError, RetryError: Kafka does not answer in time.
+    """
+    writer = connections.replayer(what.fragment.names, what.fragment.output.topic)
+    writer.start(Deadline.after(clock, START_WITHIN_S, "ending an earlier run"))
+    return writer
+
+
+def comparison(what: ReplayedFragment, asked: Asked, connections: Connections) -> Comparison:
+    """Published results of a period, and the inputs that they are computed from; changes nothing.
+
+    Raises:
+        RefusedError: the fragment has not run as far as the end of the period, or a topic no longer
+            holds all that is needed.
+        RetryError: a transaction in the output topic stays open.
+    """
+    period = replay_period(what, asked, connections, published=True)
+    # First, so that the inputs hold whatever these results were made of: a lane without state
+    # publishes late ones at any time.
+    published = published_results(what, period, connections)
+    return Comparison(published, replay_input(what, period, connections, incomplete=False))
+
+
+def differences(compared: Comparison, engine: Engine) -> Differences:
+    """Compute the results again and compare; changes nothing.
+
+    Raises:
+        RetryError: Spark failed.
+        RefusedError: the results carry no ids.
+    """
+    recomputer, found = engine.recomputer, compared.found
+    engine.report(f"judging {counted(found.offsets, 'offset')} of the inputs")
+    left_out = recomputer.left_out(found.ranges, found.period)
+    engine.report("computing")
+    results = recomputer.results(found.ranges, found.period)
+    differ = tuple(corrections(compared.published, results))
+    return Differences(differ, dict(left_out), dict(recomputer.failed))
+
+
+def publish_corrections(
+    what: ReplayedFragment,
+    found: Differences,
+    writer: TransactionalWriter,
+    connections: Connections,
+    clock: Clock,
+) -> None:
+    """Write corrections into the output in one transaction, and wait until it is decided.
+
+    Raises:
+        FencedError: another run that corrects the same output began.
+        UnavailableError, RetryError: nothing of it is visible; run it again.
+    """
+    topic = what.fragment.output.topic
+    publish(found.corrections, topic, writer, clock)
+    connections.topics.await_decided(topic)
+
+
+def published_results(
+    what: ReplayedFragment, period: Period, connections: Connections
+) -> dict[bytes, Standing]:
+    """The last published record of each result of a period, by id.
+
+    Raises:
+        RefusedError: the output topic no longer holds all of them, or holds records without ids.
+        RetryError: results of the period may be in a transaction that does not end.
+    """
+    output = what.fragment.output
+    if not connections.topics.await_decided(output.topic):
+        raise RetryError(
+            "a transaction in the topic stays open",
+            place=f"topic {output.topic}",
+            hint="run it again",
+        )
+    kept = kept_offsets(output, period.results_from_ms, connections)
+    read = whole(kept, incomplete=False)
+    reader = connections.reader()
+    reader.assign({output.topic: {one.partition: one.start for one in read}})
+    ends = {output.topic: {one.partition: one.end for one in read}}
+    return standing(reader.read_to(ends), period)

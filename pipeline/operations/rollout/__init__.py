@@ -1,0 +1,1 @@
+"""What follows a deploy: which fragments it starts, and the wait until they run."""

@@ -1,0 +1,1 @@
+"""Schemas of a registry: versions by name, and schemas that refer to others."""

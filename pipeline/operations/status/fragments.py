@@ -1,0 +1,39 @@
+"""Status of the fragments of one network, or of all."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from pipeline.deploy.remove import deployed
+from pipeline.ids import Epoch, FragmentName, NetworkName
+from pipeline.operations.connections import Connections
+from pipeline.operations.status.observed import ObservedFragment, observe
+
+
+def fragments_status(
+    network: NetworkName | None, connections: Connections
+) -> tuple[ObservedFragment, ...]:
+    """The fragments of a network, or of all networks, as they are now.
+
+    Args:
+        network: which; None: all.
+        connections: to ZooKeeper.
+
+    Raises:
+        RefusedError: the network is not deployed.
+    """
+    if network is None:
+        names = [record.network for record in connections.catalog.networks.all()]
+    else:
+        names = [deployed(network, connections.catalog).network]
+    return networks_status(connections, names)
+
+
+def networks_status(
+    connections: Connections,
+    networks: Sequence[NetworkName],
+    until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
+) -> tuple[ObservedFragment, ...]:
+    """The fragments of networks as they are now, without reports up to the epochs in `until`."""
+    catalog = connections.catalog
+    reports = [s for s in catalog.statuses.of(*networks) if s.epoch > until.get(s.fragment, 0)]
+    return observe(catalog.fragments.of(*networks), reports, catalog.nodes.all())

@@ -1,0 +1,125 @@
+"""State and lag of a fragment, from its catalog record and the last report of its node. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    FragmentStatus,
+    LaneState,
+    NodeRecord,
+)
+from pipeline.ids import Millis, TopicName
+
+LOST = "lost"
+"""The node that ran it is down, and no other has taken it over."""
+STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Lag of a fragment behind the ends of its inputs.
+
+    Args:
+        records: how many; None: unknown.
+        age_ms: the age of the oldest record that is not processed, 0 for none; None: unknown.
+        by_topic: records per input topic.
+    """
+
+    records: int | None = None
+    age_ms: int | None = None
+    by_topic: Mapping[TopicName, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFragment:
+    """One fragment: its desired state and the last report of a node.
+
+    Args:
+        record: what the catalog wants.
+        status: the last report; None: no node has reported.
+        node_up: whether the process that reported is up.
+    """
+
+    record: FragmentRecord
+    status: FragmentStatus | None
+    node_up: bool
+
+    @property
+    def state(self) -> str:
+        """A value of `LaneState` or `DesiredState`, or LOST or STOPPING."""
+        reported = self.status.state if self.status else LaneState.PENDING
+        if self.record.desired is not DesiredState.RUNNING:
+            at_rest = reported in {LaneState.STOPPED, LaneState.PENDING} or not self.node_up
+            return self.record.desired.value if at_rest else STOPPING
+        if self.status is not None and not self.node_up:
+            return LOST
+        return reported.value
+
+    @property
+    def lag(self) -> Lag:
+        """Measured of a lane that runs, by a node that is up; else unknown."""
+        status = self.status
+        if status is None or not self.node_up or status.state is not LaneState.RUNNING:
+            return Lag()
+        return Lag(status.lag_records, status.lag_ms, dict(status.inputs))
+
+    @property
+    def behind_ms(self) -> int | None:
+        """How long results may have been delayed, by unread records or by another input, in ms."""
+        status, age_ms = self.status, self.lag.age_ms
+        held_ms = status.held_ms if status is not None and age_ms is not None else None
+        return age_ms if held_ms is None or age_ms is None else max(age_ms, held_ms)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an input holds event time back, as far as it is measured."""
+        return self.status is not None and bool(self.status.held_by) and self.lag.age_ms is not None
+
+    @property
+    def rebuilding_since_ms(self) -> Millis | None:
+        """The beginning of the rebuild of its state; None: none is under way."""
+        rebuilding = self.state == LaneState.REBUILDING.value
+        return self.status.rebuild_since_ms if self.status is not None and rebuilding else None
+
+    @property
+    def name(self) -> str:
+        """Its name across networks: `network.fragment`."""
+        return f"{self.record.network}.{self.record.fragment}"
+
+
+def observe(
+    records: Sequence[FragmentRecord],
+    statuses: Sequence[FragmentStatus],
+    nodes: Sequence[NodeRecord],
+) -> tuple[ObservedFragment, ...]:
+    """Combine records and reports, in the order of the records.
+
+    A report of an earlier process of a node counts as one of a node that is down.
+    """
+    reported = {(status.network, status.fragment): status for status in statuses}
+    lives = {node.node: node for node in nodes}
+    return tuple(
+        ObservedFragment(
+            record,
+            status,
+            status is not None and status.node in lives and status.is_of(lives[status.node]),
+        )
+        for record in records
+        for status in (reported.get((record.network, record.fragment)),)
+    )
+
+
+def settled(seen: Sequence[ObservedFragment]) -> bool:
+    """Whether every fragment that is wanted running runs."""
+    return all(
+        one.state == LaneState.RUNNING.value
+        for one in seen
+        if one.record.desired is DesiredState.RUNNING
+    )
+
+
+def failed(seen: Sequence[ObservedFragment]) -> tuple[ObservedFragment, ...]:
+    """The fragments that have failed and are not started again."""
+    return tuple(one for one in seen if one.state == LaneState.FAILED.value)

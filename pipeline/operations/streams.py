@@ -1,0 +1,65 @@
+"""Streams by name: the topic of a stream, the fragments that write it, its newest schema."""
+
+from pipeline.deploy.streams import choices, find
+from pipeline.errors import RefusedError, SchemaError, UnavailableError
+from pipeline.ids import TopicName
+from pipeline.names import value_subject
+from pipeline.operations.connections import Connections
+from pipeline.operations.networks import deployed_plans
+from schemas.records import RegisteredSchema
+
+
+def topic_of(name: str, connections: Connections, *, without_catalog: bool = False) -> TopicName:
+    """The topic that a name means: a stream of a deployed network, or any topic.
+
+    Args:
+        name: as typed.
+        connections: to the catalog, and to Kafka.
+        without_catalog: whether the name of a topic is good enough while ZooKeeper does not answer.
+
+    Raises:
+        RefusedError: nothing has this name, and the streams that there are; or it is ambiguous.
+    """
+    try:
+        plans = deployed_plans(connections)
+    except UnavailableError:
+        topic = TopicName(name)
+        if without_catalog and topic in connections.topics.describe([topic]):
+            return topic
+        raise
+    arrow = find(name, plans)
+    topic = arrow.topic if arrow else TopicName(name)
+    if topic in connections.topics.describe([topic]):
+        return topic
+    known = choices(plans, name)
+    raise RefusedError(
+        f"there is no stream or topic {name}",
+        hint=f"there is: {', '.join(known)}." if known else "no network is deployed.",
+    )
+
+
+def writers_of(topic: TopicName, connections: Connections) -> tuple[str, ...]:
+    """The deployed fragments that write a topic, as `network.fragment`."""
+    return tuple(
+        f"{plan.network}.{fragment.name}"
+        for plan in deployed_plans(connections)
+        for fragment in plan.fragments
+        if fragment.output.topic == topic
+    )
+
+
+def newest_schema(topic: TopicName, connections: Connections) -> RegisteredSchema:
+    """The newest schema of a topic's values.
+
+    Raises:
+        SchemaError: there is none.
+    """
+    subject = value_subject(topic)
+    found = connections.registry.latest(subject)
+    if found is None:
+        raise SchemaError(
+            f"topic {topic} has no registered schema",
+            place=f"subject {subject}",
+            hint=f"`medusa schema register {subject} FILE`, or deploy the network that reads it.",
+        )
+    return found

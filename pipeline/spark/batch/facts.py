@@ -1,0 +1,215 @@
+"""What Spark's engine knows about the batch in hand.
+
+`foreachBatch` hands over rows alone. Metrics, offsets and watermarks stand in the engine's own
+objects as soon as the batch has been executed; this module is the only one that looks there, and a
+change of Spark's insides ends here.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyarrow import Table
+from pyspark.sql.streaming.query import StreamingQuery
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Incarnation, Millis, Offset, TopicName
+from pipeline.lanes.batch import BatchFacts
+from pipeline.markers.positions import InputPartition, Positions
+from pipeline.spark.query.counted import Told, counted, most_advanced, schemas_of
+from pipeline.spark.query.emit import PATH_METRICS, SOURCE_METRICS
+from pipeline.spark.query.lowered import AssignedTopic, Lowered, TopicRole
+
+_DROPPED = "numRowsDroppedByWatermark"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A window into one running query."""
+
+    query: StreamingQuery
+    lowered: Lowered
+    incarnation: Incarnation
+
+    def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
+        """The facts of the batch that was just executed; call it inside `foreachBatch`.
+
+        `rows` are those that it gave.
+
+        Raises:
+            BrokenInvariantError: there are none, and the query is counted from its rows; or the
+                checkpoint does not hold the batch.
+        """
+        stream = self._stream
+        if not self.lowered.counted:
+            told = self._observed(stream)
+        elif rows is None:
+            raise BrokenInvariantError("a batch is counted from its rows, and there are none")
+        else:
+            told = counted(rows, self.lowered, self.incarnation)
+        stateful = self.lowered.core is not None
+        # Only records can be late; a batch without any spares the walk through the plan.
+        dropped = stateful and told.records
+        late = sum(_dropped(stream.lastExecution().executedPlan())) if dropped else 0
+        return BatchFacts(
+            batch=BatchId(batch),
+            end=self._positions(self._offsets(stream, batch)),
+            late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
+            eviction_ms=self._watermark(stream, batch) if stateful else None,
+            advance_ms=told.advance_ms,
+            records=told.records,
+            bad=told.bad,
+            unknown=told.unknown,
+            late=late,
+            largest=told.largest,
+            failed=told.failed,
+            skipped=told.skipped,
+        )
+
+    def _observed(self, stream: Any) -> Told:
+        """What Spark has observed of the records."""
+        metrics = dict(_observed(stream.lastExecution().observedMetrics()))
+        sources = [
+            (source, metrics.get(f"{SOURCE_METRICS}{source.input}", {}))
+            for source in self.lowered.sources
+        ]
+        failed = sum(
+            row.get("bad") or 0 for name, row in metrics.items() if name.startswith(PATH_METRICS)
+        )
+        # One that was sent holds for all inputs: it is sent when all that it is about was read.
+        advances = [row["advance"] for _, row in sources if row.get("advance") is not None]
+        largest = {
+            at: time
+            for source, row in sources
+            for topic in source.topics
+            for partition, value in _of_topic(row, topic)
+            for at, time in most_advanced(source, topic, partition, value)
+        }
+        return Told(
+            records=sum(
+                int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources
+            ),
+            bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
+            advance_ms=Millis(int(max(advances))) if advances else None,
+            unknown=schemas_of(
+                bytes.fromhex(told)
+                for _, row in sources
+                if (told := row.get("unknown")) is not None
+            ),
+            largest=largest,
+            skipped=sum(int(row.get("skipped") or 0) for _, row in sources),
+            failed={
+                path.name: int(metrics.get(f"{PATH_METRICS}{path.name}", {}).get("failed") or 0)
+                for path in self.lowered.paths
+                if path.calls
+            },
+        )
+
+    def records_read(self) -> int:
+        """How many records the query's jobs have read so far; 0 when Spark cannot tell.
+
+        What a task reads counts at the latest when it is done.
+        """
+        context = self._stream.sparkSession().sparkContext()
+        jobs, store = context.statusTracker(), context.statusStore()
+        try:
+            return sum(
+                int(store.lastStageAttempt(stage).inputRecords())
+                for job in jobs.getJobIdsForGroup(str(self.query.runId))
+                for stage in jobs.getJobInfo(job).get().stageIds()
+            )
+        except Py4JError:  # a stage that it has forgotten, or Java is gone, which the lane notices
+            return 0
+
+    def _positions(self, offsets: list[Any]) -> Positions:
+        """Positions from what the sources say: JSON, one object for each leaf of the plan."""
+        return positions(offsets, self.lowered)
+
+    @cached_property
+    def _stream(self) -> Any:
+        wrapped = self.query._jsq  # noqa: SLF001 - the only way to the engine's objects
+        return wrapped.streamingQuery() if hasattr(wrapped, "streamingQuery") else wrapped
+
+    def _entry(self, stream: Any, batch: int) -> Any:
+        found = stream.offsetLog().get(batch)
+        if not found.isDefined():
+            raise BrokenInvariantError(f"the offsets of batch {batch} are not in the checkpoint")
+        return found.get()
+
+    def _offsets(self, stream: Any, batch: int) -> list[Any]:
+        """What each source says, in JSON; all in one text, as each call into Java takes time."""
+        return list(json.loads(str(self._entry(stream, batch).toString())))
+
+    def _watermark(self, stream: Any, batch: int) -> Millis | None:
+        metadata = self._entry(stream, batch).metadataOpt().get()
+        reached = int(metadata.batchWatermarkMs())
+        return Millis(reached) if reached > 0 else None
+
+
+def positions(
+    sources: Sequence[Mapping[str, Mapping[str, int]]], lowered: Lowered
+) -> dict[InputPartition, Offset]:
+    """Spark's offsets, topic → partition → offset for each leaf of the plan, as positions.
+
+    A source that has several leaves stands there for each, with the same offsets. Two sources may
+    read one topic, so only the place of a leaf says whose its offsets are.
+
+    Raises:
+        BrokenInvariantError: there are offsets of other topics than the leaf's source reads, or of
+            other leaves.
+    """
+    found: dict[InputPartition, Offset] = {}
+    if len(sources) != len(lowered.leaves):
+        raise BrokenInvariantError(
+            f"there are offsets of {len(sources)} leaves, the query has {len(lowered.leaves)}"
+        )
+    for name, offsets in zip(lowered.leaves, sources, strict=True):
+        others = offsets.keys() - {topic.topic for topic in lowered.source(name).topics}
+        if others:
+            raise BrokenInvariantError(
+                f"there are offsets of topics that input {name} does not read: {sorted(others)}"
+            )
+        for topic, partitions in offsets.items():
+            for partition, offset in partitions.items():
+                at = InputPartition(name, TopicName(topic), int(partition))
+                if found.setdefault(at, Offset(offset)) != offset:
+                    raise BrokenInvariantError(
+                        f"one source has two positions: {found[at]} and {offset}",
+                        place=f"input {name}, topic {topic}, partition {partition}",
+                    )
+    return found
+
+
+def _of_topic(row: Mapping[str, Any], topic: AssignedTopic) -> Iterator[tuple[int, int]]:
+    """Partitions of a topic with the largest event time that was observed there."""
+    if topic.role is TopicRole.REDRIVE and row.get("redriven") is not None:
+        yield 0, int(row["redriven"])
+    if topic.role is TopicRole.DATA:
+        for partition in range(topic.partitions):
+            if (value := row.get(f"partition_{partition}")) is not None:
+                yield partition, int(value)
+
+
+def _observed(metrics: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Scala's Map[String, Row] as pairs; nulls are left out.
+
+    A row comes over as one JSON text: each call into the JVM costs a good part of a millisecond.
+    """
+    iterator = metrics.iterator()
+    while iterator.hasNext():
+        pair = iterator.next()
+        name, row = pair._1(), pair._2()  # noqa: SLF001 - the parts of a Scala pair
+        yield str(name), json.loads(str(row.json()))
+
+
+def _dropped(plan: Any) -> Iterator[int]:
+    """How many rows each stateful operator of a physical plan dropped as late."""
+    metrics = plan.metrics()
+    if metrics.contains(_DROPPED):
+        yield int(metrics.apply(_DROPPED).value())
+    children = plan.children()
+    for i in range(children.size()):
+        yield from _dropped(children.apply(i))

@@ -1,0 +1,159 @@
+"""Looks at a batch's ranges again when something in it has to go to the dead letters.
+
+The query itself only counts what is wrong, so good batches pay nothing. When a count is not zero,
+the same judgement runs once more over exactly the same ranges, this time keeping the originals.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.ids import Millis, Offset, SchemaHandle, StreamName, TopicName
+from pipeline.lanes.dead_letters import LATENESS
+from pipeline.lanes.left_out import LeftOut
+from pipeline.markers.positions import Positions
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.query import hidden
+from pipeline.spark.query.emit import emit_path, unknown_schemas
+from pipeline.spark.query.emitting.skipped import is_skipped
+from pipeline.spark.query.emitting.wanted import sent_to
+from pipeline.spark.query.hidden import Reason
+from pipeline.spark.query.lateness import how_late
+from pipeline.spark.query.lowered import AsOfCore, Lowered, Path
+from pipeline.spark.query.places import is_answered
+from pipeline.spark.query.readers import Ranges, Reader
+from pipeline.spark.query.reasons import Judged, why
+from schemas import wire
+
+_OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE)
+"""What one path may refuse while another accepts the record."""
+_ALONE = "__alone"
+"""Whether only this path had the record: so it is this one's dead letter, whatever is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspector:
+    """Inspects ranges of one fragment's inputs, which `read` reads again."""
+
+    lowered: Lowered
+    read: Callable[[Ranges], Reader]
+
+    def rejected(
+        self,
+        start: Positions,
+        end: Positions,
+        late_ms: Millis | None,
+        left_out: tuple[LeftOut, ...] = (),
+        most: int | None = None,
+    ) -> list[Rejected]:
+        """All records of a batch for the dead letters, in the order of their positions.
+
+        Args:
+            start: where its partitions begin.
+            end: where they end.
+            late_ms: also those that were late, at or below this event time (for windows: of which
+                one ended at or before it).
+            left_out: records that do not count.
+            most: so many of the first on each path; None: all.
+        """
+        reader = self._reader(start, end)
+        found: list[Rejected] = []
+        for path in self.lowered.paths:
+            rows = emit_path(self.lowered, path, reader, left_out)
+            reason = F.col(hidden.REASON)
+            own = reason.startswith(Reason.EVALUATION_FAILED.value)
+            alone = self._alone(path)
+            wrong = reason.isNotNull() if path.first else own | (alone & reason.isNotNull())
+            if late_ms is not None:
+                late = F.when(reason.isNull(), how_late(self.lowered.shape, late_ms))
+                if isinstance(self.lowered.core, AsOfCore) and path.port == "left":
+                    source = self.lowered.source(path.source)
+                    late = F.when(~is_answered(source, self.lowered.core), late)
+                skipped = is_skipped(self.lowered.source(path.source), self.lowered.shape)
+                if skipped is not None:
+                    late = F.when(~skipped, late)
+                rows = rows.withColumn(hidden.REASON, F.coalesce(reason, late))
+                wrong = wrong | F.col(hidden.REASON).isin(list(LATENESS))
+            rows = rows.where(wrong)
+            if path.as_rows:  # all rows of a record have its event time, and are late together
+                rows = rows.dropDuplicates([hidden.TOPIC, hidden.PARTITION, hidden.OFFSET])
+            if most is not None:
+                rows = rows.orderBy(*hidden.PLACE).limit(most)
+            found.extend(self._collected(rows, path, late_ms))
+        found.sort(key=lambda r: (r.topic, r.partition, r.offset, r.port))
+        return found
+
+    def unknown_schemas(
+        self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
+    ) -> tuple[SchemaHandle, ...]:
+        """All schemas in a batch that the query was not planned with, the most frequent first.
+
+        `left_out`: records that do not count.
+        """
+        reader = self._reader(start, end)
+        return most_frequent(
+            (row["handle"], row["count"])
+            for source in self.lowered.sources
+            for row in unknown_schemas(source, reader, left_out).collect()
+        )
+
+    def _reader(self, start: Positions, end: Positions) -> Reader:
+        ranges: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}
+        for at, until in end.items():
+            topics = ranges.setdefault(at.input, {})
+            topics.setdefault(at.topic, {})[at.partition] = (start[at], until)
+        return self.read(ranges)
+
+    def _alone(self, path: Path) -> Column:
+        """Whether other paths from the source do not have a record, since it was sent again."""
+        source = self.lowered.source(path.source)
+        return sent_to(source, path) if self.lowered.others(path) else F.lit(False)
+
+    def _collected(self, rows: DataFrame, path: Path, late_ms: Millis | None) -> Iterator[Rejected]:
+        for time in (hidden.KAFKA_TIME, hidden.EVENT_TIME):
+            rows = rows.withColumn(time, F.unix_millis(time))
+        source = self.lowered.source(path.source)
+        alone = self._alone(path).alias(_ALONE)
+        rows = rows.select(*hidden.ORIGINAL, hidden.EVENT_TIME, hidden.REASON, alone)
+        for row in rows.collect():
+            judged = Judged(
+                word=row[hidden.REASON],
+                value=_bytes(row[hidden.VALUE]),
+                headers=tuple((h["key"], _bytes(h["value"])) for h in row[hidden.HEADERS] or ()),
+                timestamp_ms=Millis(row[hidden.KAFKA_TIME]),
+                event_time_ms=row[hidden.EVENT_TIME],
+                late_ms=late_ms,
+            )
+            found = why(judged, source)
+            yield Rejected(
+                input=path.source,
+                port=path.name if found.reason in _OF_ONE_PATH or row[_ALONE] else "",
+                why=found,
+                topic=TopicName(row[hidden.TOPIC]),
+                partition=row[hidden.PARTITION],
+                offset=Offset(row[hidden.OFFSET]),
+                timestamp_ms=judged.timestamp_ms,
+                key=_bytes(row[hidden.KEY]),
+                value=judged.value,
+                headers=judged.headers,
+            )
+
+
+def most_frequent(counts: Iterable[tuple[str, int]]) -> tuple[SchemaHandle, ...]:
+    """Schemas by how often they occur, the most frequent first, of equals the least.
+
+    What is counted are prefixes in hexadecimal digits.
+    """
+    totals = Counter[bytes]()
+    for told, count in counts:
+        totals[bytes.fromhex(told)] += count
+    ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    named = (wire.handle(told) for told, _ in ranked)
+    return tuple(one for one in named if one is not None)
+
+
+def _bytes(value: bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)

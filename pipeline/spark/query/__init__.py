@@ -1,0 +1,1 @@
+"""A fragment as a query: lowered to plain data, then emitted as DataFrame calls."""

@@ -1,0 +1,10 @@
+"""python, lowered: hand the rows to the function."""
+
+from pipeline.network.boxes.python import Python
+from pipeline.spark.query.lowered import Call, Step
+from pipeline.user_code.function import Function
+
+
+def lower(box: Python) -> tuple[Step, ...]:
+    """One step."""
+    return (Call(box.name, Function(box.function, box.source, box.columns, box.timeout_ms)),)

@@ -1,0 +1,28 @@
+"""Deduplication as DataFrame calls: a stream joined with what lies before each of its rows.
+
+Spark's own dropDuplicates keeps what comes first, which hangs on how records are cut into batches.
+Here a row comes out when event time has passed it and none before it was accepted: that is so
+whatever the order of arrival. The side of what lies before holds key, time and position alone.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.ids import Millis
+from pipeline.network.boxes.sides import How
+from pipeline.spark.query import hidden
+from pipeline.spark.query.emitting.joined import LEFT_TIME, RIGHT_TIME, above, matched
+from pipeline.spark.query.lowered import DeduplicateCore, JoinCore
+from pipeline.spark.query.sql import quoted
+
+
+def deduplicated(
+    rows: DataFrame, seen: DataFrame, core: DeduplicateCore, settled_ms: Millis | None
+) -> DataFrame:
+    """The rows that repeat no other one; `seen` are the same rows once more."""
+    times = (hidden.EVENT_TIME, hidden.POSITION)
+    narrow = seen.select(*[F.col(quoted(name)) for name in core.by], *times)
+    before = f"({RIGHT_TIME} < {LEFT_TIME} OR right.{hidden.POSITION} < left.{hidden.POSITION})"
+    bound = JoinCore(tuple((name, name) for name in core.by), 0, core.within_ms, How.LEFT)
+    alone = matched(rows, narrow, bound, before).where(F.col(RIGHT_TIME).isNull())
+    return alone.select("left.*").drop(hidden.POSITION).where(above(settled_ms))

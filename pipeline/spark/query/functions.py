@@ -1,0 +1,64 @@
+"""Calls of users' functions, as a part of a query.
+
+What a function says cannot be read out of the plan. So when a batch is looked at again, since rows
+of it have failed, the function must have failed for the same ones: see `checksum`.
+"""
+
+from zlib import crc32
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from pipeline.ids import Offset, TopicName
+from pipeline.spark.query import hidden
+from pipeline.spark.query.function_task import FunctionTask
+from pipeline.spark.query.lowered import Call
+from pipeline.spark.query.sql import quoted
+from pipeline.user_code.arrow import arrow_schema
+
+
+def called(rows: DataFrame, step: Call, carried: tuple[str, ...]) -> DataFrame:
+    """The rows that a function makes, and those for which it fails, set aside.
+
+    `carried` are the hidden columns. One of them may be `hidden.FAILED_ON`: it then holds what the
+    function was given, in the rows for which it fails.
+    """
+    keep_input = hidden.FAILED_ON in carried
+    given = [name for name in rows.columns if not name.startswith(hidden.PREFIX)]
+    rows = rows.select(*carried, *[F.col(quoted(name)) for name in given])
+    task = FunctionTask(step.box, step.function, carried, keep_input)
+    schema = rows.schema
+    fields = [
+        *(schema[name] for name in carried),
+        *(
+            StructField(field.name, from_arrow_type(field.type))
+            for field in arrow_schema(step.function.columns)
+        ),
+        *(
+            [StructField(hidden.GIVEN, StructType([schema[n] for n in given]))]
+            if keep_input
+            else []
+        ),
+    ]
+    made = rows.mapInArrow(task, StructType(fields))
+    if not keep_input:
+        return made
+    told = F.when(
+        F.col(hidden.GIVEN).isNotNull(), F.to_json(hidden.GIVEN, {"ignoreNullFields": "false"})
+    )
+    failed_on = F.coalesce(F.col(hidden.FAILED_ON), told)
+    return made.withColumn(hidden.FAILED_ON, failed_on).drop(hidden.GIVEN)
+
+
+def checksums() -> Column:
+    """The sum of `checksum` over the records that failed."""
+    place = F.concat_ws("/", hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
+    failed = F.col(hidden.REASON).startswith(hidden.Reason.EVALUATION_FAILED.value)
+    return F.coalesce(F.sum(F.when(failed, F.crc32(place.cast("binary")))), F.lit(0))
+
+
+def checksum(topic: TopicName, partition: int, offset: Offset) -> int:
+    """A number for a record: two sets of records with the same sum are taken for the same."""
+    return crc32(f"{topic}/{partition}/{offset}".encode())

@@ -1,0 +1,38 @@
+"""What Spark drops as late, as a column, so that a second look finds the same rows.
+
+A stateful query drops a row at or below the watermark of the batch before; an aggregate goes by the
+end of the row's window. Of windows that overlap some may have ended and others not: the row is
+dropped from those alone.
+"""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.ids import Millis
+from pipeline.network.boxes.shape import Shape, Windowed
+from pipeline.network.boxes.windows import SlidingWindow, Window
+from pipeline.spark.query import hidden
+from pipeline.spark.query.hidden import Reason
+
+
+def how_late(shape: Shape, late_ms: Millis) -> Column:
+    """`Reason.LATE`, or `PARTLY_LATE`, of a row that was too late; null of one that was not.
+
+    Args:
+        shape: of the fragment.
+        late_ms: the event time up to which everything was closed.
+    """
+    at = F.unix_millis(hidden.EVENT_TIME)
+    if not isinstance(shape, Windowed):
+        return F.when(at <= late_ms, Reason.LATE.value)
+    window = shape.window
+    late = F.when(_last_end(window, at + window.size_ms) <= late_ms, Reason.LATE.value)
+    if not isinstance(window, SlidingWindow):
+        return late
+    first_end = _last_end(window, at) + window.slide_ms
+    return late.when(first_end <= late_ms, Reason.PARTLY_LATE.value)
+
+
+def _last_end(window: Window, at: Column) -> Column:
+    """As in `pipeline/boundaries/windows.py`."""
+    return at - F.pmod(at - window.offset_ms - window.size_ms, F.lit(window.slide_ms))

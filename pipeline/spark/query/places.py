@@ -1,0 +1,138 @@
+"""Where the rows of a path stand in the log, as hidden columns, where something asks for that.
+
+A record that was sent again stands for the one that it is a copy of.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from pipeline.lanes.dead_letters import ATTEMPT, HELD, HELD_BY, REDRIVEN_ORIGIN
+from pipeline.network.boxes.traits import Keeps
+from pipeline.spark.query import hidden
+from pipeline.spark.query.emitting.headers import header
+from pipeline.spark.query.emitting.wanted import is_sent_again
+from pipeline.spark.query.failed_results import ROW_COLUMNS
+from pipeline.spark.query.lowered import (
+    AsOfCore,
+    Core,
+    DeduplicateCore,
+    GroupCore,
+    Lowered,
+    Path,
+    Source,
+)
+
+_OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
+_PLACE = r"^[^/]+/\d{1,9}/\d{1,18}$"
+
+
+def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tuple[str, ...]]:
+    """The rows of a path's source with the hidden columns that the path needs, and their names."""
+    source, core = lowered.source(path.source), lowered.core
+    found = dict[str, Column]()
+    if lowered.ids and lowered.traits.keeps is not Keeps.GROUPS:
+        found[hidden.ID] = record_id(source, lowered.twin(path))
+    if _has_positions(core, path):
+        found[hidden.POSITION] = position(source, path)
+    if isinstance(core, AsOfCore) and path.port == "left":
+        found[hidden.RECORD] = record(source, lowered.paths.index(path))
+        found[hidden.HELD] = held(source, core)
+    return (rows.withColumns(found) if found else rows), tuple(found)
+
+
+def _has_positions(core: Core | None, path: Path) -> bool:
+    """Whether rows of equal event time have to be told first from last."""
+    match core:
+        case AsOfCore():
+            return path.port == "right"
+        case GroupCore():
+            return core.positions
+        case _:
+            return isinstance(core, DeduplicateCore)
+
+
+def record_id(source: Source, twin: str = "") -> Column:
+    """`topic/partition/offset` of a record of a source, at the place where it first stood.
+
+    `twin`: the name of the path, where another path brings the same record to the same port.
+    """
+    place = F.concat_ws("/", *_OWN)
+    first = F.coalesce(_origin(source), place)
+    return F.concat_ws("/", first, F.lit(twin)) if twin else first
+
+
+def position(source: Source, path: Path) -> Column:
+    """Topic, partition and offset where a record first stood, and the path on which it comes.
+
+    In this order all rows of a port stand one after the other, no two in the same place: what makes
+    several rows of a record ends its fragment.
+    """
+    origin = _origin(source)
+    parts = F.split(origin, "/")
+    first = (parts[0], parts[1].cast("int"), parts[2].cast("bigint"))
+    again = origin.rlike(_PLACE)
+    places = (F.when(again, f).otherwise(F.col(own)) for f, own in zip(first, _OWN, strict=True))
+    return F.struct(
+        *(
+            place.alias(name)
+            for place, name in zip((*places, F.lit(path.name)), hidden.POSITION_FIELDS, strict=True)
+        )
+    )
+
+
+RECORD_FIELDS: Final = ("path", "partition", "offset", "attempt", "first")
+
+
+def record(source: Source, path: int) -> Column:
+    """Which record a row is of, in few bytes, since it is kept with each row that waits.
+
+    The number of its path, which says the source; partition and offset, in the topic of redriven
+    records if this is not the first attempt; the attempt; and of one that was sent again
+    `topic/partition/offset` where it first stood.
+    """
+    again = is_sent_again(source)
+    told = header(ATTEMPT).cast("string").try_cast("int")
+    fields = (
+        F.lit(path),
+        F.col(hidden.PARTITION),
+        F.col(hidden.OFFSET),
+        F.when(again, 1 + F.coalesce(told, F.lit(1))).otherwise(F.lit(1)),
+        F.when(again, header(REDRIVEN_ORIGIN).cast("string")),
+    )
+    return F.struct(*(c.alias(name) for c, name in zip(fields, RECORD_FIELDS, strict=True)))
+
+
+def held(source: Source, core: AsOfCore) -> Column:
+    """What the table said of a row before; empty: nothing. Null where it has yet to say it."""
+    return F.when(is_answered(source, core), F.coalesce(header(HELD), F.lit(b"")))
+
+
+def is_answered(source: Source, core: AsOfCore) -> Column:
+    """Whether a record was sent again with what the table said of its row, never null.
+
+    By another plan the table might have said something else: then it is sent again like any other.
+    """
+    same = header(HELD_BY) == F.lit(core.decided.encode())
+    return is_sent_again(source) & F.coalesce(same, F.lit(False))
+
+
+def told_rows(lowered: Lowered) -> tuple[Column, ...]:
+    """What results say of their rows, in the columns of `failed_results.ROW_COLUMNS`.
+
+    Of which record a row is, and what held, only of those that cannot be computed.
+    """
+    failed, of = F.col(hidden.REASON).isNotNull(), F.col(hidden.RECORD)
+    names = F.array(*[F.lit(path.name) for path in lowered.paths])
+    said = of.withField("path", F.get(names, of["path"]))
+    columns = (F.when(failed, F.to_json(said)), F.when(failed, F.col(hidden.HELD)))
+    named = zip((*columns, F.col(hidden.ANSWERED)), ROW_COLUMNS, strict=True)
+    return tuple(column.alias(name) for column, name in named)
+
+
+def _origin(source: Source) -> Column:
+    """`topic/partition/offset` where a record that was sent again first stood; of others null."""
+    origins = F.filter(hidden.HEADERS, lambda header: header["key"] == REDRIVEN_ORIGIN)
+    origin = F.try_element_at(origins, F.lit(1))["value"].cast("string")
+    return F.when(is_sent_again(source), origin)

@@ -1,0 +1,110 @@
+"""How Spark reads the records of a source: as a stream, or as ranges of topics."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from brokers.kafka.servers import Brokers, java_options, servers
+from pipeline.ids import StreamName, TopicName
+from pipeline.markers.positions import Positions
+from pipeline.spark.query.lowered import Source
+
+FETCH_WAIT_MS = 1
+"""How long the broker may hold a fetch that finds nothing.
+
+After each fetch Spark asks for the range of available offsets, on the connection on which the
+consumer has already sent the next fetch; the broker answers in order. With Kafka's default of 500,
+every batch that reads from a quiet partition, such as the advances, takes half a second. Spark only
+fetches what it knows to be there, so a short wait costs nothing.
+"""
+
+
+def read_options(brokers: Brokers) -> dict[str, str]:
+    """With what Spark's Kafka source reads committed records, as a stream or as ranges.
+
+    There are secrets among the values.
+    """
+    known = servers(brokers)
+    return {
+        "kafka.bootstrap.servers": known.bootstrap,
+        **{f"kafka.{name}": value for name, value in java_options(known).items()},
+        "kafka.isolation.level": "read_committed",
+        "kafka.fetch.max.wait.ms": str(FETCH_WAIT_MS),
+    }
+
+
+def starting_at(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:
+    """Positions as `KafkaReader` takes them."""
+    starts: dict[StreamName, dict[TopicName, dict[int, int]]] = {}
+    for at, offset in begin.items():
+        starts.setdefault(at.input, {}).setdefault(at.topic, {})[at.partition] = int(offset)
+    return starts
+
+
+Ranges = Mapping[StreamName, Mapping[TopicName, Mapping[int, tuple[int, int]]]]
+"""What of each input is meant: topic → partition → (start, end), the end left out."""
+
+
+class Reader(Protocol):
+    """How the records of a source come into the query: as a stream, or as ranges of one batch."""
+
+    def __call__(self, source: Source) -> DataFrame:
+        """Spark's Kafka columns, headers included."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaReader:
+    """Reads sources as streams. `starts` counts only without a checkpoint.
+
+    A source's partitions are read by as many tasks as there are cores: what a task costs before
+    its first record, above all making its code and its Avro readers, is most of a small batch.
+    """
+
+    spark: SparkSession
+    options: Mapping[str, str]
+    starts: Mapping[StreamName, Mapping[TopicName, Mapping[int, int]]]
+
+    def __call__(self, source: Source) -> DataFrame:
+        """An endless stream."""
+        assigned = {t.topic: list(range(t.partitions)) for t in source.topics}
+        starts = {
+            topic: {str(p): o for p, o in sorted(offsets.items())}
+            for topic, offsets in self.starts[source.input].items()
+        }
+        return (
+            self.spark.readStream.format("kafka")
+            .options(**self.options)
+            .option("assign", json.dumps(assigned))
+            .option("startingOffsets", json.dumps(starts))
+            .option("includeHeaders", "true")
+            .load()
+            .coalesce(self.spark.sparkContext.defaultParallelism)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReader:
+    """Reads the ranges of one batch again."""
+
+    spark: SparkSession
+    options: Mapping[str, str]
+    ranges: Ranges
+
+    def __call__(self, source: Source) -> DataFrame:
+        """The records from the starts up to, and without, the ends."""
+        ranges = self.ranges[source.input]
+        starts = {t: {str(p): r[0] for p, r in parts.items()} for t, parts in ranges.items()}
+        ends = {t: {str(p): r[1] for p, r in parts.items()} for t, parts in ranges.items()}
+        assigned = {t: sorted(parts) for t, parts in ranges.items()}
+        return (
+            self.spark.read.format("kafka")
+            .options(**self.options)
+            .option("assign", json.dumps(assigned))
+            .option("startingOffsets", json.dumps(starts))
+            .option("endingOffsets", json.dumps(ends))
+            .option("includeHeaders", "true")
+            .load()
+        )

@@ -1,0 +1,1 @@
+"""Running a lane: its start, its checkpoints, its query, its rebuild."""

@@ -1,0 +1,104 @@
+"""Looks at what lies ahead of a lane, so that no batch is larger than what can be computed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.errors import OffsetGoneError
+from brokers.kafka.reader import FETCH_WAIT_RANGE_MS, TopicReader
+from brokers.kafka.servers import Brokers
+from brokers.records import Ends, KafkaRecord
+from pipeline.clock import Clock, Deadline
+from pipeline.ids import TopicName
+from pipeline.lanes.batch_size import (
+    JOINED_PER_BATCH,
+    RECORDS_PER_BATCH,
+    places,
+    records_at_once,
+)
+from pipeline.markers.positions import Positions, by_topic
+from pipeline.network.boxes.traits import Keeps
+from pipeline.planner.plan import Fragment
+
+READ_TIMEOUT_S = 10.0
+PLACE_WITHIN_S = 0.5
+"""A place that shows nothing until then, such as the end of an open transaction, tells nothing."""
+PLACE_BYTES = 4_000_000
+PLACE_RECORDS = 500
+_POLL_RECORDS = 50
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Whom to ask."""
+
+    brokers: Brokers
+    admin: KafkaAdmin
+    clock: Clock
+
+    def records_at_once(self, start: Positions, but: TopicName) -> int:
+        """How many records a batch may read from some positions on; a topic does not count.
+
+        Raises:
+            NoSuchTopicError: a topic does not exist.
+            UnavailableError, RetryError: Kafka does not answer.
+        """
+        carried = {at: offset for at, offset in start.items() if at.topic != but}
+        found = list(places(carried, self.admin.end_offsets({at.topic for at in carried})))
+        if not found:
+            return records_at_once(())
+        topics = {at.topic for at in carried}
+        with TopicReader(
+            self.brokers,
+            READ_TIMEOUT_S,
+            fetch_wait_ms=FETCH_WAIT_RANGE_MS,
+            clock=self.clock,
+        ) as reader:
+            return records_at_once(
+                size for place in found for size in self._sizes(reader, by_topic(place, topics))
+            )
+
+    def _sizes(self, reader: TopicReader, place: Ends) -> Iterator[float]:
+        """The mean size of the records that begin at a place, for each partition."""
+        deadline = Deadline.after(self.clock, PLACE_WITHIN_S, "looking ahead")
+        unseen = {(topic, partition) for topic, there in place.items() for partition in there}
+        found: dict[tuple[TopicName, int], list[int]] = {}
+        total = number = 0
+        try:
+            reader.assign(place)
+            while not deadline.passed and (unseen or total < PLACE_BYTES):
+                records = reader.poll(min(_POLL_S, deadline.remaining_s()), _POLL_RECORDS)
+                for record in records:
+                    size, at = _bytes(record), (record.topic, record.partition)
+                    found.setdefault(at, []).append(size)
+                    unseen.discard(at)
+                    total, number = total + size, number + 1
+                if not unseen and (not records or number >= PLACE_RECORDS):
+                    break
+        except OffsetGoneError:  # the query will meet it as well, and say what is gone
+            return
+        yield from (sum(sizes) / len(sizes) for sizes in found.values())
+
+
+class BatchLimit:
+    """How many records a batch of a fragment may read; what was looked at is remembered."""
+
+    def __init__(self, ahead: Ahead, fragment: Fragment) -> None:
+        self._ahead = ahead
+        self._advances = fragment.names.advances
+        rows = fragment.traits.keeps is Keeps.ROWS
+        self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
+        self._looked: tuple[Positions, int] | None = None
+
+    def at(self, start: Positions) -> int:
+        """The limit from some positions on; raises as `Ahead.records_at_once` does."""
+        if self._looked is None or self._looked[0] != start:
+            most = self._ahead.records_at_once(start, self._advances)
+            self._looked = start, min(most, self._most)
+        return self._looked[1]
+
+
+def _bytes(record: KafkaRecord) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers

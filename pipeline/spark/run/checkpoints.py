@@ -1,0 +1,228 @@
+"""Checkpoint folders: one per epoch, so that a zombie can spoil only its own.
+
+A start under a new epoch links the files of the last epoch's folder into its own, and decides by
+what is in its own: what the last owner still writes or deletes in the other does not change it.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from pipeline.errors import BrokenInvariantError, EnvironmentProblem
+from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable
+from pipeline.markers.positions import Positions
+from pipeline.names import LaneNames
+from pipeline.spark.batch.facts import positions
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.linking import Disk, LocalDisk, link_checkpoint, newest
+
+FORMAT_VERSION: Final = 4
+"""Of a folder, and of what our queries keep in it: counts up when the same plan would make another
+state, or number its sources otherwise. A folder of another format is not read."""
+TRIES: Final = 5
+"""How often a folder is linked whose owner changes it meanwhile."""
+_IDENTITY = "medusa.json"
+_SET_ASIDE = "medusa.damaged.json"
+_KEPT_EPOCHS = 2
+_NONE_READABLE = Unusable("there is no checkpoint of its last life here that can be read")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which lane a folder belongs to, and the Spark version that wrote it."""
+
+    life: NetworkLife
+    incarnation: Incarnation
+    spark: str
+
+
+class Checkpoints:
+    """The checkpoint folders of one lane below a node's checkpoint root.
+
+    Args:
+        root: the node's checkpoint root.
+        names: of the lane.
+        life: of its network; folders of another life are not used.
+        spark: the version of the engine that reads and writes them.
+        disk: what links files.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        names: LaneNames,
+        life: NetworkLife,
+        spark: str,
+        disk: Disk | None = None,
+    ) -> None:
+        self._root = root
+        self._names = names
+        self._life = life
+        self._spark = spark
+        self._disk: Disk = disk or LocalDisk()
+
+    def folder(self, epoch: Epoch) -> Path:
+        """Where the lane of an epoch keeps its checkpoint."""
+        return self._root / self._names.checkpoint(epoch)
+
+    def any(self, before: Epoch) -> CheckpointFacts | Unusable:
+        """Whether there is a folder of an earlier epoch; only its identity is read."""
+        for _, identity in self._complete(before):
+            return CheckpointFacts(identity.incarnation, committed=None, planned=None)
+        return Unusable("nothing has run yet")
+
+    def adopt(
+        self, epoch: Epoch, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Link an incarnation's newest folder of an earlier epoch into the folder of an epoch.
+
+        Args:
+            epoch: the ownership under which a lane starts.
+            incarnation: the life of the lane to go on with.
+            lowered: the fragment.
+
+        Returns:
+            What the copy holds, or why there is nothing to go on from.
+
+        Raises:
+            EnvironmentProblem: the folder of the epoch cannot be written.
+        """
+        for _ in range(TRIES):
+            found = self._of(incarnation, epoch)
+            if found is None:
+                return _NONE_READABLE
+            source, identity = found
+            with _writing(self.folder(epoch)):
+                copy = self._emptied(epoch)
+                whole = link_checkpoint(source, copy, frozenset({_IDENTITY}), self._disk)
+            if whole and _identity(source) == identity:
+                return _read_facts(copy, identity, lowered, self._spark)
+        return Unusable(f"the checkpoint {source.name} has changed each time while it was linked")
+
+    def empty(self, epoch: Epoch) -> Path:
+        """Make the empty folder of an epoch."""
+        with _writing(self.folder(epoch)):
+            return self._emptied(epoch)
+
+    def complete(self, epoch: Epoch, incarnation: Incarnation) -> None:
+        """Write the identity of an epoch's folder, with which it counts; remove old folders."""
+        folder = self.folder(epoch)
+        with _writing(folder):
+            identity = Identity(self._life, incarnation, self._spark)
+            text = json.dumps({"format": FORMAT_VERSION, **asdict(identity)})
+            (folder / _IDENTITY).write_text(text, encoding="utf-8")
+            self._tidy(epoch)
+
+    def set_aside(self, epoch: Epoch) -> None:
+        """Let a folder that turned out to be damaged count no more; it stays for inspection.
+
+        Earlier folders of the same incarnation share its files, so they go with it.
+        """
+        folders = self._complete(Epoch(epoch + 1))
+        damaged = {one.incarnation for folder, one in folders if folder == self.folder(epoch)}
+        for folder, identity in folders:
+            if identity.incarnation in damaged:
+                with _writing(folder):
+                    (folder / _IDENTITY).rename(folder / _SET_ASIDE)
+
+    def _tidy(self, epoch: Epoch) -> None:
+        """Remove folders of earlier epochs but the newest; what was set aside stays."""
+        own = self.folder(epoch)
+        kept = {folder for folder, _ in self._complete(epoch)[: _KEPT_EPOCHS - 1]}
+        for folder in own.parent.glob("epoch-*"):
+            aside = (folder / _SET_ASIDE).exists()
+            if folder.name < own.name and folder not in kept and not aside:
+                _remove(folder)
+
+    def _emptied(self, epoch: Epoch) -> Path:
+        folder = self.folder(epoch)
+        if folder.exists():
+            _remove(folder)
+        folder.mkdir(parents=True)
+        return folder
+
+    def _of(self, incarnation: Incarnation, before: Epoch) -> tuple[Path, Identity] | None:
+        return next((f for f in self._complete(before) if f[1].incarnation == incarnation), None)
+
+    def _complete(self, before: Epoch) -> list[tuple[Path, Identity]]:
+        """Earlier folders of this life that have an identity, newest first."""
+        limit = self.folder(before)
+        names = (path.parent for path in limit.parent.glob(f"epoch-*/{_IDENTITY}"))
+        folders = sorted((path for path in names if path.name < limit.name), reverse=True)
+        found = ((folder, _identity(folder)) for folder in folders)
+        return [(folder, one) for folder, one in found if one and one.life == self._life]
+
+
+def _read_facts(
+    folder: Path, identity: Identity, lowered: Lowered, spark: str
+) -> CheckpointFacts | Unusable:
+    """What the copy of a folder holds, or why it says nothing."""
+    try:
+        committed, number = _last_number(folder / "commits"), _last_number(folder / "offsets")
+        planned = None
+        if number is not None:
+            planned = PlannedBatch(BatchId(number), _planned(folder, number, lowered))
+    except (OSError, ValueError, BrokenInvariantError) as error:
+        return Unusable(f"the checkpoint {folder.name} cannot be read: {error}")
+    foreign = f"Spark {identity.spark} wrote the checkpoint, this is Spark {spark}"
+    return CheckpointFacts(
+        incarnation=identity.incarnation,
+        committed=None if committed is None else BatchId(committed),
+        planned=planned,
+        foreign="" if identity.spark == spark else foreign,
+    )
+
+
+def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
+    """The end positions of a planned batch: a version, Spark's metadata, a line for each leaf.
+
+    Raises:
+        ValueError, BrokenInvariantError: the file is not whole.
+    """
+    text = (folder / "offsets" / str(batch)).read_text(encoding="utf-8")
+    _version, metadata, *leaves = text.splitlines()
+    json.loads(metadata)
+    return positions([json.loads(leaf) for leaf in leaves], lowered)
+
+
+def _identity(folder: Path) -> Identity | None:
+    """None if it cannot be read, or is in another format."""
+    try:
+        found = json.loads((folder / _IDENTITY).read_text(encoding="utf-8"))
+        if found["format"] != FORMAT_VERSION:
+            return None
+        life, incarnation = NetworkLife(found["life"]), Incarnation(found["incarnation"])
+        return Identity(life, incarnation, str(found["spark"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the checkpoint cannot be written: {error.strerror}",
+            place=str(folder),
+            hint="make the folder writable, or point `checkpoints` at another one",
+        ) from error
+
+
+def _last_number(folder: Path) -> int | None:
+    if not folder.is_dir():
+        return None
+    number = newest(tuple(path.name for path in folder.iterdir()))
+    return None if number < 0 else number
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its identity first: half a folder must not be linked."""
+    with suppress(OSError):
+        (folder / _IDENTITY).unlink()
+    shutil.rmtree(folder, ignore_errors=True)

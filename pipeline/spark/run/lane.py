@@ -1,0 +1,499 @@
+"""A stable lane: one fragment's query, from claim to stop.
+
+Order of a start: the epoch is claimed before; initialise transactions (which fences the last
+owner), read the marker, link the last checkpoint into the folder of the own epoch, stop if the
+marker's epoch is newer, decide by the marker and that copy what to start from, commit a copy of the
+marker under the own epoch, build the state if there is none to go on from, start the query.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from brokers.kafka.mirror import GroupMirror
+from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import LogReader
+from brokers.kafka.servers import Brokers
+from brokers.kafka.transactions import TransactionalWriter
+from pipeline.boundaries.profile import profile
+from pipeline.clock import Clock, Deadline
+from pipeline.dead_letters.trimmer import Retention, Trimmer
+from pipeline.errors import MedusaError, RetryError
+from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, SchemaHandle, TopicId
+from pipeline.lanes.batch import RepeatedOtherwiseError
+from pipeline.lanes.batch_size import RECORDS_PER_BATCH
+from pipeline.lanes.events import (
+    BatchFinished,
+    LaneEvent,
+    LaneRebuilding,
+    LaneStarted,
+)
+from pipeline.lanes.growth import no_beginning, reassigned
+from pipeline.lanes.promises import Promises
+from pipeline.lanes.sources import first_positions
+from pipeline.lanes.start.decision import (
+    BeginAt,
+    Continue,
+    FirstStart,
+    Rebuild,
+    Start,
+    check_owner,
+    decide_start,
+)
+from pipeline.lanes.start.facts import CheckpointFacts, Unusable, Wanted
+from pipeline.lanes.start.markers import first_marker, gone_on
+from pipeline.lanes.start.plan import (
+    LinkedCheckpoint,
+    NoCheckpoint,
+    RebuiltCheckpoint,
+    StartFacts,
+    StartPlan,
+    plan_start,
+)
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
+from pipeline.names import FragmentNames
+from pipeline.planner.state import OnChange
+from pipeline.spark.batch.arrow_rows import ArrowRows
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspect import Inspector
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.query.emit import emit
+from pipeline.spark.query.lower import lower
+from pipeline.spark.query.lowered import Lowered, as_accepted, restricted
+from pipeline.spark.query.readers import (
+    KafkaReader,
+    RangeReader,
+    Ranges,
+    Reader,
+    read_options,
+    starting_at,
+)
+from pipeline.spark.run.ahead import Ahead, BatchLimit
+from pipeline.spark.run.beside import Beside
+from pipeline.spark.run.carried import CarriedMarker, carried
+from pipeline.spark.run.checkpoints import Checkpoints
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.last_marker import read_marker, settled_marker
+from pipeline.spark.run.lost import in_batch, in_rebuild
+from pipeline.spark.run.planned import plan_first_batch
+from pipeline.spark.run.query_runner import (
+    DamagedCheckpointError,
+    LostDataError,
+    Query,
+    QueryRunner,
+    StoppingError,
+    translated,
+)
+from pipeline.spark.run.rebuild import Log, Rebuilding, tried
+from pipeline.spark.run.rebuild_batch import RebuildBatch
+from pipeline.spark.run.succession import Others, look_back
+from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.topics import watch_topics
+from pipeline.spark.run.wanted import wanted_lane
+from pipeline.spark.write.sink import Sink, UnknownSchemasError
+from pipeline.spark.write.sink_context import SinkContext
+from schemas.wire import prefix
+
+START_DEADLINE_S = 60.0
+BOUNDARY_DEADLINE_S = 300.0
+SETTLE_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaneHost:
+    """What all lanes of a node share.
+
+    `claimed` is called when a lane has claimed its fragment, before it starts.
+    """
+
+    spark: SparkSession
+    surveyor: Surveyor
+    brokers: Brokers
+    checkpoints: Path
+    clock: Clock
+    tell: Callable[[LaneEvent], None]
+    claimed: Callable[[], None]
+
+    def admit(self, names: FragmentNames) -> Epoch:
+        """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.
+
+        Raises:
+            NewerFormatError: a newer version of Medusa wrote it.
+        """
+        marker = read_marker(self.brokers, names)
+        return NO_EPOCH if marker is None else marker.epoch
+
+    def lane(self, settings: LaneSettings) -> "StableLane":
+        """A lane on this node, of a fragment that it has claimed."""
+        self.claimed()
+        return StableLane(settings, self)
+
+
+class StableLane:
+    """Runs one fragment until it is told to stop or cannot go on. One use only.
+
+    `promises`: where its agent notes what the writers of derived inputs have promised.
+    """
+
+    def __init__(self, settings: LaneSettings, host: LaneHost) -> None:
+        self._settings = settings
+        self._host = host
+        self._clock = host.clock
+        fragment = settings.fragment
+        self._stop = threading.Event()
+        self._runner = QueryRunner(self._stop)
+        self._checkpoints = Checkpoints(
+            host.checkpoints, settings.names, settings.life, host.spark.version
+        )
+        self._label = str(settings.lane.fragment)
+        self._met: tuple[SchemaHandle, ...] = ()
+        self._from = CarriedMarker(None, ())
+        ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
+        self._limit = BatchLimit(ahead, fragment)
+        self._beside = Beside(f"write {self._label}")
+        self.promises = Promises()
+        self._started = False
+        retention = Retention(
+            fragment.names,
+            host.surveyor.admin,
+            LogReader(host.brokers, START_DEADLINE_S).last,
+            settings.letters_kept_ms,
+        )
+        self._trimmer = Trimmer(retention, host.clock)
+        self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
+
+    def request_stop(self) -> None:
+        """Let the current batch finish, then return from `run`. Safe from any thread."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Start the lane and stay with it; returns after `request_stop`.
+
+        Raises:
+            FencedError: another epoch owns the fragment.
+            InputError, BrokenInvariantError: starting again unasked would not help.
+            RetryError, UnavailableError, EnvironmentProblem: starting again may help.
+        """
+        brokers = self._host.brokers
+        writer = TransactionalWriter(brokers, self._settings.names.transactional_id)
+        boundaries = PlainProducer(brokers, BOUNDARY_DEADLINE_S)
+        try:
+            with translated(self._checkpoints.folder(self._settings.epoch)):
+                self._run(writer, boundaries)
+        except StoppingError:
+            return
+        finally:
+            self._beside.close()
+            writer.close()
+            boundaries.close()
+
+    def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
+        deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
+        writer.start(deadline)
+        self._settings.check_wanted()
+        names, admin = self._settings.fragment.names, self._host.surveyor.admin
+        last = settled_marker(self._host.brokers, admin, names)
+        if last is not None:
+            check_owner(last, self._settings.epoch, self._settings.place)
+            self._settings = self._settings.after(last)
+        self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
+        lowered = self._look_back(last)
+        marker, wanted = self._from.marker, self._wanted(lowered)
+        start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
+        if marker is not None and wanted.on_change is None:
+            fragment, output_id = self._settings.fragment, self._settings.output_id
+            log = self._log_of_inputs()
+            log.check_acknowledged(marker, fragment, output_id, self._topics.ask)
+        sink = Sink(self._sink_context(writer, boundaries, lowered))
+        plan = plan_start(start, wanted, self._facts(start, wanted, lowered))
+        folder, lowered = self._begin(plan, wanted, sink, lowered)
+        if not wanted.ran_before:
+            self._settings.record_start()
+        try:
+            if isinstance(start, Continue) and start.planned is not None:
+                lowered = self._take_in_growth(start.planned, wanted, lowered, folder, sink)
+            self._tell_start(sink.marker)
+            self._query(lowered, folder, sink)
+        except (DamagedCheckpointError, RepeatedOtherwiseError):
+            self._checkpoints.set_aside(self._settings.epoch)
+            raise
+
+    def _tell_start(self, first: CommitMarker) -> None:
+        how = profile(self._settings.fragment, self._settings.topic_ids)
+        lane, run, epoch = self._settings.lane, self._settings.run, self._settings.epoch
+        self._host.tell(LaneStarted(lane, run, epoch, first.incarnation, first, how))
+        self._started = True
+
+    def _tell_batch(self, finished: BatchFinished) -> None:
+        """Report a batch, but for one that comes before the lane has started."""
+        if self._started:
+            self._host.tell(finished)
+
+    # --- where it starts ------------------------------------------------------------------------
+
+    def _look_back(self, last: CommitMarker | None) -> Lowered:
+        """Find out what it starts from: its last marker, or another one if it begins anew."""
+        settings, host = self._settings, self._host
+        succession = settings.succession
+        if succession is None or not settings.begins_anew(last):
+            goes_on = None if last is None else last.writing(settings.output_id)
+            self._from = carried(goes_on, settings, host.surveyor.admin)
+            return self._lowered()
+        self._from = carried(None, settings, host.surveyor.admin)
+        lowered = self._lowered()  # whatever is missing is missed before others are stopped
+        if last is None:  # refuses if there is a checkpoint
+            decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
+        others = Others(host.brokers, host.surveyor, self._clock)
+        begins = look_back(settings, succession, last, others)
+        self._from = begins.nothing
+        lowered = self._lowered()
+        wanted, positions = self._wanted(lowered), begins.positions(lowered)
+        first = first_marker(wanted, self._incarnation(), positions, self._clock.now_ms())
+        self._from = begins.at(first)
+        return lowered
+
+    def _wanted(self, lowered: Lowered) -> Wanted:
+        marker = self._from.marker
+        most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
+        return wanted_lane(self._settings, self._from, lowered, self._host.surveyor, most)
+
+    def _checkpoint(
+        self, marker: CommitMarker | None, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Facts of the own copy of the checkpoint, made in the folder of the own epoch.
+
+        The last owner is fenced, but may still write into its folder: only the copy stays as it is.
+        """
+        epoch, checkpoints = self._settings.epoch, self._checkpoints
+        if marker is None:
+            return checkpoints.any(epoch)
+        return checkpoints.adopt(epoch, marker.incarnation, lowered)
+
+    def _facts(self, start: Start, wanted: Wanted, lowered: Lowered) -> StartFacts:
+        """What a plan of the start needs to be known of topics and clock."""
+        carried = self._from
+        first: Positions = {}
+        held: CommitMarker | None = None
+        if isinstance(start, FirstStart):
+            positions = self._host.surveyor.start_positions(lowered)
+            first = first_positions(positions, carried.sources, self._settings.begins)
+        elif isinstance(start, BeginAt | Rebuild) and wanted.on_change is OnChange.EMPTY:
+            held = self._held(reassigned(start.marker, wanted.positions), lowered)
+        return StartFacts(
+            incarnation=self._incarnation(),
+            now_ms=self._clock.now_ms(),
+            first=first,
+            held=held,
+            written=carried.written,
+            not_before=carried.not_before,
+        )
+
+    def _begin(
+        self, plan: StartPlan, wanted: Wanted, sink: Sink, lowered: Lowered
+    ) -> tuple[Path, Lowered]:
+        """Carry out a plan: the folder that the query goes on from, and with which schemas."""
+        epoch = wanted.epoch
+        sink.start(plan.marker)
+        match plan.checkpoint:
+            case NoCheckpoint():
+                folder = self._checkpoints.empty(epoch)
+            case LinkedCheckpoint():
+                folder = self._checkpoints.folder(epoch)
+            case RebuiltCheckpoint(rebuild):
+                folder = self._checkpoints.empty(epoch)
+                done, lowered, refused = self._rebuild(rebuild, folder, plan.incarnation, lowered)
+                sink.start(plan.marker_after(done.start, done.begin, wanted), refused)
+        self._checkpoints.complete(epoch, sink.marker.incarnation)
+        return folder, lowered
+
+    def _incarnation(self) -> Incarnation:
+        return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
+
+    def _held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        """The marker within what its topics still hold, where that was chosen."""
+        held = self._log_of_inputs().held(marker, lowered)
+        for at, offset in sorted(marker.end.items()):
+            if held.end[at] != offset:
+                place = f"topic {at.topic}, partition {at.partition}"
+                self._log.warning("%s: read on at %d instead of %d", place, held.end[at], offset)
+        return held
+
+    def _lowered(self) -> Lowered:
+        fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
+        surveyor = self._host.surveyor
+        return lower(fragment, surveyor.survey(fragment, topic_ids, self._met, self._from.sources))
+
+    def _sink_context(
+        self, writer: TransactionalWriter, boundaries: PlainProducer, lowered: Lowered
+    ) -> SinkContext:
+        fragment, admin = self._settings.fragment, self._host.surveyor.admin
+        return SinkContext(
+            fragment=fragment,
+            lane=self._settings.lane,
+            run=self._settings.run,
+            version=self._settings.version,
+            epoch=self._settings.epoch,
+            writer=writer,
+            admin=admin,
+            output_id=TopicId(self._settings.topic_ids[fragment.output.topic]),
+            output_partitions=lowered.encoding.partitions,
+            boundaries=boundaries,
+            mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
+            schemas=self._host.surveyor,
+            topics=self._topics,
+            beside=self._beside,
+            functions=lowered.functions,
+            promised=self.promises.of,
+            clock=self._clock,
+            tell=self._tell_batch,
+        )
+
+    # --- queries --------------------------------------------------------------------------------
+
+    def _rebuild(
+        self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
+    ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
+        """Build the state in an empty folder: from what, with which schemas, what was refused."""
+        names = self._settings.fragment.names
+        todo = self._log_of_inputs().prepare(start, lowered, names)
+        self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
+        batch = RebuildBatch(todo, self._host.surveyor, f"fragment {self._label}")
+        lowered = tried(
+            partial(self._rebuild_once, batch, folder, incarnation, lowered),
+            partial(self._checkpoints.empty, self._settings.epoch),
+        )
+        self._log.info("the state is rebuilt; %d records are refused", len(batch.refused))
+        return batch.todo, lowered, batch.refused
+
+    def _rebuild_once(
+        self, batch: RebuildBatch, folder: Path, incarnation: Incarnation, lowered: Lowered
+    ) -> Lowered:
+        todo, start = batch.todo, batch.todo.start
+        lane, number, epoch = self._settings.lane, self._settings.run, self._settings.epoch
+        told = LaneRebuilding(lane, number, epoch, todo.records)
+        self._host.tell(told)
+        spark, end = self._host.spark, start.marker.end
+        plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
+
+        def run(planned: Lowered) -> None:
+            lowered = planned if start.chosen else as_accepted(planned)
+
+            def watch(engine: Engine) -> None:
+                self._host.tell(replace(told, read=min(engine.records_read(), told.offsets)))
+
+            rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
+            name = f"{self._label}.{self._settings.epoch}.rebuild"
+            write = partial(batch.write, Inspector(lowered, self._again()))
+            self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
+
+        try:
+            return self._knowing_schemas(lowered, end, run)
+        except LostDataError as error:
+            raise in_rebuild(error, start) from error
+
+    def _take_in_growth(
+        self, planned: BatchId, wanted: Wanted, lowered: Lowered, folder: Path, sink: Sink
+    ) -> Lowered:
+        """Execute a planned batch alone if topics have grown since; then read all partitions.
+
+        The batch has no ends of the new partitions, so no query that reads them can go on with it.
+        """
+        marker = sink.marker
+        if reassigned(marker, wanted.positions) == marker:
+            return lowered
+        self._log.info("an input has more partitions; batch %d is executed without them", planned)
+        self._query(restricted(lowered, marker.end), folder, sink, once=True)
+        self._beside.wait(SETTLE_DEADLINE_S)
+        if sink.marker.batch != planned:
+            raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
+        lowered = self._lowered()
+        positions = self._host.surveyor.positions_for(lowered, sink.marker)
+        if problem := no_beginning(marker.end, positions):  # it grew again, and forgot already
+            raise RetryError(problem)
+        sink.start(gone_on(reassigned(sink.marker, positions), wanted))
+        return lowered
+
+    def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:
+        """Run one planned batch, or until it fails or is stopped, which raises as well."""
+        try:
+            self._run_query(lowered, folder, sink, once=once)
+        except LostDataError as error:
+            self._topics.ask()()
+            name, marker = self._settings.fragment.name, sink.marker
+            gone = self._log_of_inputs().overtaken(marker, lowered, name)
+            raise in_batch(error, gone, self._settings.on_change(marker)) from error
+
+    def _run_query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool) -> None:
+
+        def run(lowered: Lowered) -> None:
+            inspector = Inspector(lowered, self._again())
+
+            def write(rows: DataFrame, batch: int, engine: Engine) -> None:
+                sink.write(ArrowRows(rows), batch, engine, inspector)
+
+            def watch(_: Engine) -> None:
+                self._beside.check()
+                self._topics.look()
+                self._trimmer.look()
+                sink.publisher.publish_again()
+
+            begin = sink.marker.end
+            reader = self._reader(begin, self._limit.at(begin))
+            incarnation, settled_ms = sink.marker.incarnation, sink.marker.boundary_ms
+            rows = emit(lowered, reader, incarnation, settled_ms=settled_ms)
+            name = f"{self._label}.{self._settings.epoch}"
+            query = Query(name, rows, lowered, folder, write, incarnation, once=once, watch=watch)
+            self._runner.run(query)
+
+        try:
+            self._knowing_schemas(lowered, sink.marker.end, run)
+        finally:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Let the last batch be written; if it cannot be, the next start does it again."""
+        try:
+            self._beside.wait(SETTLE_DEADLINE_S)
+        except MedusaError as error:
+            self._log.info("the last batch was not written: %s", error)
+
+    def _knowing_schemas(
+        self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
+    ) -> Lowered:
+        """Run, and run again with the schemas that a batch met; each round learns of one more.
+
+        All rounds read the partitions in `read`, whether or not a topic has grown meanwhile.
+        """
+        while True:
+            try:
+                run(lowered)
+            except UnknownSchemasError as error:
+                if set(error.handles) <= set(self._met):
+                    raise RetryError(f"{error.message}: they were looked up before") from error
+                self._log.info("%s: planning again", error.message)
+                self._met = tuple(sorted({*self._met, *error.handles}, key=prefix))
+                lowered = restricted(self._lowered(), read)
+            else:
+                return lowered
+
+    def _log_of_inputs(self) -> Log:
+        return Log(self._host.brokers, self._host.surveyor.admin, self._clock)
+
+    def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
+        label = self._label
+        self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
+        limits = {"maxOffsetsPerTrigger": str(most), "failOnDataLoss": "true"}
+        return KafkaReader(self._host.spark, {**self._options(), **limits}, starting_at(begin))
+
+    def _again(self) -> Callable[[Ranges], Reader]:
+        """Reads ranges of the inputs a second time."""
+        return partial(RangeReader, self._host.spark, self._options())
+
+    def _options(self) -> dict[str, str]:
+        return read_options(self._host.brokers)

@@ -1,0 +1,55 @@
+"""The last commit marker of a fragment, read from its topic."""
+
+from typing import Final, Protocol
+
+from brokers.kafka.errors import NotNowError
+from brokers.kafka.reader import read_last
+from brokers.kafka.servers import Brokers
+from pipeline.ids import TopicName
+from pipeline.lanes.continuity import LOOKED_AT, check_markers
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.names import FragmentNames
+
+READ_DEADLINE_S: Final = 60.0
+
+
+class Decider(Protocol):
+    """As in `brokers/kafka/admin.py`."""
+
+    def await_decided(self, topic: TopicName) -> bool:
+        """Wait until all that a topic holds now is decided; False if it still is not."""
+
+
+def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
+    """The last commit marker that a reader sees; None if there is none.
+
+    Raises:
+        NewerFormatError: a newer version of Medusa wrote it.
+        BrokenInvariantError: it is damaged, or the newest markers contradict each other.
+    """
+    place = f"topic {names.markers}"
+    records = read_last(brokers, names.markers, 0, LOOKED_AT, READ_DEADLINE_S)
+    markers = [codec.decode_marker(r.value, place) for r in records if r.value is not None]
+    check_markers(markers, place)
+    return markers[-1] if markers else None
+
+
+def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> CommitMarker | None:
+    """The last commit marker, once nothing in its topic is undecided; None if there is none.
+
+    Call it when the last owner is fenced. A reader of committed records sees nothing behind the
+    first record of an open transaction, and a commit shows a little later than it is certain.
+
+    Raises:
+        NotNowError: a transaction is still open, or a partition has no leader.
+    """
+    if not admin.await_decided(names.markers):
+        raise NotNowError(
+            "a transaction that has written there is open, or it has no leader now, so a reader "
+            "may not see the last commit marker",
+            place=f"topic {names.markers}",
+            hint="a transaction ends by its timeout; if it does not, `kafka-transactions.sh "
+            "find-hanging` finds it and `abort` ends it",
+        )
+    return read_marker(brokers, names)

@@ -1,0 +1,130 @@
+"""A copy of a checkpoint folder by hard links, consistent although its owner may still use it.
+
+Spark writes every file that it reads again under a temporary name and renames it when it is
+complete, or, RocksDB's data files, under a unique name before a file that refers to them. So a
+visible file never changes, and a copy is consistent if it is made in the opposite order of writing:
+
+    commits     the newest, n, is the batch that the copy stands at
+    offsets     those up to n + 1: batch n + 1 may be planned, later batches are not of this copy
+    state       all of n was complete before commits/n; in each folder files go before folders,
+                since a snapshot refers to data files in a folder below it
+
+An owner also deletes files, of batches that lie BATCHES_RETAINED or more behind. None of them is
+needed by the copy if the owner has finished at most PROGRESS_MAX batches meanwhile, which is
+checked when all is linked.
+"""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from pipeline.spark.session.session import BATCHES_RETAINED
+
+PROGRESS_MAX: Final = BATCHES_RETAINED // 2
+"""How many batches an owner may finish while its folder is linked."""
+_COMMITS, _OFFSETS = "commits", "offsets"
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What a folder holds, by name."""
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+class Disk(Protocol):
+    """The operations of the file system that a copy is made with."""
+
+    def entries(self, folder: Path) -> Entries:
+        """The entries of a folder; none if it does not exist."""
+
+    def link(self, source: Path, target: Path) -> None:
+        """Make a file visible in another folder, which is made if needed.
+
+        Raises:
+            FileNotFoundError: there is no such file any more.
+        """
+
+
+class LocalDisk:
+    """Hard links; copies where the file system has none."""
+
+    def entries(self, folder: Path) -> Entries:
+        """See `Disk`."""
+        files: list[str] = []
+        folders: list[str] = []
+        try:
+            with os.scandir(folder) as found:
+                for entry in found:
+                    (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return Entries((), ())
+        return Entries(tuple(sorted(files)), tuple(sorted(folders)))
+
+    def link(self, source: Path, target: Path) -> None:
+        """See `Disk`."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source, target)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            shutil.copy2(source, target)
+
+
+def link_checkpoint(source: Path, target: Path, without: frozenset[str], disk: Disk) -> bool:
+    """Link the files of a checkpoint folder into an empty one.
+
+    Args:
+        source: the folder; its owner may be writing.
+        target: the empty folder.
+        without: files at the top of the source that are not part of the checkpoint.
+        disk: the file system.
+
+    Returns:
+        Whether the copy is consistent; the copy of another try may be.
+    """
+    try:
+        committed = _link_commits(source, target, disk)
+        _link_offsets(source, target, committed + 1, disk)
+        _link_rest(source, target, {_COMMITS, _OFFSETS, *without}, disk)
+    except FileNotFoundError:
+        return False
+    moved_on = newest(disk.entries(source / _COMMITS).files) - committed
+    return 0 <= moved_on <= PROGRESS_MAX
+
+
+def newest(names: tuple[str, ...]) -> int:
+    """The largest number among the names of log files; -1 if there is none."""
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def _link_commits(source: Path, target: Path, disk: Disk) -> int:
+    names = disk.entries(source / _COMMITS).files
+    for name in _complete(names):
+        disk.link(source / _COMMITS / name, target / _COMMITS / name)
+    return newest(names)
+
+
+def _link_offsets(source: Path, target: Path, last: int, disk: Disk) -> None:
+    for name in _complete(disk.entries(source / _OFFSETS).files):
+        if not name.isdecimal() or int(name) <= last:
+            disk.link(source / _OFFSETS / name, target / _OFFSETS / name)
+
+
+def _link_rest(source: Path, target: Path, without: set[str], disk: Disk) -> None:
+    found = disk.entries(source)
+    for name in _complete(found.files):
+        if name not in without:
+            disk.link(source / name, target / name)
+    for name in found.folders:
+        if name not in without:
+            _link_rest(source / name, target / name, set(), disk)
+
+
+def _complete(names: tuple[str, ...]) -> list[str]:
+    """Without temporary files and checksums."""
+    return [name for name in names if not name.startswith(".") and not name.endswith(".tmp")]

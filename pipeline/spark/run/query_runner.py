@@ -1,0 +1,326 @@
+"""Running one Spark query in the thread that asks for it, until it ends or is told to stop."""
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeAlias
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from pipeline.errors import (
+    EnvironmentProblem,
+    MedusaError,
+    RefusedError,
+    RetryError,
+    UnavailableError,
+)
+from pipeline.ids import Incarnation
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.query.function_task import SIGN
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.outside import outside_cause
+from pipeline.spark.session.java_log import no_word_of_the_end
+
+START_DEADLINE_S = 60.0
+STOP_DEADLINE_S = 60.0
+POLL_S = 1
+LOCK_S = 0.05
+NOBODY = Incarnation("")
+
+SparkError: TypeAlias = PySparkException | Py4JJavaError
+"""What PySpark raises; of tasks often what Java raised, as it is."""
+Write = Callable[[DataFrame, int, Engine], None]
+"""What is done with the rows of a batch, given its number and the query's engine."""
+
+_log = logging.getLogger(__name__)
+
+
+class StoppingError(Exception):
+    """The query was asked to stop, and stopped between two batches or before it wrote anything."""
+
+
+class DamagedCheckpointError(RetryError):
+    """Spark cannot read its own checkpoint; the state has to come from somewhere else."""
+
+    code = "damaged-checkpoint"
+
+
+class LostDataError(RefusedError):
+    """An input no longer holds what had to be read; Spark does not say where in one way."""
+
+    code = "lost-data"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that is ready to run.
+
+    Args:
+        name: its name in Spark's own messages.
+        rows: what it computes.
+        lowered: what `rows` was made of.
+        folder: its checkpoint.
+        write: what happens to each batch.
+        incarnation: the life of the lane whose advances count; of nobody's none does.
+        once: whether it ends after the one batch that is planned in the checkpoint.
+        watch: called about once a second while it runs; an error from it ends the query.
+    """
+
+    name: str
+    rows: DataFrame
+    lowered: Lowered
+    folder: Path
+    write: Write
+    incarnation: Incarnation = NOBODY
+    once: bool = False
+    watch: Callable[[Engine], None] = lambda _: None
+
+
+class QueryRunner:
+    """Runs queries, one after the other, under one wish to stop."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._in_batch = threading.Lock()
+        self._ending = threading.Event()
+        self._stopped = threading.Event()
+        self._raised: MedusaError | None = None
+        self._quiet = ExitStack()
+
+    def run(self, query: Query) -> None:
+        """Run a query; comes back only when one that runs `once` is done.
+
+        Raises:
+            StoppingError: it was stopped.
+            MedusaError: what its `write` raised, or what Spark said in our words.
+        """
+        self._raised = None
+        self._ending.clear()
+        self._stopped.clear()
+        holder: list[Engine] = []
+        ready = threading.Event()
+
+        def write(rows: DataFrame, batch: int) -> None:
+            ready.wait(START_DEADLINE_S)
+            self._write(query, rows, batch, holder[0])
+
+        writer = query.rows.writeStream.outputMode("append").queryName(query.name)
+        writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
+        try:
+            running = _started(writer.trigger(once=True) if query.once else writer, query.folder)
+            holder.append(Engine(running, query.lowered, query.incarnation))
+            ready.set()
+            self._watch(running, query, holder[0])
+        except PySparkException as error:
+            raise self._failure(error, query) from error
+        finally:
+            self._quiet.close()
+
+    def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:
+        """What `write` raised, if that is what ended the query; a batch that begins gives up."""
+        if self._raised is not None:
+            return self._raised
+        return StoppingError() if self._stop.is_set() else from_spark(error, query.folder)
+
+    def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
+        # Whoever ends the query holds the lock and waits for this call, so never wait for long.
+        while not self._in_batch.acquire(timeout=LOCK_S):
+            if self._ends:
+                self._give_up()
+        try:
+            if not self._ends:
+                query.write(rows, batch, engine)
+                return
+        except MedusaError as error:
+            self._raised = error
+            # The lane logs it in our words; Spark would log its own stack for it.
+            self._quiet.enter_context(no_word_of_the_end(engine.query, rows.sparkSession))
+            raise
+        except (PySparkException, Py4JJavaError) as error:
+            self._raised = from_spark(error, None)
+            raise
+        finally:
+            self._in_batch.release()
+        self._give_up()
+
+    @property
+    def _ends(self) -> bool:
+        """Whether no batch is written any more: who watches the query stops it soon."""
+        return self._stop.is_set() or self._ending.is_set()
+
+    def _give_up(self) -> NoReturn:
+        """Leave a batch that must not count; not before the query is stopped, which is no error."""
+        self._stopped.wait(STOP_DEADLINE_S)
+        raise StoppingError
+
+    def _watch(self, running: StreamingQuery, query: Query, engine: Engine) -> None:
+        while not self._stop.is_set():
+            if running.awaitTermination(POLL_S):
+                if query.once:
+                    return
+                raise RetryError("the query ended by itself")
+            try:
+                query.watch(engine)
+            except Exception:
+                self._end(running, query)
+                raise
+        self._end(running, query)
+        raise StoppingError
+
+    def _end(self, running: StreamingQuery, query: Query) -> None:
+        """Stop between two batches: inside one, Spark's own error handling would fail."""
+        self._ending.set()
+        if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
+            raise RetryError("the last batch did not finish in time")
+        try:
+            with no_word_of_the_end(running, query.rows.sparkSession):
+                self._stopped.set()
+                running.stop()
+        except PySparkException as error:
+            _log.debug("the query ended while it was stopped: %s", first_line(error))
+        finally:
+            self._in_batch.release()
+
+
+def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
+    """Begin a query. Of all files Java reads only the checkpoint's here; topics come later.
+
+    Raises:
+        DamagedCheckpointError: it could not.
+    """
+    try:
+        return writer.start()
+    except Py4JJavaError as error:
+        outside = outside_cause(_with_causes(error), first_line(error))
+        if outside is not None:
+            raise outside from error
+        raise DamagedCheckpointError(
+            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder)
+        ) from error
+
+
+_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
+_IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
+_DAMAGED_STATE = (
+    "CANNOT_LOAD_STATE_STORE",
+    "STATE_STORE_",
+    "StateStoreProvider",
+    "RocksDBException",
+)
+_DAMAGED_LOG = (
+    "MALFORMED_LOG",
+    "is malformed",
+    "was malformed",
+    "BATCH_METADATA_NOT_FOUND",
+    "Unexpected end-of-input",
+)
+
+
+_WAITED = "Exception thrown in awaitResult"
+_CAUSE = "Caused by: "
+_TRACEBACK = "Traceback (most recent call last):"
+_NO_PYTHON = (
+    f"No module named '{__name__.partition('.')[0]}",
+    "No module named pyspark",
+    "PYTHON_VERSION_MISMATCH",
+    "Cannot run program",
+)
+_PYTHON = (
+    "on a cluster's workers spark.python has to be a Python of the node's version, with Medusa in "
+    "it; then `medusa pause` and `medusa resume` the fragment: nothing is lost"
+)
+_OF_FUNCTION = re.compile(rf"{re.escape(SIGN)} (.*)")
+
+
+def lost_data(error: SparkError) -> bool:
+    """Whether a topic no longer held what had to be read."""
+    text = str(error)
+    return any(sign in text for sign in _DATA_LOSS)
+
+
+def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
+    """Spark's failure in our words: the only translation of its errors.
+
+    `folder` is the query's checkpoint; None for what failed inside a batch. There a checkpoint's
+    state is read, but its log is not, and an error may name the folder for other reasons.
+    """
+    text = str(error)
+    if lost_data(error):
+        return LostDataError(
+            "an input no longer holds records that were not read yet",
+            hint="its retention overtook the lane, or the topic was made again; the log of the "
+            "node names the partition and the offsets",
+        )
+    if (trouble := _OF_FUNCTION.search(text)) is not None:
+        hint = "mend it and deploy; what it needs has to be installed on the node. Then `medusa "
+        hint += "pause` and `medusa resume` the fragment: nothing is lost"
+        return RefusedError(trouble[1], hint=hint)
+    if any(sign in text for sign in _NO_PYTHON):
+        what = f"Spark has no Python for a box's function: {first_line(error)}"
+        return RefusedError(what, hint=_PYTHON)
+    outside = outside_cause(_with_causes(error), first_line(error))
+    if outside is not None:
+        return outside
+    inside = folder is None or _IN_BATCH in text
+    of_log = not inside and (str(folder) in text or any(sign in text for sign in _DAMAGED_LOG))
+    if of_log or any(sign in text for sign in _DAMAGED_STATE):
+        return DamagedCheckpointError(
+            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder or "")
+        )
+    return RetryError(f"the query failed: {first_line(error)}")
+
+
+@contextmanager
+def translated(folder: Path) -> Iterator[None]:
+    """Let what Spark, Java and the disk raise leave the block in our words.
+
+    `folder` is the checkpoint of the queries that run in it.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise from_spark(error, folder) from error
+    except (Py4JError, ConnectionError) as error:
+        raise UnavailableError(f"Java does not answer: {first_line(error)}") from error
+    except OSError as error:
+        raise no_disk(error, folder) from error
+
+
+def no_disk(error: OSError, folder: Path) -> EnvironmentProblem:
+    """What it means that a file cannot be read or written; by default one of a checkpoint."""
+    return EnvironmentProblem(
+        f"a file cannot be written or read: {error.strerror or error}",
+        place=str(error.filename or folder),
+        hint="is the disk full, or the folder not ours to write? When it is mended the fragment "
+        "goes on by itself",
+    )
+
+
+def _with_causes(error: SparkError) -> str:
+    """What an error says together with its causes; PySpark keeps them beside it."""
+    trace = getattr(error, "_stackTrace", None)
+    return f"{error}\n{trace}" if isinstance(trace, str) else str(error)
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says; bounded.
+
+    Of Java's, which call failed comes before; of Python's, where it was raised.
+    """
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    if _TRACEBACK in lines:
+        lines = [x for x in lines[lines.index(_TRACEBACK) + 1 :] if not x[0].isspace()]
+    elif isinstance(error, Py4JJavaError):
+        lines = [line.removeprefix(": ") for line in lines[1:]]
+        if lines and _WAITED in lines[0]:  # by whoever waited for the job; why comes after
+            lines = [line for line in lines if line.startswith(_CAUSE)] or lines
+            lines[0] = lines[0].removeprefix(_CAUSE)
+    return (lines[0].strip() if lines else type(error).__name__)[:500]

@@ -1,0 +1,382 @@
+"""Building a lane's state from the log: one batch, planned by us, that publishes nothing.
+
+It reads from the oldest positions that the state needs exactly up to the last commit marker, leaves
+out what was left out before, and has the marker's watermark in force when it ends. What it would
+have written was written by an earlier life of the lane.
+
+Whether a record is accepted was decided once as well: what dead letters do not name was, and has to
+be again. Only a rebuild that somebody chose judges anew, and what it refuses becomes dead letters.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.answers import complete
+from brokers.kafka.reader import TopicReader
+from brokers.kafka.servers import Brokers
+from brokers.records import Ends
+from pipeline.clock import Clock, rfc3339
+from pipeline.counting import counted
+from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
+from pipeline.ids import BoxName, FragmentName, Offset, SchemaHandle, TopicName
+from pipeline.lanes.acknowledged import lost_input, lost_output
+from pipeline.lanes.batch import UNLIKE, BatchFacts
+from pipeline.lanes.left_out import LeftOut, left_out, sent_again, within
+from pipeline.lanes.needed_letters import first_gone
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.markers import passed_over
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition, Positions
+from pipeline.names import FragmentNames
+from pipeline.planner.plan import Fragment
+from pipeline.spark.batch.ports import Schemas
+from pipeline.spark.batch.rejected import Rejected, of_functions
+from pipeline.spark.query.lowered import Lowered, TopicRole
+
+_log = logging.getLogger(__name__)
+
+READ_TIMEOUT_S = 60.0
+TRIES_MAX: Final = 3
+"""So often a rebuild is tried in which a function refuses what it had not refused before."""
+NAMED_MAX: Final = 5
+"""So many refused records of each path are named."""
+_CHOICES: Final = (
+    "Or deploy with `--state FRAGMENT=rebuild` (records are judged anew, and those that cannot be "
+    "processed become dead letters) or `--state FRAGMENT=empty` (what was read before counts in no "
+    "later result)"
+)
+_OVERTAKEN = (
+    "nothing of it can be had back from Kafka: deploy with `--state {fragment}=empty` to go on "
+    "without these records, and raise `retention.ms` of the topic if it is to be down for so long"
+)
+
+
+class UnlikeError(RetryError):
+    """A function of a user refuses records in a rebuild that it had not refused before."""
+
+    code = "function-unlike"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """A rebuild with everything that it needs to know.
+
+    Args:
+        start: what was decided.
+        begin: where each partition is read from.
+        left_out: what it must not count.
+    """
+
+    start: Rebuild
+    begin: Positions
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def records(self) -> int:
+        """How many offsets it reads; there may be fewer records."""
+        end = self.start.marker.end
+        return sum(max(0, end[at] - offset) for at, offset in self.begin.items())
+
+    def check(self, facts: BatchFacts, place: str) -> None:
+        """Compare the executed batch with the last commit marker.
+
+        Args:
+            facts: of the batch.
+            place: names the fragment, for the error.
+
+        Raises:
+            BrokenInvariantError: they differ; nothing was published.
+        """
+        wrong = []
+        if dict(facts.end) != dict(self.start.marker.end):
+            wrong.append("it ended at other positions than the last commit marker")
+        if (facts.eviction_ms or 0) != (self.start.eviction_ms or 0):
+            wrong.append(f"watermark {facts.eviction_ms} instead of {self.start.eviction_ms}")
+        if facts.late:
+            wrong.append("rows counted as late")
+        if wrong:
+            raise BrokenInvariantError(
+                f"the rebuilt state is not right: {'; '.join(wrong)}",
+                place=place,
+                hint="nothing was published, and the last commit marker stands; keep the topics, "
+                f"and report this. {_CHOICES}",
+            )
+
+    def check_accepted(
+        self,
+        facts: BatchFacts,
+        first: Callable[[], Sequence[Rejected]],
+        functions: Mapping[str, tuple[BoxName, ...]],
+        place: str,
+    ) -> None:
+        """Make sure that each record that had been accepted is accepted again.
+
+        Args:
+            facts: of the executed batch.
+            first: finds the first of the records that it has refused.
+            functions: path → the boxes on it that call functions of users.
+            place: names the fragment, for the error.
+
+        Raises:
+            UnlikeError: functions of users have refused some, and nothing else has.
+            RefusedError: some are refused now, as their schema is gone.
+        """
+        if not facts.bad:
+            return
+        found = first()
+        failed = [path for path, total in facts.failed.items() if total]
+        others = [one for one in found if not failed or one.port not in failed]
+        if failed and not others:
+            raise UnlikeError(
+                "a function refuses records in a rebuild that it had not refused before: "
+                f"{_named(found) or 'others each time that it is called'}",
+                place=of_functions(functions, failed),
+                hint=UNLIKE,
+            )
+        raise RefusedError(
+            f"the state cannot be rebuilt exactly: {counted(facts.bad, 'record')} that had been "
+            f"accepted cannot be read now: {_named(found) or 'a second look finds none of them'}",
+            place=place,
+            hint="bring back what is missing (a schema that was deleted, or a registry that is "
+            "older than the records), then `medusa pause` and `medusa resume` the fragment: "
+            f"nothing is lost. {_CHOICES}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a rebuild asks Kafka."""
+
+    brokers: Brokers
+    admin: KafkaAdmin
+    clock: Clock
+
+    def prepare(self, start: Rebuild, lowered: Lowered, names: FragmentNames) -> Rebuilding:
+        """Find out where to read from and what to leave out.
+
+        A rebuild that was chosen may find no dead letters of records that were sent again, and are
+        good now: they count where they were sent again, and not where they stood at first.
+
+        Raises:
+            RefusedError: a topic no longer holds what the state needs, or dead letters are gone.
+            RetryError: a partition is gone, so its topic is another one; the next start says so.
+            UnavailableError: Kafka does not answer, or a partition has no leader.
+        """
+        earliest, dead_letters = self.earliest(lowered), names.dead_letters
+        end, sources = start.marker.end, start.marker.sources
+        for at in sorted(end.keys() - earliest.keys()):
+            raise RetryError(
+                "the partition is gone: the topic was deleted, and made again with fewer",
+                place=f"topic {at.topic}, partition {at.partition}",
+            )
+        found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
+        start = with_letters(start, found, dead_letters)
+        begin = start.begin
+        if begin is None:
+            begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
+        for at in sorted(begin):
+            if begin[at] < earliest[at] and begin[at] < end[at]:
+                raise self._too_short(at, begin[at], earliest[at])
+        ends = complete(self.admin.end_offsets((dead_letters,)), (dead_letters,))
+        gone = set(self._named(dead_letters, found, ends, partial(left_out, sources=sources)))
+        if start.begin is None:
+            gone.update(self._sent_again(names.redrive, start.marker))
+        return Rebuilding(start, begin, tuple(sorted(x for x in gone if within(x, begin, end))))
+
+    def overtaken(
+        self, marker: CommitMarker, lowered: Lowered, fragment: FragmentName
+    ) -> RefusedError | None:
+        """What a lane was to read next and cannot any more, in words; None if it is all there."""
+        earliest = self.earliest(lowered)
+        for at, read in sorted(marker.end.items()):
+            place = f"topic {at.topic}, partition {at.partition}"
+            begins = earliest.get(at, read)
+            if read < begins:
+                since = self._time_of(at, begins)
+                return RefusedError(
+                    f"the records from offset {read} on were removed before they were read: the "
+                    f"topic begins at {begins} now{since}; everything before offset {read} was "
+                    f"read by {rfc3339(marker.written_at_ms)}",
+                    place=place,
+                    hint=_OVERTAKEN.format(fragment=fragment),
+                )
+        return lost_input(marker, self.ends({at.topic for at in marker.end}), fragment)
+
+    def held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        """The marker within what its topics still hold."""
+        ends = self.ends({at.topic for at in marker.end})
+        latest = {at: ends.get(at.topic, {}).get(at.partition, o) for at, o in marker.end.items()}
+        return passed_over(marker, self.earliest(lowered), latest)
+
+    def ends(self, topics: Iterable[TopicName]) -> Ends:
+        """Where topics end, open transactions included."""
+        names = sorted(topics)
+        return complete(self.admin.end_offsets(names, Isolation.UNCOMMITTED), names)
+
+    def check_acknowledged(
+        self,
+        marker: CommitMarker,
+        fragment: Fragment,
+        output_id: str,
+        ask_same: Callable[[], Callable[[], None]],
+    ) -> None:
+        """Make sure that Kafka still has what a marker says was read and written.
+
+        `ask_same`: as `ask` of a `TopicWatch`: a topic that was made again has lost nothing.
+
+        Raises:
+            RefusedError: it does not.
+        """
+        name, output = fragment.name, fragment.output.topic
+        ends = self.ends({output, *(at.topic for at in marker.end)})
+        lost = lost_input(marker, ends, name) or lost_output(marker, output, output_id, ends, name)
+        if lost is not None:
+            ask_same()()
+            raise lost
+
+    def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        """The oldest offset of every partition that is read."""
+        topics = sorted({t.topic for source in lowered.sources for t in source.topics})
+        starts = complete(self.admin.start_offsets(topics), topics)
+        return {
+            InputPartition(source.input, assigned.topic, partition): offset
+            for source in lowered.sources
+            for assigned in source.topics
+            for partition, offset in starts[assigned.topic].items()
+        }
+
+    def _sent_again(self, redrive: TopicName, marker: CommitMarker) -> Iterator[LeftOut]:
+        """Where records stood at first that were sent again, read by now or not.
+
+        Also by somebody who has just created the topic: the lane will read it.
+        """
+        if redrive not in self.admin.describe((redrive,)):
+            return iter(())
+        starts = complete(self.admin.start_offsets((redrive,)), (redrive,))
+        ends = complete(self.admin.end_offsets((redrive,)), (redrive,))
+        return self._named(
+            redrive, starts[redrive], ends, partial(sent_again, sources=marker.sources)
+        )
+
+    def _named(
+        self,
+        topic: TopicName,
+        starts: Mapping[int, Offset],
+        ends: Ends,
+        of: Callable[..., LeftOut | None],
+    ) -> Iterator[LeftOut]:
+        """What the records of a topic name; `of` reads their headers."""
+        with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
+            reader.assign({topic: starts})
+            for record in reader.read_to(ends):
+                place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
+                found = of(record.headers, place=place)
+                if found is not None:
+                    yield found
+
+    def _too_short(self, at: InputPartition, needed: Offset, earliest: Offset) -> RefusedError:
+        since = self._time_of(at, earliest)
+        return RefusedError(
+            f"the state cannot be rebuilt: it needs the records from offset {needed} on, the topic "
+            f"begins at {earliest}{since}",
+            place=f"topic {at.topic}, partition {at.partition}",
+            hint="put the newest checkpoint folder back, or deploy again with "
+            "`--state FRAGMENT=rebuild` (from what is left: results of windows and pairs that "
+            "reach further back will lack it) or `--state FRAGMENT=empty` (what was read before "
+            "counts in no later result)",
+        )
+
+    def _time_of(self, at: InputPartition, offset: Offset) -> str:
+        with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
+            reader.assign({at.topic: {at.partition: offset}})
+            found = reader.poll(1.0, 1)
+        return f" ({rfc3339(found[0].timestamp_ms)})" if found else ""
+
+
+def tried(rebuild: Callable[[], Lowered], empty_folder: Callable[[], object]) -> Lowered:
+    """Rebuild a state; if a function refuses what it had not refused, in an empty folder again.
+
+    Raises:
+        RefusedError: it does so in each of `TRIES_MAX` rebuilds.
+    """
+    for _ in range(TRIES_MAX - 1):
+        try:
+            return rebuild()
+        except UnlikeError as error:
+            _log.warning("the state is rebuilt once more: %s", error)
+            empty_folder()
+    try:
+        return rebuild()
+    except UnlikeError as error:
+        raise RefusedError(
+            f"{error.message} (given up after {TRIES_MAX} rebuilds)",
+            place=error.place,
+            hint=f"{error.hint}. {_CHOICES}",
+        ) from error
+
+
+def look_up(
+    unknown: tuple[SchemaHandle, ...], schemas: Schemas, *, chosen: bool
+) -> tuple[SchemaHandle, ...]:
+    """Those of the schemas that a rebuild was not planned with that the registry has.
+
+    In a rebuild that nobody chose, each had been there: that one is missing now is not recorded, as
+    its records stay accepted.
+    """
+    return schemas.look_up(unknown) if chosen else schemas.existing(unknown)
+
+
+def _named(found: Sequence[Rejected]) -> str:
+    return "; ".join(
+        f"topic {one.topic}, partition {one.partition}, offset {one.offset}: {one.why.message}"
+        for one in found[:NAMED_MAX]
+    )
+
+
+def with_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName) -> Rebuild:
+    """A rebuild whose marker says from where on the dead letters are needed that it goes by.
+
+    Args:
+        start: what was decided.
+        starts: the oldest offset of each partition of the dead-letter topic.
+        topic: the dead-letter topic.
+
+    Raises:
+        RefusedError: dead letters that it needs were removed.
+    """
+    marker, begin = start.marker, start.begin
+    if begin is None:  # chosen: it judges anew what no dead letter names any more
+        return replace(start, marker=replace(marker, letters_from=starts))
+    if all(begin[at] >= end for at, end in marker.end.items() if at in begin):
+        return replace(start, marker=replace(marker, letters_from={}))
+    gone = first_gone(marker.letters_from, starts)
+    if gone is not None:
+        partition, needed, earliest = gone
+        raise RefusedError(
+            "the state cannot be rebuilt exactly: which records were left out is said by the dead "
+            f"letters from offset {needed} on, and the topic begins at {earliest}",
+            place=f"topic {topic}, partition {partition}",
+            hint="put the newest checkpoint folder back, or deploy again with "
+            "`--state FRAGMENT=rebuild` (what was left out is judged anew) or "
+            "`--state FRAGMENT=empty` (what was read before counts in no later result); and see "
+            "that retention.ms and retention.bytes of the topic are -1",
+        )
+    return start
+
+
+def _from_earliest(end: Positions, earliest: Positions, lowered: Lowered) -> Positions:
+    """From the beginning of what carries records, and nowhere else."""
+    roles = {
+        (source.input, assigned.topic): assigned.role
+        for source in lowered.sources
+        for assigned in source.topics
+    }
+    carried = {TopicRole.DATA, TopicRole.REDRIVE}
+    return {
+        at: min(offset, earliest[at]) if roles[at.input, at.topic] in carried else offset
+        for at, offset in end.items()
+    }

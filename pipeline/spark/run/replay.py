@@ -1,0 +1,249 @@
+"""Computes results of a fragment again: bounded jobs over ranges of its input log.
+
+The very plan of the lane, run by Spark as a batch: every record of the ranges counts, so nothing is
+late, and no state, checkpoint, marker or group is touched. Redriven copies and advances are not
+read: each record counts where it first stood, judged by the schemas that the registry has now.
+"""
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+
+from brokers.embedded.java import find_java
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.servers import Brokers
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import Incarnation, Millis, Offset, SchemaHandle, StreamName, TopicName
+from pipeline.markers.positions import InputPartition
+from pipeline.planner.plan import Fragment
+from pipeline.replay.period import Period
+from pipeline.replay.ranges import Range
+from pipeline.replay.write import Result
+from pipeline.settings import Settings
+from pipeline.spark.batch.inspect import most_frequent
+from pipeline.spark.query import hidden
+from pipeline.spark.query.emit import emit, emit_path, unknown_schemas
+from pipeline.spark.query.hidden import UNKNOWN_SCHEMA, Reason, reason_of
+from pipeline.spark.query.lower import lower
+from pipeline.spark.query.lowered import Keep, Lowered
+from pipeline.spark.query.lowered import Path as Way
+from pipeline.spark.query.placing import placed
+from pipeline.spark.query.readers import RangeReader, read_options
+from pipeline.spark.run.query_runner import first_line, lost_data
+from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.session.command_session import command_session
+from pipeline.spark.session.session import open_session, session_settings
+from schemas.client import RegistryClient
+
+SCHEMA_ROUNDS = 8
+LOG_NAME = "replay.out"
+"""In the folder for logs: what Java writes of the last replay."""
+OFFSETS_PER_TASK = 200_000
+"""Sorted results are taken over part by part; so many offsets of the input make one part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a replay reads from."""
+
+    brokers: Brokers
+    admin: KafkaAdmin
+    registry: RegistryClient
+
+
+@dataclass
+class Recomputer:
+    """Computes one fragment again. Every method raises `RetryError` when Spark fails."""
+
+    spark: SparkSession
+    servers: Servers
+    fragment: Fragment
+    topic_ids: Mapping[TopicName, str]
+    failed: Counter[str] = field(default_factory=Counter)
+    """Results that could not be computed, by reason, among those that were taken over."""
+    _missing: set[SchemaHandle] = field(default_factory=set)
+    _known: tuple[SchemaHandle, ...] = ()
+
+    def event_time(self, at: InputPartition, offset: Offset) -> Millis:
+        """The event time of one record of an input.
+
+        Raises:
+            RefusedError: there is no such record, or it has none.
+        """
+        ranges = (Range(at.input, at.topic, at.partition, offset, Offset(offset + 1), False),)
+        time = F.unix_millis(hidden.EVENT_TIME).alias("at")
+
+        def look(lowered: Lowered) -> list[Row]:
+            way = next(path for path in lowered.paths if path.source == at.input)
+            rows = emit_path(lowered, replace(way, steps=()), self._reader(ranges))
+            return rows.select(time, F.col(hidden.REASON).alias("word")).collect()
+
+        found = self._knowing_schemas(look, ranges)
+        place = f"topic {at.topic}, partition {at.partition}, offset {offset}"
+        if not found:
+            raise RefusedError("there is no committed record", place=place)
+        if found[0]["at"] is None or found[0]["word"] is not None:
+            raise RefusedError(
+                f"the record has no event time: {found[0]['word']}",
+                place=place,
+                hint="name a record before it, or a time.",
+            )
+        return Millis(found[0]["at"])
+
+    def left_out(self, ranges: tuple[Range, ...], period: Period) -> Mapping[str, int]:
+        """How many records of the ranges cannot be processed, by reason."""
+        word = F.split(F.col(hidden.REASON), ":")[0].alias("word")
+
+        def look(lowered: Lowered) -> list[Row]:
+            found: list[Row] = []
+            for path in _within(lowered, period).paths:
+                rows = emit_path(lowered, path, self._reader(ranges)).where(_is_wrong(path))
+                found += rows.groupBy(word).agg(F.count("*").alias("records")).collect()
+            return found
+
+        counts = Counter[str]()
+        for row in self._knowing_schemas(look, ranges):
+            counts[reason_of(row["word"]).value] += row["records"]
+        return dict(counts.most_common())
+
+    def results(self, ranges: tuple[Range, ...], period: Period) -> Iterator[Result]:
+        """The results, in order of time if the fragment keeps state; else in the input's order.
+
+        `left_out` comes first: it learns the schemas of the ranges.
+        """
+        lowered = _within(self._lower(), period)
+        parts = max(2, sum(one.offsets for one in ranges) // OFFSETS_PER_TASK)
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(parts))
+        with _translated():
+            rows = emit(lowered, self._reader(ranges), Incarnation(""))
+            if lowered.core is not None:
+                rows = _in_period(rows, period).sort("timestamp_ms")
+            for row in rows.toLocalIterator():
+                if row["reason"] is not None:
+                    if not lowered.counted:  # else it is no result, but a record without one
+                        self.failed[str(row["reason"]).partition(":")[0]] += 1
+                    continue
+                key = None if row["key"] is None else bytes(row["key"])
+                result = bytes(row["id"]) if lowered.ids else None
+                value = bytes(row["value"])
+                hashed = value if key is None else key
+                (partition,) = placed((row["partition"],), (hashed,), lowered.encoding.partitions)
+                yield key, value, row["timestamp_ms"], partition, result
+
+    def _knowing_schemas(
+        self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]
+    ) -> list[Row]:
+        """What a look at the ranges gives once every schema that occurs in them is known."""
+        for _ in range(SCHEMA_ROUNDS):
+            lowered = self._lower()
+            with _translated():
+                found = look(lowered)
+                if not any(row["word"] == UNKNOWN_SCHEMA for row in found):
+                    return found
+                unknown = self._unknown(lowered, ranges)
+            there = self._surveyor().look_up(unknown)
+            if not there:
+                return found
+            self._known += there
+        raise RetryError("new schemas came faster than they could be looked up")
+
+    def _unknown(self, lowered: Lowered, ranges: tuple[Range, ...]) -> tuple[SchemaHandle, ...]:
+        reader, read = self._reader(ranges), {one.input for one in ranges}
+        return most_frequent(
+            (row["handle"], row["count"])
+            for source in lowered.sources
+            if source.input in read
+            for row in unknown_schemas(source, reader).collect()
+        )
+
+    def _lower(self) -> Lowered:
+        survey = self._surveyor().survey(self.fragment, self.topic_ids, self._known)
+        return lower(self.fragment, survey)
+
+    def _surveyor(self) -> Surveyor:
+        return Surveyor(
+            self.servers.registry,
+            self.servers.admin,
+            lambda: frozenset(self._missing),
+            self._missing.add,
+        )
+
+    def _reader(self, ranges: tuple[Range, ...]) -> RangeReader:
+        found: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}
+        for one in ranges:
+            topics = found.setdefault(one.input, {})
+            topics.setdefault(one.topic, {})[one.partition] = (one.start, one.end)
+        options = {**read_options(self.servers.brokers), "failOnDataLoss": "true"}
+        return RangeReader(self.spark, options, found)
+
+
+@contextmanager
+def open_recomputer(
+    settings: Settings, servers: Servers, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+) -> Iterator[Recomputer]:
+    """A recomputer with a Spark session of its own, for as long as the block runs.
+
+    Raises:
+        EnvironmentProblem: Java or a jar is missing.
+        KeyboardInterrupt: Ctrl-C was pressed; its Java process has ended.
+    """
+    java, data = find_java(os.environ), Path(settings.data)
+    log = data / "logs" / LOG_NAME
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        prefix="replay-", dir=data, ignore_cleanup_errors=True
+    ) as scratch:
+        wanted = session_settings(settings, "medusa-replay", Path(scratch), java)
+        with command_session(partial(open_session, wanted), log) as spark:
+            yield Recomputer(spark, servers, fragment, topic_ids)
+
+
+def _within(lowered: Lowered, period: Period) -> Lowered:
+    """The plan for records of a period alone; no other one can be part of its results."""
+    at_ms = hidden.EVENT_MS if lowered.counted else f"unix_millis({hidden.EVENT_TIME})"
+    where = f"{at_ms} >= {int(period.input_from_ms)}"
+    if period.input_until_ms is not None:
+        where += f" AND {at_ms} < {int(period.input_until_ms)}"
+    first = Keep(where, ())
+    return replace(
+        lowered, paths=tuple(replace(path, steps=(first, *path.steps)) for path in lowered.paths)
+    )
+
+
+def _in_period(rows: DataFrame, period: Period) -> DataFrame:
+    rows = rows.where(F.col("timestamp_ms") >= int(period.results_from_ms))
+    if period.results_until_ms is None:
+        return rows
+    return rows.where(F.col("timestamp_ms") < int(period.results_until_ms))
+
+
+def _is_wrong(path: Way) -> Column:
+    """A record that no path can process is told once, by the first one of its source."""
+    reason = F.col(hidden.REASON)
+    return reason.isNotNull() if path.first else reason.startswith(Reason.EVALUATION_FAILED.value)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Let Spark's errors leave the block as ours."""
+    try:
+        yield
+    except PySparkException as error:
+        if lost_data(error):
+            raise RefusedError(
+                "an input lost records while it was read",
+                hint="its retention has reached them: begin later.",
+            ) from error
+        raise RetryError(f"Spark failed: {first_line(error)}") from error
+    except (Py4JError, ConnectionError) as error:
+        raise RetryError(f"Java does not answer: {first_line(error)}") from error

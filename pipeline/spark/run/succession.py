@@ -1,0 +1,187 @@
+"""Begins a lane anew whose output another fragment wrote last: it stops them, and looks back."""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Final
+
+from brokers.kafka.errors import NoSuchTopicError
+from brokers.kafka.reader import read_last
+from brokers.kafka.servers import Brokers
+from brokers.kafka.transactions import TransactionalWriter
+from brokers.records import KafkaRecord
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import BrokenInvariantError, RefusedError
+from pipeline.ids import Offset
+from pipeline.lanes.sources import carry, planned_sources, sources_after
+from pipeline.lanes.succession import (
+    Succession,
+    begun_beside,
+    left_by,
+    positions_anew,
+    sources_anew,
+    with_positions,
+)
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker, LeftOutput
+from pipeline.markers.positions import InputPartition, MarkedSource
+from pipeline.markers.signals import BoundaryRecord, is_activity
+from pipeline.names import FragmentNames, boundaries_topic
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.carried import CarriedMarker, held
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.last_marker import settled_marker
+from pipeline.spark.run.surroundings import Surveyor
+
+_log = logging.getLogger(__name__)
+
+DEADLINE_S: Final = 60.0
+_SIGNALS: Final = 100_000
+"""So many of the newest records are looked at. The topic keeps the last boundary of each writer,
+and what idle writers say once a second is more than that only if nothing is compacted for a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The other writers of a topic, of which at most one may still run somewhere."""
+
+    brokers: Brokers
+    surveyor: Surveyor
+    clock: Clock
+
+    def stop(
+        self, settings: LaneSettings, succession: Succession, last: CommitMarker | None
+    ) -> LeftOutput:
+        """Fence those that may still write the topic, and look at what they have left.
+
+        Those that are gone are fenced in any case: one of them may be about to start as an earlier
+        version had it. One that is deployed to write another topic is fenced as long as its last
+        marker does not say so; it starts again. What the lane's fragment itself has read before
+        it heard of its deploy counts as well.
+
+        Raises:
+            NotNowError: a transaction of one of them is open.
+            UnavailableError: Kafka does not answer.
+        """
+        own = settings.fragment.names
+        found: list[CommitMarker | None] = []
+        for name in (*succession.gone, *succession.moved):
+            names = FragmentNames(own.owner, own.network, name)
+            if self.surveyor.admin.describe((names.markers,)):  # else its topics were deleted
+                found.append(self._last(names, succession, gone=name in succession.gone))
+        markers = (one for one in (*found, last) if one is not None)
+        return left_by(succession.output, markers, self._boundaries(settings))
+
+    def _last(
+        self, names: FragmentNames, succession: Succession, *, gone: bool
+    ) -> CommitMarker | None:
+        """The last marker of one of them, who writes the topic no more."""
+        if not gone:
+            last = settled_marker(self.brokers, self.surveyor.admin, names)
+            if last is None or last.output != succession.output:
+                return last
+        self._fence(names)
+        return settled_marker(self.brokers, self.surveyor.admin, names)
+
+    def _fence(self, names: FragmentNames) -> None:
+        writer = TransactionalWriter(self.brokers, names.stable.transactional_id)
+        try:
+            writer.start(Deadline.after(self.clock, DEADLINE_S, f"stopping {names.fragment}"))
+        finally:
+            writer.close()
+
+    def _boundaries(self, settings: LaneSettings) -> list[BoundaryRecord]:
+        topic = boundaries_topic(settings.fragment.output.topic)
+        try:
+            records = read_last(self.brokers, topic, 0, _SIGNALS, DEADLINE_S)
+        except NoSuchTopicError:
+            return []
+        found = (boundary_of(record) for record in records if not is_activity(record.key))
+        return [boundary for boundary in found if boundary is not None]
+
+
+def boundary_of(record: KafkaRecord) -> BoundaryRecord | None:
+    """A record as a boundary; None if it is none, since somebody else wrote it."""
+    if record.value is None:
+        return None
+    place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
+    try:
+        return codec.decode_boundary(record.value, place)
+    except BrokenInvariantError as error:
+        _log.warning("a record that is no boundary is passed over: %s", error)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """How a lane begins anew.
+
+    Args:
+        settings: of the lane.
+        succession: what its deploy found.
+        own: its own last marker, in the names of its plan; None: it has never run.
+        left: what the others have left, once they are stopped; own promises count as well.
+        sources: what it reads, as sources that it has never read.
+        surveyor: whom to ask for positions.
+    """
+
+    settings: LaneSettings
+    succession: Succession
+    own: CommitMarker | None
+    left: LeftOutput
+    sources: tuple[MarkedSource, ...]
+    surveyor: Surveyor
+
+    @property
+    def nothing(self) -> CarriedMarker:
+        """What is known before there is a marker: what the lane reads."""
+        return CarriedMarker(None, self.sources)
+
+    def positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        """Where it begins in every topic that it reads."""
+        begins = held(self.settings.begins, self.sources, self.surveyor.admin)
+        anew = positions_anew(self.sources, begins, self.left)
+        own = self.own.end if self.own is not None else {}
+        return with_positions(self.surveyor.start_positions(lowered), own, anew)
+
+    def at(self, first: CommitMarker) -> CarriedMarker:
+        """What it starts from.
+
+        Args:
+            first: the marker as of a fragment that has never run.
+        """
+        marker = begun_beside(first, self.own, self.left, self.succession.token)
+        return CarriedMarker(marker, marker.sources, written=marker, anew=True)
+
+
+def look_back(
+    settings: LaneSettings, succession: Succession, last: CommitMarker | None, others: Others
+) -> Anew:
+    """Stop the others, and find out from where a lane begins anew.
+
+    Args:
+        settings: of the lane.
+        succession: what its deploy found.
+        last: its own last marker; None: it has never run.
+        others: who have written its output.
+
+    Raises:
+        RefusedError: of one of its streams nobody has decided where it begins.
+        NotNowError: a transaction of one of the others is open.
+        UnavailableError: Kafka does not answer.
+    """
+    planned = planned_sources(settings.fragment, settings.topic_ids)
+    own = carry(last.writing(succession.output), planned).marker if last is not None else None
+    known = sources_after(planned, last)
+    for name in (source.name for source in known if source.name not in settings.begins):
+        raise RefusedError(
+            f"another fragment has written topic {settings.fragment.output.topic}, and nobody has "
+            f"decided where stream {name} begins",
+            place=settings.place,
+            hint=f"deploy with `--input {name}=beginning` or `--input {name}=end`; `medusa plan` "
+            "says what either means.",
+        )
+    left = others.stop(settings, succession, last)
+    ends_ms = (left.promised_ms, own.boundary_ms if own is not None else None)
+    left = replace(left, promised_ms=max((ms for ms in ends_ms if ms is not None), default=None))
+    sources = sources_anew(known, settings.begins, left)
+    return Anew(settings, succession, own, left, sources, others.surveyor)

@@ -1,0 +1,227 @@
+"""Looks up what lowering needs to know: schema ids in the registry, partitions and ids in Kafka."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
+
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.answers import complete
+from brokers.records import Ends
+from pipeline.errors import SchemaError
+from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName
+from pipeline.lanes.sources import first_sources, planned_sources
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition, MarkedSource
+from pipeline.names import key_subject, value_subject
+from pipeline.network.model import ExternalStream, StartAt
+from pipeline.planner.plan import Fragment, FragmentInput
+from pipeline.spark.query.lower import Surroundings
+from pipeline.spark.query.lowered import Lowered, TopicRole, WriterSchema
+from pipeline.spark.run.topics import check_same, check_there, topics_of
+from schemas.client import RegistryClient
+from schemas.wire import may_exist, prefix
+
+MISSING_MAX: Final = 1_000
+"""How many missing ids are recorded; each is a node in the catalog and a literal in a query."""
+ASKED_MAX: Final = 200
+"""For how many ids the registry is asked at once: seconds, also where it is far away."""
+
+
+class MissingSchemaError(SchemaError):
+    """The registry lacks a schema that a deploy registered; a lane waits for it."""
+
+    code = "missing-schema"
+    external = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyor:
+    """Asks registry, Kafka and catalog on behalf of lanes.
+
+    `missing` and `record_missing` read and extend the catalog's list of schemas that the registry
+    answered it does not have.
+    """
+
+    registry: RegistryClient
+    admin: KafkaAdmin
+    missing: Callable[[], frozenset[SchemaHandle]]
+    record_missing: Callable[[SchemaHandle], None]
+
+    def survey(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        met: tuple[SchemaHandle, ...],
+        sources: tuple[MarkedSource, ...] | None = None,
+    ) -> Surroundings:
+        """Everything for lowering a fragment.
+
+        Args:
+            fragment: as planned.
+            topic_ids: of its topics, when it was deployed.
+            met: schemas that its inputs name, beside the ids of those registered for them.
+            sources: as the lane's marker names them; None: as a first start does.
+
+        Raises:
+            MissingSchemaError: an output's schema is not registered.
+            NoSuchTopicError: a topic is gone.
+            RefusedError: a topic was deleted and made again.
+            UnavailableError: a server does not answer.
+        """
+        output = fragment.output
+        value_id = self._registered(value_subject(output.topic), output.schema_json)
+        key_id = None
+        if output.key_schema_json is not None:
+            key_id = self._registered(key_subject(output.topic), output.key_schema_json)
+        # After the output's: only then it is known whether the registry is what it was.
+        texts = ((handle, self._text(handle)) for handle in met)
+        extra = tuple(WriterSchema(found, text) for found, text in texts if text is not None)
+        if sources is None:
+            sources = first_sources(planned_sources(fragment, topic_ids))
+        return Surroundings(
+            sources=sources,
+            writers={i.name: self._writers(i, extra) for i in fragment.inputs},
+            missing=tuple(sorted(self.missing(), key=prefix)),
+            partitions=self._partitions(fragment, topic_ids),
+            value_id=value_id,
+            key_id=key_id,
+        )
+
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """Those of some schemas, the most important first, that the registry has.
+
+        That it does not have the others is recorded, so that it stays so for their records,
+        whatever is registered later. Values that are no records at all may name any, so only
+        `MISSING_MAX` are recorded, and those that are recorded are not asked for again. Of the
+        others the registry is asked for the first `ASKED_MAX`; the rest is not looked at.
+
+        Raises:
+            UnavailableError: a server does not answer.
+        """
+        found, known = [], self.missing()
+        room = MISSING_MAX - len(known)
+        unknown = [handle for handle in handles if handle not in known]
+        impossible = (handle for handle in unknown if not may_exist(handle))
+        asked = (handle for handle in unknown if may_exist(handle))
+        for handle in chain(islice(asked, ASKED_MAX), islice(impossible, max(room, 0))):
+            if self._text(handle) is not None:
+                found.append(handle)
+            elif room > 0:
+                self.record_missing(handle)
+                room -= 1
+        return tuple(found)
+
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """Those of some schemas, the most important first, that the registry has.
+
+        Of the others nothing is recorded: they may be there again. At most `ASKED_MAX` are asked
+        for.
+
+        Raises:
+            UnavailableError: a server does not answer.
+        """
+        possible = (handle for handle in handles if may_exist(handle))
+        asked = islice(possible, ASKED_MAX)
+        return tuple(handle for handle in asked if self._text(handle) is not None)
+
+    def _text(self, handle: SchemaHandle) -> str | None:
+        """A schema's text; None if there is none, or if it is none that Avro could read."""
+        try:
+            found = self.registry.schema_of(handle)
+        except SchemaError:
+            return None
+        return None if found is None else found.text
+
+    def start_positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        """Where a first start begins: external streams as their document says, others first.
+
+        A redrive topic that is there already holds only what was sent to others, such as a
+        fragment of the same name in an earlier life of the network: letters of this one come later.
+        """
+        found: dict[InputPartition, Offset] = {}
+        for source in lowered.sources:
+            for assigned in source.topics:
+                if assigned.role in {TopicRole.ADVANCES, TopicRole.REDRIVE}:
+                    offsets = self._ends_of(assigned.topic)
+                elif source.start is not None:
+                    offsets = {assigned.topic: self._start_of(assigned.topic, source.start)}
+                else:
+                    offsets = self._starts_of(assigned.topic)
+                for partition, offset in offsets[assigned.topic].items():
+                    at = InputPartition(source.input, assigned.topic, partition)
+                    found[at] = Offset(offset)
+        return found
+
+    def positions_for(self, lowered: Lowered, marker: CommitMarker) -> dict[InputPartition, Offset]:
+        """A position for every partition that is assigned now: the marker's, if it has one.
+
+        Another one begins at its start: for a topic that got more partitions its oldest record, for
+        a topic that was not read before where its stream says. A redrive topic that the fragment
+        gets is read from 0 on: if anything of it is gone by now, that was never read.
+        """
+        assigned = {
+            InputPartition(source.input, topic.topic, partition): topic.role
+            for source in lowered.sources
+            for topic in source.topics
+            for partition in range(topic.partitions)
+        }
+        found = {at: marker.end[at] for at in assigned if at in marker.end}
+        new = assigned.keys() - found.keys()
+        if not new:
+            return found
+        read_before = {(at.input, at.topic) for at in found}
+        first = self.start_positions(lowered)
+        topics = sorted({at.topic for at in new})
+        oldest = complete(self.admin.start_offsets(topics), topics)
+        ever_read = {at.topic for end in (marker.end, *(o.end for o in marker.left)) for at in end}
+        for at in new:
+            if assigned[at] is TopicRole.REDRIVE and at.topic not in ever_read:
+                found[at] = Offset(0)
+            elif assigned[at] is TopicRole.REDRIVE or (at.input, at.topic) in read_before:
+                found[at] = oldest[at.topic][at.partition]
+            else:
+                found[at] = first[at]
+        return found
+
+    def _start_of(self, topic: TopicName, start: StartAt) -> Mapping[int, Offset]:
+        if start.position == "latest":
+            return self._ends_of(topic)[topic]
+        if start.at_ms is not None:
+            return self.admin.offsets_for_time(topic, start.at_ms)
+        return self._starts_of(topic)[topic]
+
+    def _starts_of(self, topic: TopicName) -> Ends:
+        return complete(self.admin.start_offsets((topic,)), (topic,))
+
+    def _ends_of(self, topic: TopicName) -> Ends:
+        return complete(self.admin.end_offsets((topic,)), (topic,))
+
+    def _registered(self, subject: Subject, schema_json: str) -> SchemaId:
+        found = self.registry.lookup(subject, schema_json)
+        if found is None:
+            raise MissingSchemaError(
+                "the schema of the output is not registered",
+                place=f"subject {subject}",
+                hint="run `medusa deploy` again: it registers what is missing",
+            )
+        return found
+
+    def _writers(
+        self, stream: FragmentInput, extra: tuple[WriterSchema, ...]
+    ) -> tuple[WriterSchema, ...]:
+        subject = (
+            stream.subject if isinstance(stream, ExternalStream) else value_subject(stream.topic)
+        )
+        registered = (WriterSchema(v.id, v.text) for v in self.registry.readable_versions(subject))
+        known = {writer.handle: writer for writer in (*registered, *extra)}
+        return tuple(known[handle] for handle in sorted(known, key=prefix))
+
+    def _partitions(
+        self, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+    ) -> dict[TopicName, int]:
+        topics = topics_of(fragment, topic_ids)
+        found = self.admin.describe(topics)
+        check_there(topics, found)
+        check_same(topics, topic_ids, found)
+        return {topic: found[topic].partitions for topic in topics}

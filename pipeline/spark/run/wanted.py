@@ -1,0 +1,44 @@
+"""What a lane is to start as, from its settings and from the servers."""
+
+from pipeline.lanes.start.facts import Wanted
+from pipeline.planner.digest import fragment_digest, state_digest
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.carried import CarriedMarker
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.surroundings import Surveyor
+
+
+def wanted_lane(
+    settings: LaneSettings, found: CarriedMarker, lowered: Lowered, surveyor: Surveyor, most: int
+) -> Wanted:
+    """What is to start.
+
+    Args:
+        settings: of the lane.
+        found: what it starts from.
+        lowered: its plan.
+        surveyor: whom to ask for topics and positions.
+        most: how many records a batch may read now.
+
+    Raises:
+        UnavailableError, NotNowError: Kafka does not answer.
+    """
+    fragment, marker = settings.fragment, found.marker
+    letters = surveyor.admin.describe((fragment.names.dead_letters,))
+    return Wanted(
+        epoch=settings.epoch,
+        state=state_digest(fragment),
+        stateful=fragment.stateful_box is not None,
+        on_change=settings.on_change(marker),
+        place=settings.place,
+        sources=found.sources,
+        same_sources=found.same,
+        most=most,
+        letters=next((topic.topic_id for topic in letters.values()), ""),
+        plan=fragment_digest(fragment),
+        ran_before=settings.ran_before,
+        derived=fragment.derived,
+        positions=surveyor.positions_for(lowered, marker) if marker else {},
+        anew=found.anew,
+        deploy=settings.deploy,
+    )

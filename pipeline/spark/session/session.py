@@ -1,0 +1,254 @@
+"""A node's Spark session: one long-lived JVM in which many queries run.
+
+The settings are those that were measured to matter for latency. Without the file-system based
+checkpoint manager and the bare local file system, every checkpoint file forks a `chmod` process;
+the default of 200 shuffle partitions would be pinned in each checkpoint for life.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import SparkSession
+
+from brokers.children import child_processes
+from brokers.embedded.class_archive import java_options
+from brokers.embedded.jars import spark_jars
+from brokers.embedded.java import Java
+from pipeline.errors import EnvironmentProblem, MedusaError, UnavailableError
+from pipeline.settings import Settings, secret_variables
+from pipeline.spark.session.cluster import (
+    ExecutorWatch,
+    Share,
+    await_executors,
+    cluster_config,
+    executors,
+    is_cluster,
+    is_stopped,
+    own_address,
+    reason,
+)
+from pipeline.spark.session.java_log import LEVEL, hush
+
+Session: TypeAlias = SparkSession
+_POLL_S = 0.05
+BATCHES_RETAINED: Final = 20
+"""How many batches Spark can go back to; older files of a checkpoint are deleted."""
+STATE_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+AVRO_BYTES_MAX = 16_777_216
+AVRO_ITEMS_MAX = 4_194_304
+_AVRO_LIMITS = " ".join(
+    f"-Dorg.apache.avro.limits.{what}.maxLength={limit}"
+    for what, limit in (
+        ("string", AVRO_BYTES_MAX),
+        ("bytes", AVRO_BYTES_MAX),
+        ("collectionItems", AVRO_ITEMS_MAX),
+    )
+)
+"""Avro makes room for as much as a value says that it holds, before it looks whether it does: the
+few bytes of one bad value would end the node for want of memory."""
+STATE_SETTINGS: Final = {
+    "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Each attempt at a batch names its files uniquely, and the commit log names those that count:
+    # the state of an attempt that was abandoned is never loaded.
+    STATE_FORMAT: "2",
+    # A start has to apply every batch since the last snapshot: by default those of a minute.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
+    "spark.sql.streaming.minBatchesToRetain": str(BATCHES_RETAINED),
+}
+"""How the state of queries is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What a session needs to know of its machine.
+
+    Args:
+        master: Spark's master URL.
+        memory: heap of the driver, as Spark writes it: `1g`.
+        jars: connector jars, and the bare local file system.
+        scratch: a folder for Spark's own temporary files.
+        cached_readers: Kafka readers kept open; at least the sum of partitions read.
+        java_options: for the Java process of the driver.
+        share: what it takes of a cluster, if the master is one.
+        python: interpreter of Spark's Python processes; empty: that of this process.
+        withheld: variables of our environment that those processes, and executors, get empty.
+    """
+
+    app: str
+    master: str
+    memory: str
+    jars: tuple[Path, ...]
+    scratch: Path
+    cached_readers: int = 512
+    java_options: str = ""
+    share: Share = field(default_factory=Share)
+    python: str = ""
+    withheld: frozenset[str] = frozenset()
+
+
+def session_settings(settings: Settings, app: str, scratch: Path, java: Java) -> SessionSettings:
+    """What a session of this installation needs.
+
+    Raises:
+        EnvironmentProblem: a jar is missing.
+    """
+    cache = Path(settings.cache).expanduser().absolute()
+    return SessionSettings(
+        app=app,
+        master=settings.spark_master,
+        memory=settings.spark_memory,
+        jars=spark_jars(cache),
+        scratch=scratch,
+        java_options=java_options(cache, java),
+        share=Share(int(settings.spark_cores), settings.spark_executor_memory, settings.spark_host),
+        python=settings.spark_python,
+        withheld=secret_variables(settings) & os.environ.keys(),
+    )
+
+
+def open_session(settings: SessionSettings) -> SparkSession:
+    """Start the JVM and the session (4 to 6 seconds); on a cluster, until it has an executor.
+
+    Raises:
+        EnvironmentProblem: it does not start; with the reason, as far as Java tells.
+        UnavailableError: the cluster's master does not answer, or gives no executor in time.
+    """
+    config = dict(_config(settings))
+    config |= {f"spark.executorEnv.{name}": "" for name in sorted(settings.withheld)}
+    if is_cluster(settings.master):
+        own = own_address(settings.master)
+        config |= cluster_config(settings.share, own, f"-Xss4m {_AVRO_LIMITS}")
+    # Else Spark takes the first `python3` that it finds.
+    python = settings.python or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
+    builder = SparkSession.builder.appName(settings.app).master(settings.master)
+    for key, value in config.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+        hush(spark)
+    except (Py4JError, PySparkException, OSError) as error:
+        logs = ", and in the logs of the cluster's workers" if is_cluster(settings.master) else ""
+        raise EnvironmentProblem(
+            f"the Spark session could not be opened: {reason(error)}",
+            place=f"spark.master {settings.master}, spark.memory {settings.memory}",
+            hint=f"what Java said about it stands above, or in the node's .out file{logs}.",
+        ) from error
+    if is_cluster(settings.master):
+        _await_executors(spark, settings.master)
+    return spark
+
+
+def _await_executors(spark: SparkSession, master: str) -> None:
+    try:
+        await_executors(master, partial(executors, spark))
+    except UnavailableError:
+        close_session(spark)
+        raise
+    except Py4JError as error:
+        raise UnavailableError(
+            f"the Spark session has ended: {reason(error)}", place=f"spark.master {master}"
+        ) from error
+
+
+def _config(settings: SessionSettings) -> Mapping[str, str]:
+    """Spark's settings, wherever it runs."""
+    return {
+        "spark.jars": ",".join(str(jar) for jar in settings.jars),
+        # Here, too, since only what is found by Java's own class loader can be in an archive.
+        "spark.driver.extraClassPath": ":".join(map(str, settings.jars)),
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
+        **STATE_SETTINGS,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.scheduler.mode": "FAIR",
+        "spark.driver.memory": settings.memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # In whatever Spark tells of options and settings: passwords, logins and private keys.
+        "spark.redaction.regex": r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": LEVEL,
+        "spark.local.dir": str(settings.scratch / "local"),
+        "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
+        "spark.kafka.consumer.cache.capacity": str(settings.cached_readers),
+        "spark.driver.extraJavaOptions": (
+            f"-XX:+UseSerialGC -Xss4m {_AVRO_LIMITS} {settings.java_options}"
+        ),
+    }
+
+
+def abandon_session(ended: threading.Event, within_s: float) -> None:
+    """End the Java process of a session that another thread opens, and wait until it is gone.
+
+    PySpark tells of that process only once it answers, so it is looked for among our children.
+
+    Args:
+        ended: set when that thread is done.
+        within_s: then it is ended by force.
+    """
+    warnings.simplefilter("ignore")  # PySpark warns that its Java process is gone: we know
+    ends_at = time.monotonic() + within_s
+    while (children := child_processes()) or not ended.is_set():
+        over = time.monotonic() > ends_at
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL if over else signal.SIGTERM)
+        if over:
+            return
+        time.sleep(_POLL_S)
+
+
+def watch_session(spark: SparkSession, master: str) -> Callable[[], MedusaError | None]:
+    """What tells why no lane will run in a session any more; None as long as they do."""
+    watch = ExecutorWatch(master, partial(executors, spark), partial(is_stopped, spark))
+
+    def trouble() -> MedusaError | None:
+        if has_ended(spark):
+            return EnvironmentProblem(
+                "the Java process of the node has ended",
+                hint="start the node again; `medusa up` does so by itself",
+            )
+        return watch.trouble() if is_cluster(master) else None
+
+    return trouble
+
+
+def has_ended(spark: SparkSession) -> bool:
+    """Whether the session's own Java process is gone."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark keeps it
+    return process is not None and process.poll() is not None
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stop the session, unless its Java process is gone already."""
+    with suppress(Py4JError, OSError):
+        spark.stop()
+
+
+def leave_session(spark: SparkSession) -> None:
+    """Close a session whose Java process was ended by force, without a word about that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark warns that its Java process is gone: we know
+        close_session(spark)

@@ -1,0 +1,100 @@
+"""What an idle session can run to get warm: practice, and rehearsals.
+
+A rehearsal is the query of a fragment that another node runs, with its results thrown away.
+Practice makes Java fast at queries like a lane's. What is left of a first batch is the fragment's
+own: compiling the code that Spark writes for its plan, and the first records of its topics.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from brokers.kafka.servers import Brokers
+from pipeline.clock import Clock
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition
+from pipeline.names import FragmentNames
+from pipeline.planner.plan import Fragment
+from pipeline.spark.query.emit import emit
+from pipeline.spark.query.lower import lower
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.query.readers import KafkaReader, read_options, starting_at
+from pipeline.spark.run.ahead import Ahead
+from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.warm_up.practice import practise
+from pipeline.spark.warm_up.trial import Trial, run_trial
+
+RECENT_MS = 10_000
+"""A rehearsal begins with the records that its topics got in this time."""
+RECORDS_PER_BATCH = 2_000
+BATCHES = 12
+WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class IdleSession:
+    """Runs practice and rehearsals; they read topics, and write nothing but their folder.
+
+    `read_marker` tells where a fragment's owner stands: only advances of its incarnation count.
+    """
+
+    spark: SparkSession
+    surveyor: Surveyor
+    brokers: Brokers
+    read_marker: Callable[[FragmentNames], CommitMarker | None]
+    clock: Clock
+
+    def practise(self, folder: Path, stop: threading.Event) -> dict[str, int]:
+        """As `practise` of `practice.py`."""
+        return practise(self.spark, folder, self.clock, stop)
+
+    def rehearse(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        folder: Path,
+        stop: threading.Event,
+    ) -> int:
+        """Run some batches on the latest records; returns how many there were.
+
+        Args:
+            fragment: whose query.
+            topic_ids: of its topics, when it was deployed.
+            folder: for the checkpoint; nothing in it is needed afterwards.
+            stop: ends it at the next batch.
+
+        Raises:
+            MedusaError: a topic or schema is gone, a server does not answer, or the query failed.
+        """
+        marker = self.read_marker(fragment.names)
+        if marker is None:
+            return 0
+        lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
+        begin = self._recent(lowered)
+        ahead = Ahead(self.brokers, self.surveyor.admin, self.clock)
+        most = min(RECORDS_PER_BATCH, ahead.records_at_once(begin, fragment.names.advances))
+        options = {
+            **read_options(self.brokers),
+            "maxOffsetsPerTrigger": str(most),
+            "failOnDataLoss": "false",
+        }
+        reader = KafkaReader(self.spark, options, starting_at(begin))
+        rows = emit(lowered, reader, marker.incarnation)
+        name = f"rehearsal {fragment.names.network}.{fragment.name}"
+        trial = Trial(name, rows, lowered, folder, BATCHES, WITHIN_S)
+        return len(run_trial(trial, self.clock, stop))
+
+    def _recent(self, lowered: Lowered) -> dict[InputPartition, Offset]:
+        since_ms = Millis(self.clock.now_ms() - RECENT_MS)
+        return {
+            InputPartition(source.input, assigned.topic, partition): offset
+            for source in lowered.sources
+            for assigned in source.topics
+            for partition, offset in self.surveyor.admin.offsets_for_time(
+                assigned.topic, since_ms
+            ).items()
+        }

@@ -1,0 +1,61 @@
+"""A trial: a query that runs a few batches and whose results are thrown away."""
+
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from pipeline.clock import Clock
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.results import Results
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError
+from pipeline.spark.session.java_log import ENGINE, silenced
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A query whose results are thrown away.
+
+    Args:
+        name: in Spark's own messages.
+        rows: what it computes.
+        lowered: what `rows` was made of.
+        folder: for the checkpoint.
+        batches: it ends after so many.
+        within_s: and after this time, also when its topics are quiet.
+    """
+
+    name: str
+    rows: DataFrame
+    lowered: Lowered
+    folder: Path
+    batches: int
+    within_s: float
+
+
+def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
+    """Run it until it is done, or `stop` is set; how many results each batch had.
+
+    Raises:
+        MedusaError: the query failed.
+    """
+    enough, counts = threading.Event(), list[int]()
+    ends_s = clock.monotonic_s() + trial.within_s
+
+    def write(rows: DataFrame, _: int, __: Engine) -> None:
+        counts.append(Results(rows.toArrow()).computed().table.num_rows)
+        if len(counts) >= trial.batches or stop.is_set():
+            enough.set()
+
+    def watch(_: Engine) -> None:
+        if stop.is_set() or clock.monotonic_s() > ends_s:
+            enough.set()
+
+    query = Query(trial.name, trial.rows, trial.lowered, trial.folder, write, watch=watch)
+    # Of one that fails, whoever asked for it tells why, without Java's stack.
+    with silenced(trial.rows.sparkSession, ENGINE), suppress(StoppingError):
+        QueryRunner(enough).run(query)
+    return counts

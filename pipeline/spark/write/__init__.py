@@ -1,0 +1,1 @@
+"""Writing what a batch has made: one transaction, and what is published beside it."""

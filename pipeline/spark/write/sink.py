@@ -1,0 +1,452 @@
+"""What happens to an executed batch: one transaction with everything that follows from it.
+
+In this order: rows (the batch is executed by taking them), facts, dead letters, records, marker,
+commit. Nothing is visible before the commit, everything after it. The boundary follows, outside of
+the transaction: a promise may come late, and once its marker is committed no later owner breaks it.
+
+A batch of a stateless lane is written while Spark computes the next one. Spark then counts it as
+done before its marker is committed; should the marker never be, the next start finds a checkpoint
+that is ahead, and begins at the marker: positions are all that such a lane has.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from brokers.kafka.admin import Isolation
+from brokers.kafka.answers import complete
+from brokers.records import Headers
+from pipeline.boundaries.promise import promise
+from pipeline.clock import Deadline
+from pipeline.errors import BrokenInvariantError, FencedError, MedusaError
+from pipeline.ids import (
+    BatchId,
+    Millis,
+    SchemaHandle,
+)
+from pipeline.lanes.batch import (
+    BatchFacts,
+    RepeatedOtherwiseError,
+    Written,
+    is_repeat,
+    next_marker,
+)
+from pipeline.lanes.dead_letters import LATENESS, Context, headers
+from pipeline.lanes.events import BatchFinished
+from pipeline.lanes.ids import LATE_RESULT, RESULT_ID, WRITTEN_TO
+from pipeline.lanes.limits import count
+from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
+from pipeline.lanes.needed_letters import (
+    LetterSpan,
+    after_letters,
+    resume_letters,
+)
+from pipeline.lanes.sources import answered_by
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import MarkedSource, by_topic
+from pipeline.markers.refused import Refused
+from pipeline.network.boxes.traits import Keeps, Lateness
+from pipeline.spark.batch.ports import BatchEngine, BatchRows, Schemas, SecondLook
+from pipeline.spark.batch.rejected import (
+    Rejected,
+    check_decided_alike,
+    check_in_time,
+    check_late,
+    refused_checksum,
+)
+from pipeline.spark.batch.repeated import judged_otherwise
+from pipeline.spark.batch.results import Results
+from pipeline.spark.query.failed_results import FailedResult
+from pipeline.spark.write.publisher import Publisher
+from pipeline.spark.write.sink_context import SinkContext
+from schemas import wire
+
+COMMIT_DEADLINE_S = 60.0
+MARKER_KEY = b"marker"
+
+
+class UnknownSchemasError(MedusaError):
+    """A batch met schemas that the query was not planned with; nothing was written.
+
+    The lane plans again with them and runs the same batch once more.
+    """
+
+    code = "unknown-schemas"
+
+    def __init__(self, handles: tuple[SchemaHandle, ...]) -> None:
+        super().__init__(f"new schemas: {', '.join(wire.words(one) for one in handles)}")
+        self.handles = handles
+
+
+def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
+    """Look up schemas that a batch was not planned with.
+
+    Those that the registry does not have change nothing: their records were left out as bad ones.
+
+    Raises:
+        UnknownSchemasError: with those that it has.
+    """
+    found = schemas.look_up(unknown)
+    if found:
+        raise UnknownSchemasError(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A computed batch of which everything is decided: it only has to be written."""
+
+    facts: BatchFacts
+    results: Results
+    rejected: Sequence[Rejected]
+    refused: Mapping[str, Refused]
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What a rebuild from a marker needs: of the inputs, and of the dead letters."""
+
+    log: NeededLog
+    letters: tuple[LetterSpan, ...]
+
+
+class Sink:
+    """Writes the batches of one lane. Not safe for two batches at once; Spark never does that.
+
+    `publisher` publishes what the lane promises.
+    """
+
+    def __init__(self, context: SinkContext) -> None:
+        self._context = context
+        self._traits, self._shape = context.fragment.traits, context.fragment.shape
+        self._known: CommitMarker | None = None
+        self._needs = _Needs(NeededLog({}), ())
+        self.publisher = Publisher(context)
+        self._given_up: BatchId | None = None
+        self._decided = ""
+        self._log = logging.LoggerAdapter(
+            logging.getLogger(__name__), {"fragment": str(context.lane.fragment)}
+        )
+
+    @property
+    def marker(self) -> CommitMarker:
+        """The last marker that is known to be committed.
+
+        Raises:
+            BrokenInvariantError: `start` was not called.
+        """
+        if self._known is None:
+            raise BrokenInvariantError("a sink writes before its lane has started")
+        return self._known
+
+    def write(
+        self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: SecondLook
+    ) -> None:
+        """Execute and write one batch.
+
+        What goes wrong with a batch that is written beside the query is raised with the next one.
+
+        Raises:
+            UnknownSchemasError: plan again with them and run the batch again.
+            FencedError: another epoch owns the fragment.
+            RetryError, UnavailableError: nothing was written; run the batch again.
+            RepeatedOtherwiseError: the batch was written and decides otherwise now; build the
+                state from the log.
+            RefusedError: a topic was deleted and made again, or a record is too large for one.
+            BrokenInvariantError: a record of a derived stream was late, or Spark dropped rows as
+                late that no second look finds.
+            TooManyDeadLettersError: nothing was written, and running it again will not help.
+        """
+        clock = self._context.clock
+        started_s = clock.monotonic_s()
+        table = rows.toArrow()
+        facts = engine.batch_facts(batch, table)
+        self._context.beside.wait()
+        if is_repeat(self.marker, facts):
+            self._check_repeated(facts, inspector)
+            self._log.info("batch %d was written before; executed for its state only", batch)
+            self._finished(0, started_s)
+            return
+        if facts.unknown:
+            self._check_schemas(facts, inspector)
+        results = Results(table)
+        if not self._traits.stateful:
+            results = results.computed()
+        rejected = self._rejected(facts, inspector)
+        sendable = self._sendable(results)
+        refused = self._refused(self.marker, rejected, sendable.failed())
+        commit = partial(self._commit, _Judged(facts, sendable, rejected, refused), started_s)
+        if self._traits.stateful:
+            commit()
+        else:
+            self._context.beside.start(commit)
+
+    def _commit(self, judged: _Judged, started_s: float) -> None:
+        """Write a batch in one transaction; it is the truth from its commit on.
+
+        All of it was read by now: if its topics are still the same, it was read from them.
+        """
+        clock, writer = self._context.clock, self._context.writer
+        deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
+        still_the_same = self._context.topics.ask()
+        wrote = self._letters_written(judged)
+        writer.begin()
+        try:
+            sent, failed = self._send_results(judged.results)
+            self._send_rejected(judged.rejected, self.marker.sources)
+            written = Written(
+                records=sent,
+                dead_letters=len(judged.rejected) + failed,
+                late=sum(1 for r in judged.rejected if r.why.reason.value in LATENESS),
+                refused=judged.refused,
+                checksum=refused_checksum(judged.rejected),
+            )
+            marker, needs = self._next(judged.facts, written, wrote)
+            self._send_marker(marker)
+            still_the_same()
+            writer.commit(deadline)
+        except FencedError:
+            raise
+        except Exception:
+            writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
+            raise
+        self._known, self._needs = marker, needs
+        self._mirror()
+        self._finished(sent, started_s)
+        self.publisher.publish(self.marker)
+
+    def _check_repeated(self, facts: BatchFacts, inspector: SecondLook) -> None:
+        """Make sure that a repeated batch leaves the state that it left when it was written.
+
+        A lane without state keeps nothing of it, so there nothing is compared.
+
+        Raises:
+            UnknownSchemasError: plan again with them and run the batch again.
+            RepeatedOtherwiseError: it does not.
+        """
+        if not self._traits.stateful:
+            return
+        why = judged_otherwise(self.marker, facts, inspector)
+        if not why:
+            return
+        if facts.unknown:  # what was looked up when it was written may not be planned with yet
+            unknown = inspector.unknown_schemas(self.marker.start, facts.end)
+            if found := self._context.schemas.existing(unknown):
+                raise UnknownSchemasError(found)
+        raise RepeatedOtherwiseError(
+            f"batch {facts.batch} was written, and is judged otherwise when it is executed again "
+            f"for its state: {why}",
+            place=self._place,
+            hint="nothing has to be done: the state is rebuilt from the log, without what the dead "
+            "letters name",
+        )
+
+    def _check_schemas(self, facts: BatchFacts, inspector: SecondLook) -> None:
+        """Look up what the batch was not planned with; raises as `check_schemas` does.
+
+        When a producer has changed its schema, the ids that the engine tells are there, and a
+        second look would take longer than all the rest of the change. If that did not do for the
+        batch, all of its ids are looked at, so that no batch is given up more than twice.
+        """
+        if self._given_up != facts.batch:
+            self._given_up = facts.batch
+            check_schemas(facts.unknown, self._context.schemas)
+        check_schemas(inspector.unknown_schemas(self.marker.end, facts.end), self._context.schemas)
+
+    def start(self, marker: CommitMarker, rejected: Sequence[Rejected] = ()) -> None:
+        """Commit the marker that a lane starts from, under its own epoch.
+
+        `rejected`: what a chosen rebuild has refused, which becomes dead letters.
+
+        Raises:
+            TooManyDeadLettersError: that is more than the document bears; nothing was written.
+        """
+        clock = self._context.clock
+        marker = marker.writing(self._context.output_id)
+        self._decided = answered_by(self._context.fragment, marker.sources)
+        if rejected:
+            totals = marker.totals
+            totals = replace(totals, dead_letters=totals.dead_letters + len(rejected))
+            refused = self._refused(marker, rejected, [])
+            marker = replace(marker, totals=totals, refused=refused)
+        self._context.writer.begin()
+        self._send_rejected(rejected, marker.sources)
+        self._send_marker(marker)
+        self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
+        self._known, self._needs = marker, _Needs(resume(marker), resume_letters(marker))
+        self.publisher.output_ends = marker.output_ends
+        self._mirror()
+        self.publisher.publish(self.marker)
+
+    def _letters_written(self, judged: _Judged) -> LetterSpan | None:
+        """Which dead letters the batch is about to write, if a rebuild may need them.
+
+        Raises:
+            NotNowError: a partition of their topic has no leader now.
+        """
+        if not judged.rejected or not self._traits.stateful:
+            return None
+        topic, admin = self._context.fragment.names.dead_letters, self._context.admin
+        # Before its ends: if it is made again in between, none of the old one's count in the new.
+        described = admin.describe((topic,)).get(topic)
+        ends = complete(admin.end_offsets((topic,), Isolation.UNCOMMITTED), (topic,))[topic]
+        return LetterSpan(described.topic_id if described else "", ends, judged.facts.end)
+
+    def _next(
+        self, facts: BatchFacts, written: Written, wrote: LetterSpan | None
+    ) -> tuple[CommitMarker, _Needs]:
+        shape, last = self._shape, self.marker
+        read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
+        log, needed = after_batch(shape, self._needs.log, read)
+        letters = after_letters(self._needs.letters, wrote, needed)
+        promised = promise(
+            shape,
+            eviction_ms=facts.eviction_ms,
+            advance_ms=facts.advance_ms,
+            previous_ms=last.boundary_ms,
+        )
+        marker = next_marker(
+            last,
+            facts,
+            written,
+            epoch=self._context.epoch,
+            needed=needed,
+            letters=letters,
+            output_ends=self.publisher.output_ends,
+            boundary_ms=promised,
+            now_ms=self._context.clock.now_ms(),
+        )
+        return marker, _Needs(log, letters)
+
+    def _sendable(self, results: Results) -> Results:
+        """Windows in the order of event time; a stateless query keeps its input's order."""
+        ordered = self._traits.keeps is Keeps.GROUPS
+        return results.by_time() if ordered else results
+
+    def _rejected(self, facts: BatchFacts, inspector: SecondLook) -> list[Rejected]:
+        if not facts.bad and not facts.late:
+            return []
+        dropped = facts.late > 0
+        # Of groups also where Spark has dropped nothing: it has to be so.
+        groups = self._traits.lateness is Lateness.GROUP
+        late_ms = facts.late_ms if dropped or groups else None
+        rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
+        check_decided_alike(facts.failed, rejected, self._context.functions)
+        check_late(rejected, self._place, dropped=dropped)
+        derived = self._context.fragment.derived
+        sources = [one for one in self.marker.sources if one.name in derived]
+        check_in_time(rejected, sources, self._context.promised)
+        return rejected
+
+    @property
+    def _place(self) -> str:
+        return f"fragment {self._context.lane.fragment}"
+
+    def _refused(
+        self,
+        before: CommitMarker,
+        rejected: Sequence[Rejected],
+        failed: Iterable[FailedResult],
+    ) -> Mapping[str, Refused]:
+        """Count what has a limit, on top of a marker's counts, before anything is written."""
+        fragment, version = self._context.fragment, self._context.version
+        if not fragment.limits:
+            return {}
+        letters = [record.context(fragment.names, version, before.sources) for record in rejected]
+        letters += [self._letter_of(result) for result in failed]
+        return count(fragment.limits, before.refused, letters, self._place)
+
+    def _send_results(self, results: Results) -> tuple[int, int]:
+        """Send results, and what could not be computed to the dead letters; returns both counts."""
+        output, writer = self._context.fragment.output, self._context.writer
+        partitions = self.publisher.partitions_to_write()
+        failed = 0
+        for result in results.failed():
+            self._send_failed_result(result)
+            failed += 1
+        late_ms = self._promised_above(results)
+        if output.corrections or late_ms is not None:
+            return self._send_marked(results, partitions, late_ms), failed
+        records = results.records(partitions)
+        return writer.send_many(output.topic, records, self._own), failed
+
+    @property
+    def _own(self) -> Headers:
+        """The headers of every result."""
+        return ((WRITTEN_TO, self._context.output_id.encode()),)
+
+    def _promised_above(self, results: Results) -> Millis | None:
+        """What the lane has promised, if results lie at or below it that it may publish.
+
+        A stateless lane has nothing to protect from them. Of an as-of join they are those of rows
+        that were sent again, with all that is needed. They are marked, and their readers decide.
+        """
+        promised, earliest_ms = self.marker.boundary_ms, None
+        if promised is not None and (not self._traits.stateful or results.answered):
+            earliest_ms = results.earliest_ms
+        late = promised is not None and earliest_ms is not None and earliest_ms <= promised
+        return promised if late else None
+
+    def _send_marked(self, results: Results, partitions: int, late_ms: Millis | None) -> int:
+        """Send results with their ids, if they have some; those up to `late_ms` are marked."""
+        output, own, sent = self._context.fragment.output, self._own, 0
+        mark = ((LATE_RESULT, b"%d" % late_ms),) if late_ms is not None else ()
+        for key, value, timestamp_ms, partition, result in results.identified(partitions):
+            ids = own if result is None else (*own, (RESULT_ID, result))
+            late = late_ms is not None and timestamp_ms <= late_ms
+            self._context.writer.send(
+                output.topic,
+                key,
+                value,
+                timestamp_ms=timestamp_ms,
+                headers=(*ids, *mark) if late else ids,
+                partition=partition,
+            )
+            sent += 1
+        return sent
+
+    def _letter_of(self, result: FailedResult) -> Context:
+        context = self._context
+        sources = self.marker.sources
+        return result.context(context.fragment, context.version, sources, self._decided)
+
+    def _send_failed_result(self, result: FailedResult) -> None:
+        names = self._context.fragment.names
+        self._context.writer.send(
+            names.dead_letters,
+            None,
+            result.value,
+            timestamp_ms=result.timestamp_ms,
+            headers=headers(names, self._letter_of(result), ()),
+        )
+
+    def _send_rejected(self, rejected: Sequence[Rejected], sources: Sequence[MarkedSource]) -> None:
+        names = self._context.fragment.names
+        for record in rejected:
+            context = record.context(names, self._context.version, sources)
+            self._context.writer.send(
+                names.dead_letters,
+                record.key,
+                record.value,
+                timestamp_ms=record.timestamp_ms,
+                headers=headers(names, context, record.headers),
+            )
+
+    def _send_marker(self, marker: CommitMarker) -> None:
+        self._context.writer.send(
+            self._context.fragment.names.markers,
+            MARKER_KEY,
+            codec.encode_marker(marker),
+            timestamp_ms=marker.written_at_ms,
+            partition=0,
+        )
+
+    def _mirror(self) -> None:
+        topics = {i.topic for i in self._context.fragment.inputs}
+        self._context.mirror.follow(by_topic(self.marker.end, topics))
+
+    def _finished(self, rows_out: int, started_s: float) -> None:
+        context = self._context
+        elapsed_ms = round(1000 * (context.clock.monotonic_s() - started_s))
+        context.tell(BatchFinished(context.lane, context.run, self.marker, rows_out, elapsed_ms))

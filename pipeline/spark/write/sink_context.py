@@ -1,0 +1,57 @@
+"""What a sink is given: it does not change while a lane lives."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pipeline.clock import Clock
+from pipeline.ids import (
+    BoxName,
+    Epoch,
+    LaneId,
+    Millis,
+    NetworkVersion,
+    RunNumber,
+    StreamName,
+    TopicId,
+)
+from pipeline.lanes.events import BatchFinished
+from pipeline.planner.plan import Fragment
+from pipeline.spark.batch.ports import (
+    Followed,
+    Jobs,
+    PartitionEnds,
+    Records,
+    Schemas,
+    Topics,
+    Transactions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """One lane, and what its sink writes through.
+
+    `functions`: path → the boxes on it that call functions of users. `output_id` is Kafka's id of
+    the output topic at deploy, `output_partitions` the number of its partitions at the start of the
+    lane; it may rise meanwhile. `promised`: the boundary of a derived input that finished batches
+    cover; None: none is known.
+    """
+
+    lane: LaneId
+    run: RunNumber
+    fragment: Fragment
+    version: NetworkVersion
+    epoch: Epoch
+    writer: Transactions
+    admin: PartitionEnds
+    output_id: TopicId
+    output_partitions: int
+    boundaries: Records
+    mirror: Followed
+    schemas: Schemas
+    topics: Topics
+    beside: Jobs
+    functions: Mapping[str, tuple[BoxName, ...]]
+    promised: Callable[[StreamName], Millis | None]
+    clock: Clock
+    tell: Callable[[BatchFinished], None]

@@ -1,0 +1,64 @@
+"""A catalog that polls look at."""
+
+from dataclasses import dataclass, field
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from pipeline.agent.events import CatalogRead, Event
+from pipeline.agent.polls.catalog import CatalogPoll
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    NetworkRecord,
+    NetworkVersionRecord,
+    NodeRecord,
+)
+from pipeline.clock import SystemClock
+from pipeline.ids import (
+    FragmentName,
+    Millis,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+)
+from pipeline.names import Znodes
+
+OWNER = ParticipantId("local")
+NETWORK = NetworkName("net")
+MOVING = FragmentName("moving")
+VERSION = NetworkVersion(1)
+LIFE = NetworkLife("one")
+
+
+def node_record(name: str) -> NodeRecord:
+    """A node of the participant."""
+    return NodeRecord(NodeId(name), OWNER, "here", 1, Millis(0), "1")
+
+
+@dataclass
+class World:
+    """One tree, the session of a poll, and what was told."""
+
+    tree: MemoryTree = field(default_factory=MemoryTree)
+    told: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(self.tree)
+        self.catalog = Catalog(self.store, Znodes(""))
+        self.catalog.format.ensure()
+        self.catalog.nodes.register(node_record("here"))
+        self.poll = CatalogPoll(self.catalog, node_record("here"), SystemClock(), self.told.append)
+
+    def deploy(self, *, owner: ParticipantId = OWNER) -> None:
+        """Deploy one fragment."""
+        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
+        record = FragmentRecord(NETWORK, MOVING, VERSION, DesiredState.RUNNING, "digest", ())
+        network = NetworkRecord(NETWORK, owner, VERSION, LIFE)
+        self.catalog.networks.deploy(network, version, (record,), None)
+
+    def assigned(self) -> list[str]:
+        """The fragments that are this node's, as the catalog was read last."""
+        read = [event for event in self.told if isinstance(event, CatalogRead)]
+        return [one.id.fragment for one in read[-1].snapshot.assigned_to(NodeId("here"), OWNER)]

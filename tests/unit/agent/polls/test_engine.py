@@ -1,0 +1,21 @@
+import threading
+
+import pytest
+
+from pipeline.agent.polls.engine import EnginePoll
+from pipeline.agent.polls.poll import Ending
+from pipeline.errors import EnvironmentProblem, MedusaError
+
+
+def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
+    """No lane could run in it again, so somebody has to start the node anew."""
+    stop = threading.Event()
+    troubles: list[MedusaError | None] = [EnvironmentProblem("the Java process has ended"), None]
+    ending = Ending(stop)
+    poll = EnginePoll(troubles.pop, ending)
+    poll.look()
+    assert not stop.is_set()
+    poll.look()
+    assert stop.is_set()
+    with pytest.raises(EnvironmentProblem, match="Java process"):
+        ending.check()

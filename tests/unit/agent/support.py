@@ -1,0 +1,289 @@
+"""An agent under test: feeds events to `decide`, keeps its state, its clocks and effects."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from pipeline.agent.decide import decide
+from pipeline.agent.effects import Effect, MakePlan, SendAdvance, StartLane, StopLane
+from pipeline.agent.events import BoundaryRead, CatalogRead, EndsRead, Event, PlanMade, Tick
+from pipeline.agent.now import Now
+from pipeline.agent.rules.watching import writers_of
+from pipeline.agent.state import Lane, NodeState, Running, Shared
+from pipeline.agent.status import status
+from pipeline.boundaries.lane_time import writer_of
+from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
+from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, NetworkRecord
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.ids import (
+    Epoch,
+    FragmentId,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    Offset,
+    RunNumber,
+    SteadyMillis,
+    StreamName,
+    TopicId,
+    TopicName,
+    stable_lane,
+)
+from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
+from pipeline.lanes.start.facts import StateChoice, Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import InputPartition
+from pipeline.network.boxes.shape import Stateless
+from pipeline.network.model import Silence
+from pipeline.planner.planner import plan
+from tests.unit.planner.networks import OWNER, external, filtered, network
+
+NETWORK = NetworkName("tolls")
+LIFE = NetworkLife("one")
+SPEED = FragmentId(NETWORK, FragmentName("speed"))
+LANE = stable_lane(SPEED)
+_SIGHTINGS = external("sightings")
+PLAN = plan(
+    network(
+        (_SIGHTINGS,),
+        (filtered("speed", _SIGHTINGS, "`at` > 0"), filtered("volume", _SIGHTINGS, "`at` > 1")),
+    ),
+    OWNER,
+)
+"""Of every version of the network."""
+CARS = ExternalInput(
+    stream=StreamName("cars"),
+    topic=TopicName("car-sightings"),
+    partitions=2,
+    lateness_ms=5_000,
+    idle_after_ms=10_000,
+    silence=Silence.IDLE,
+)
+LEFT = DerivedInput(
+    StreamName("left"), TopicName("tolls.left"), 2, "local.tolls.left", TopicId("left-1")
+)
+RIGHT = DerivedInput(
+    StreamName("right"), TopicName("tolls.right"), 2, "local.tolls.right", TopicId("right-1")
+)
+START_MS = Millis(1_700_000_000_000)
+"""A wall time at which tests begin, and the steady time by then."""
+BEGAN_MS = SteadyMillis(70_000_000)
+
+
+def at(lane_input: ExternalInput | DerivedInput, partition: int) -> InputPartition:
+    """A partition of an input's own topic."""
+    return InputPartition(lane_input.stream, lane_input.topic, partition)
+
+
+class Start(NamedTuple):
+    """A lane is asked to start."""
+
+    fragment: FragmentId
+    life: NetworkLife
+    version: NetworkVersion
+
+
+class Stop(NamedTuple):
+    """A lane is asked to stop."""
+
+    fragment: FragmentId
+
+
+class Advance(NamedTuple):
+    """A lane is told that event time may move."""
+
+    fragment: FragmentId
+    incarnation: Incarnation
+    advance_ms: Millis
+
+
+Deed = Start | Stop | Advance
+
+
+def deeds(effects: tuple[Effect, ...]) -> tuple[Deed, ...]:
+    """What is done about lanes; what is planned, reported or said aside is left out."""
+    found: list[Deed] = []
+    for effect in effects:
+        match effect:
+            case StartLane(lane, _, deployed):
+                life, version = deployed.network.life, deployed.record.version
+                found.append(Start(lane.fragment, life, version))
+            case StopLane(lane):
+                found.append(Stop(lane.fragment))
+            case SendAdvance(lane, _, incarnation, advance_ms):
+                found.append(Advance(lane.fragment, incarnation, advance_ms))
+            case _:
+                pass
+    return tuple(found)
+
+
+def wish(
+    fragment: FragmentId = SPEED,
+    *,
+    life: NetworkLife = LIFE,
+    version: int = 1,
+    digest: str = "d1",
+    running: bool = True,
+    choice: StateChoice | None = None,
+) -> Deployed:
+    """What the catalog wants of a fragment here."""
+    number = NetworkVersion(version)
+    desired = DesiredState.RUNNING if running else DesiredState.STOPPED
+    chosen = None if choice is None else (choice.on_change, choice.incarnation)
+    record = FragmentRecord(
+        fragment.network, fragment.fragment, number, desired, digest, (), chosen
+    )
+    return Deployed(NetworkRecord(fragment.network, OWNER, number, life), record)
+
+
+def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:
+    """The marker of a lane that has read nothing of two partitions of each input."""
+    end = {at(i, p): Offset(0) for i in inputs for p in (0, 1)}
+    wanted = Wanted(Epoch(epoch), "digest", stateful=True, on_change=None, place="here")
+    return first_marker(wanted, Incarnation(f"life-{epoch}"), end, START_MS)
+
+
+class Agent:
+    """One node's agent."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.state = NodeState(Shared(NodeId("node1"), OWNER))
+        self.steady_ms = BEGAN_MS
+        self.ahead_ms = 0
+        """By how much its wall clock is ahead of the right time."""
+
+    @property
+    def now(self) -> Now:
+        """What its clocks show."""
+        passed_ms = self.steady_ms - BEGAN_MS
+        return Now(Millis(START_MS + passed_ms + self.ahead_ms), self.steady_ms)
+
+    def wait(self, milliseconds: int) -> None:
+        """Let time pass without looking."""
+        self.steady_ms = SteadyMillis(self.steady_ms + milliseconds)
+
+    def hear(self, event: Event) -> tuple[Deed, ...]:
+        """Tell the agent something; what it does about lanes."""
+        return deeds(self.hear_all(event))
+
+    def hear_all(self, event: Event) -> tuple[Effect, ...]:
+        """Tell the agent something, and make the plans that it asks for; everything it does."""
+        self.state, effects = decide(self.state, event, self.now)
+        for effect in effects:
+            if isinstance(effect, MakePlan):
+                effects = (*effects, *self.hear_all(PlanMade(effect.version, PLAN)))
+        return effects
+
+    def tick(self, milliseconds: int = 0) -> tuple[Deed, ...]:
+        """Let time pass, then look."""
+        self.wait(milliseconds)
+        return self.hear(Tick())
+
+    def lane(self, fragment: FragmentId = SPEED) -> Lane:
+        """The agent's view of a lane."""
+        return self.state.lanes[stable_lane(fragment)]
+
+    def running(self, fragment: FragmentId = SPEED) -> Running:
+        """What it has of a lane whose query runs."""
+        found = self.lane(fragment).running
+        assert found is not None
+        return found
+
+    def report(self, fragment: FragmentId = SPEED) -> FragmentStatus:
+        """The lane's status now."""
+        return status(self.lane(fragment), self.state.shared, self.now)
+
+    def want(self, *wishes: Deployed) -> tuple[Deed, ...]:
+        """The catalog is read."""
+        return self.hear(read(*wishes))
+
+    def started(
+        self,
+        *inputs: ExternalInput | DerivedInput,
+        epoch: int = 1,
+        profile: LaneProfile | None = None,
+    ) -> tuple[Deed, ...]:
+        """The lane starts at the beginning of its inputs."""
+        found = fresh_marker(*inputs, epoch=epoch)
+        shape = profile or LaneProfile(inputs, Stateless())
+        incarnation = found.incarnation
+        return self.hear(LaneStarted(LANE, self._run(), Epoch(epoch), incarnation, found, shape))
+
+    def stopped(
+        self,
+        error: str | None = "boom",
+        *,
+        epoch: int = 1,
+        retry: bool = True,
+        fenced: bool = False,
+        external: bool = False,
+        run: int | None = None,
+    ) -> tuple[Deed, ...]:
+        """The lane ends; `run`: None: the present one."""
+        told = LaneStopped(LANE, self._run(run), Epoch(epoch), error, retry, fenced, external)
+        return self.hear(told)
+
+    def finished(
+        self,
+        end: dict[InputPartition, int],
+        progress: dict[InputPartition, int] | None = None,
+        *,
+        run: int | None = None,
+        boundary_ms: int | None = None,
+    ) -> tuple[Deed, ...]:
+        """A batch of the running lane finishes."""
+        last = self.lane().marker
+        assert last is not None
+        found = replace(
+            last,
+            end={**last.end, **{p: Offset(o) for p, o in end.items()}},
+            progress={**last.progress, **{p: Millis(t) for p, t in (progress or {}).items()}},
+            boundary_ms=None if boundary_ms is None else Millis(boundary_ms),
+        )
+        return self.hear(BatchFinished(LANE, self._run(run), found, 1, 40))
+
+    def ends(
+        self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
+    ) -> tuple[Deed, ...]:
+        """Topics tell their ends: see `answer`."""
+        return self.hear(self.answer(ends, opened=opened))
+
+    def answer(
+        self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
+    ) -> EndsRead:
+        """What topics tell of their ends; one that is left out does not answer.
+
+        `opened`: where an open transaction has written one record more.
+        """
+        found: dict[TopicName, dict[int, Offset]] = {}
+        written: dict[TopicName, dict[int, Offset]] = {}
+        for key, offset in ends.items():
+            found.setdefault(key.topic, {})[key.partition] = Offset(offset)
+            more = Offset(offset + (key == opened))
+            written.setdefault(key.topic, {})[key.partition] = more
+        return EndsRead(self.steady_ms, found, written)
+
+    def watch_boundaries(self, *inputs: DerivedInput) -> None:
+        """Boundaries of these inputs are read from now on."""
+        shared = self.state.shared
+        shared = replace(shared, writers=writers_of(inputs, shared.writers))
+        self.state = replace(self.state, shared=shared)
+
+    def promise(self, of: DerivedInput, at_ms: int, *offsets: int) -> tuple[Deed, ...]:
+        """A boundary of an input's writer is read, for partitions 0, 1, …."""
+        positions = {p: Offset(offset) for p, offset in enumerate(offsets)}
+        return self.hear(BoundaryRead(writer_of(of), Epoch(1), Millis(at_ms), positions))
+
+    def _run(self, run: int | None = None) -> RunNumber:
+        lane = self.state.lanes.get(LANE)
+        return RunNumber(1 if lane is None else lane.run) if run is None else RunNumber(run)
+
+
+def read(*wishes: Deployed) -> CatalogRead:
+    """The catalog is read, and wants this."""
+    return CatalogRead(CatalogSnapshot(frozenset(), wishes))

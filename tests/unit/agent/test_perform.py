@@ -1,0 +1,460 @@
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+import pytest
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from pipeline.agent.background import Job
+from pipeline.agent.effects import (
+    MakePlan,
+    NotePromises,
+    NoteRetention,
+    PublishStatus,
+    Rehearse,
+    SendActivity,
+    SendAdvance,
+    StartLane,
+    StopLane,
+    WatchTopics,
+)
+from pipeline.agent.events import Event, PlanFailed, PlanMade
+from pipeline.agent.perform import NodeContext, Performer, Workers
+from pipeline.agent.watched import Watched
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    FragmentStatus,
+    LaneState,
+    NetworkRecord,
+    NetworkVersionRecord,
+)
+from pipeline.catalog.snapshot import Deployed, VersionId
+from pipeline.clock import Deadline, SystemClock
+from pipeline.errors import (
+    BrokenInvariantError,
+    EnvironmentProblem,
+    FencedError,
+    MedusaError,
+    NewerFormatError,
+    NotAllowedError,
+    RefusedError,
+    RetryError,
+    UnavailableError,
+)
+from pipeline.ids import (
+    NO_EPOCH,
+    Epoch,
+    FragmentId,
+    FragmentName,
+    Incarnation,
+    Millis,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+    RunNumber,
+    StreamName,
+    TopicId,
+    TopicName,
+    stable_lane,
+)
+from pipeline.lanes.events import LaneStopped
+from pipeline.lanes.promises import Promises
+from pipeline.lanes.start.facts import StateChoice
+from pipeline.markers import codec
+from pipeline.markers.signals import ActivityRecord, activity_key
+from pipeline.names import FragmentNames, Znodes
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.plan import Plan
+from pipeline.planner.planner import plan
+from pipeline.planner.state import OnChange
+from pipeline.spark.run.lane_settings import LaneSettings
+from tests.conftest import WaitFor
+from tests.unit.planner.networks import OWNER, external, filtered, network
+
+NETWORK = NetworkName("net")
+MOVING = FragmentId(NETWORK, FragmentName("moving"))
+LANE, RUN = stable_lane(MOVING), RunNumber(3)
+VERSION = NetworkVersion(1)
+LIFE = NetworkLife("one")
+STARTED_MS = Millis(4_000)
+SIGHTINGS = external("sightings")
+PLAN = plan(network((SIGHTINGS,), (filtered("moving", SIGHTINGS, "`at` > 0"),)), OWNER)
+FRAGMENT = FragmentRecord(
+    NETWORK,
+    MOVING.fragment,
+    VERSION,
+    DesiredState.RUNNING,
+    fragment_digest(PLAN.fragments[0]),
+    ((TopicName("net.moving"), "id"),),
+    (OnChange.EMPTY, Incarnation("1-5")),
+)
+DEPLOYED = Deployed(NetworkRecord(NETWORK, OWNER, VERSION, LIFE), FRAGMENT)
+
+
+@dataclass
+class Lane:
+    """A lane that runs until it is stopped, or raises what a test wants: at once or then."""
+
+    settings: LaneSettings
+    raises: Exception | None = None
+    raises_then: Exception | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
+    promises: Promises = field(default_factory=Promises)
+
+    def run(self) -> None:
+        """Wait to be stopped."""
+        if self.raises is not None:
+            raise self.raises
+        assert self.stopped.wait(10)
+        if self.raises_then is not None:
+            raise self.raises_then
+
+    def request_stop(self) -> None:
+        """End the wait."""
+        self.stopped.set()
+
+
+@dataclass
+class Signals:
+    """A producer that keeps what was sent."""
+
+    sent: list[tuple[TopicName, bytes | None]] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    closed: bool = False
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: Millis | None = None,
+        partition: int = -1,
+    ) -> None:
+        """Keep a record."""
+        assert partition == 0
+        assert timestamp_ms is not None
+        self.keys.append(key)
+        self.sent.append((topic, value))
+
+    def close(self) -> None:
+        """Note that it was closed."""
+        self.closed = True
+
+
+class AtOnce:
+    """A worker that does each job where it is given."""
+
+    def __init__(self) -> None:
+        self.ended = False
+
+    def put(self, key: Hashable, job: Job) -> None:
+        """Do it."""
+        del key
+        job()
+
+    def end(self, within_s: float) -> bool:
+        """Nothing waits."""
+        assert within_s >= 0
+        self.ended = True
+        return True
+
+
+@dataclass
+class Node:
+    """A performer with everything it touches."""
+
+    performer: Performer
+    lanes: list[Lane]
+    told: list[Event]
+    signals: Signals
+    watched: Watched
+    catalog: Catalog
+    newer: list[Exception]
+    """What is told of the fragments' markers."""
+    planned: list[Plan | MedusaError]
+    """What comes of planning the deployed version."""
+    written: list[Epoch]
+    """The epoch of the last commit marker."""
+
+    def start(self) -> None:
+        """Ask for the fragment's lane."""
+        self.performer.perform(StartLane(LANE, RUN, DEPLOYED, PLAN.fragments[0]))
+
+    def stop(self) -> None:
+        """Stop everything."""
+        self.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
+
+
+@pytest.fixture
+def make_node() -> Callable[[Exception | None], Node]:
+    """Makes nodes over an in-memory catalog with one deployed fragment."""
+
+    def make(raises: Exception | None) -> Node:
+        catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
+        catalog.format.ensure()
+        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
+        catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
+        planned: list[Plan | MedusaError] = [PLAN]
+        lanes: list[Lane] = []
+        told: list[Event] = []
+        newer: list[Exception] = []
+        written = [NO_EPOCH]
+
+        def make_plan(version: VersionId, owner: ParticipantId) -> Plan:
+            assert (version, owner) == (DEPLOYED.version, OWNER)
+            if isinstance(planned[0], MedusaError):
+                raise planned[0]
+            return planned[0]
+
+        def admit(names: FragmentNames) -> Epoch:
+            assert names.fragment == MOVING.fragment
+            if newer:
+                raise newer[0]
+            return written[0]
+
+        def lane(settings: LaneSettings) -> Lane:
+            lanes.append(Lane(settings, raises))
+            return lanes[-1]
+
+        context = NodeContext(
+            node=NodeId("node1"),
+            participant=OWNER,
+            life=STARTED_MS,
+            catalog=catalog,
+            make_plan=make_plan,
+            admit=admit,
+            make_lane=lane,
+            signals=Signals(),
+            watched=Watched(),
+            workers=Workers(AtOnce(), AtOnce(), AtOnce()),
+            clock=SystemClock(),
+        )
+        performer = Performer(context, told.append)
+        signals, watched = context.signals, context.watched
+        assert isinstance(signals, Signals)
+        return Node(performer, lanes, told, signals, watched, catalog, newer, planned, written)
+
+    return make
+
+
+def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """The lane gets its epoch, and topic ids and choice of the deploy; its end is told once."""
+    node = make_node(None)
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+    settings = node.lanes[0].settings
+    assert (settings.life, settings.epoch, settings.topic_ids) == (LIFE, 1, {"net.moving": "id"})
+    assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
+    assert (settings.lane, settings.run) == (LANE, RUN)
+    assert settings.letters_kept_ms() is None
+    node.performer.perform(NoteRetention(LANE, 604_800_000))
+    assert settings.letters_kept_ms() == 604_800_000
+    assert not settings.ran_before
+    settings.record_start()
+    assert node.catalog.starts.recorded(NETWORK, MOVING.fragment)
+    owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
+    assert owner is not None
+    assert (owner.node, owner.epoch) == ("node1", 1)
+    node.performer.perform(StopLane(LANE))
+    wait_for(lambda: node.told, "the end is told")
+    assert node.told == [LaneStopped(LANE, RUN, Epoch(1), None, retry=True, fenced=False)]
+
+
+def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """Its owner is not fenced, no epoch is taken, and it is not tried again unasked."""
+    node = make_node(None)
+    node.newer.append(NewerFormatError("a newer Medusa wrote this commit marker"))
+    node.start()
+    wait_for(lambda: node.told, "the end is told")
+    error = "a newer Medusa wrote this commit marker"
+    assert node.told == [LaneStopped(LANE, RUN, Epoch(0), error, retry=False, fenced=False)]
+    assert node.lanes == []
+    assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
+
+
+def test_a_plan_that_is_asked_for_is_told_or_why_there_is_none(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """For the version that was asked for; nothing is claimed."""
+    node = make_node(None)
+    node.performer.perform(MakePlan(DEPLOYED.version, OWNER))
+    error = RefusedError("there is no such kind of box")
+    node.planned[0] = error
+    node.performer.perform(MakePlan(DEPLOYED.version, OWNER))
+    assert node.told == [PlanMade(DEPLOYED.version, PLAN), PlanFailed(DEPLOYED.version, error)]
+    assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
+
+
+def test_what_is_watched_is_handed_to_the_polls(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """Topics, inputs, and what other nodes run."""
+    node = make_node(None)
+    topics = frozenset({TopicName("sightings-topic")})
+    node.performer.perform(WatchTopics(topics, frozenset()))
+    node.performer.perform(Rehearse(((DEPLOYED, PLAN.fragments[0]),)))
+    assert (node.watched.topics, node.watched.derived) == (topics, frozenset())
+    assert node.watched.elsewhere == ((DEPLOYED, PLAN.fragments[0]),)
+
+
+def test_the_epoch_is_above_that_of_the_last_marker(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """A ZooKeeper that was restored from an older state holds a counter below it."""
+    node = make_node(None)
+    node.written[0] = Epoch(41)
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+    assert node.lanes[0].settings.epoch == 42
+    node.stop()
+
+
+@pytest.mark.parametrize(
+    ("error", "retry", "fenced", "external"),
+    [
+        (RetryError("later"), True, False, False),
+        (FencedError("another"), True, True, False),
+        (RefusedError("no"), False, False, False),
+        (BrokenInvariantError("bug"), False, False, False),
+        (ValueError("unforeseen"), True, False, False),
+        (UnavailableError("no answer"), True, False, True),
+        (EnvironmentProblem("the disk is full"), True, False, True),
+        (NotAllowedError("no right"), True, False, True),
+    ],
+)
+def test_what_ends_a_lane_tells_whether_to_try_again(
+    make_node: Callable[[Exception | None], Node],
+    wait_for: WaitFor,
+    error: Exception,
+    *,
+    retry: bool,
+    fenced: bool,
+    external: bool,
+) -> None:
+    """The kind of the error decides, not its words; of what is outside a try is always worth it."""
+    node = make_node(error)
+    node.start()
+    wait_for(lambda: node.told, "the end is told")
+    (told,) = node.told
+    assert isinstance(told, LaneStopped)
+    assert (told.retry, told.fenced, told.external) == (retry, fenced, external)
+    assert told.error is not None
+    assert str(error) in told.error
+
+
+@pytest.mark.parametrize(
+    ("owner", "said"),
+    [
+        ("node2", "fenced with epoch 1; node node2 owns it with epoch 2 since 1970-01-01T00:00:05"),
+        ("node1", "this node owns it with epoch 2: started again after a while"),
+        ("", "this node owns it with epoch 1: started again after a while"),
+    ],
+)
+def test_a_fenced_lane_says_in_the_log_whose_the_fragment_is(
+    make_node: Callable[[Exception | None], Node],
+    wait_for: WaitFor,
+    caplog: pytest.LogCaptureFixture,
+    owner: str,
+    said: str,
+) -> None:
+    """Who owns it, with which epoch, and what this node does about it."""
+    node = make_node(None)
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+    if owner:
+        node.catalog.owners.claim(NETWORK, MOVING.fragment, NodeId(owner), OWNER, Millis(5_000))
+    node.lanes[0].raises_then = FencedError("another instance has taken over")
+    node.lanes[0].request_stop()
+    wait_for(lambda: node.told, "the end is told")
+    assert said in caplog.text
+    assert "stopped: another instance has taken over" in caplog.text
+
+
+def test_an_advance_goes_to_the_fragments_own_topic(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """It names the incarnation that it is for."""
+    node = make_node(None)
+    topic = DEPLOYED.names.advances
+    node.performer.perform(SendAdvance(LANE, topic, Incarnation("one"), Millis(5)))
+    ((topic, value),) = node.signals.sent
+    assert topic == "net.moving.advances"
+    assert value is not None
+    advance = codec.decode_advance(value, "")
+    assert (advance.incarnation, advance.advance_ms) == ("one", 5)
+
+
+def test_activity_goes_to_the_topic_of_boundaries(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """Under a key of its own, so that it replaces no boundary."""
+    node = make_node(None)
+    output, writer = TopicName("net.moving"), DEPLOYED.names.writer
+    effect = SendActivity(LANE, output, TopicId("id"), writer, Epoch(3), idle=True)
+    node.performer.perform(effect)
+    ((topic, value),) = node.signals.sent
+    assert topic == "net.moving.boundaries"
+    assert node.signals.keys == [activity_key("local.net.moving")]
+    assert value is not None
+    expected = ActivityRecord(TopicId("id"), "local.net.moving", Epoch(3), idle=True)
+    assert codec.decode_activity(value, "") == expected
+
+
+def test_a_lane_is_told_what_its_writers_have_promised(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """Only one that runs here."""
+    node = make_node(None)
+    effect = NotePromises(LANE, {StreamName("sums"): Millis(7)})
+    node.performer.perform(effect)
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+
+    def told() -> bool:
+        node.performer.perform(effect)
+        return node.lanes[0].promises.of(StreamName("sums")) is not None
+
+    wait_for(told, "the lane is told")
+    assert node.lanes[0].promises.of(StreamName("sums")) == 7
+    node.stop()
+
+
+def test_stopping_everything_waits_for_the_lanes(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """When it returns, no lane runs, and the producer of advances is closed."""
+    node = make_node(None)
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+    node.stop()
+    assert node.lanes[0].stopped.is_set()
+    assert node.told
+    assert node.signals.closed
+
+
+def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """A node that starts must not tell zeros until it has read the marker."""
+    node = make_node(None)
+    old = FragmentStatus(
+        NETWORK, MOVING.fragment, NodeId("node1"), Epoch(2), LaneState.RUNNING, Millis(1), 9, 8
+    )
+    node.catalog.statuses.report(old)
+    new = FragmentStatus(
+        NETWORK, MOVING.fragment, NodeId("node1"), Epoch(3), LaneState.STARTING, Millis(2)
+    )
+    node.performer.perform(PublishStatus(LANE, new, counted=False))
+    found = node.catalog.statuses.get(NETWORK, MOVING.fragment)
+    assert found is not None
+    assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)
+    assert found.life == STARTED_MS

@@ -1,0 +1,125 @@
+"""Desired states of fragments, and topics that a fragment gets after its deploy."""
+
+from dataclasses import replace
+
+import pytest
+
+from brokers.memory_store import MemoryTree
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import DesiredState
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import NetworkName, NetworkVersion, TopicName
+from pipeline.names import FragmentNames
+from tests.unit.catalog.support import (
+    ME,
+    MOVING,
+    SPEED,
+    TOLLS,
+    deployed,
+    fragment,
+    network,
+    network_version,
+    session,
+)
+
+NAMES = FragmentNames(ME, TOLLS, MOVING)
+
+
+def add(catalog: Catalog, topic_id: str = "id-7", *, made: bool = True) -> None:
+    """Let a fragment get its redrive topic."""
+    catalog.fragments.add_topic(TOLLS, MOVING, NAMES.redrive, topic_id, made=made)
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    """A catalog with two fragments."""
+    _, found = session(MemoryTree())
+    deployed(found, MOVING, SPEED)
+    return found
+
+
+def test_a_fragment_gets_a_topic_and_its_network_has_made_it(catalog: Catalog) -> None:
+    """In one step, which nodes notice; the version and the other fragment stay as they are."""
+    before, others = catalog.fragments.get(TOLLS, MOVING), catalog.fragments.get(TOLLS, SPEED)
+    assert before is not None
+    add(catalog)
+    found = catalog.networks.get(TOLLS)
+    assert found == replace(network(), made_topics=(TopicName("tolls.moving"), NAMES.redrive))
+    known = ((NAMES.redrive, "id-7"),)
+    assert catalog.fragments.get(TOLLS, MOVING) == replace(before, topic_ids=known)
+    assert (catalog.fragments.get(TOLLS, SPEED), catalog.networks.revision()) == (others, 2)
+
+
+def test_what_is_known_changes_nothing(catalog: Catalog) -> None:
+    """So running it again is harmless: no lane restarts."""
+    add(catalog)
+    add(catalog)
+    add(catalog, made=False)
+    assert catalog.networks.revision() == 2
+
+
+def test_a_topic_of_somebody_else_stays_theirs(catalog: Catalog) -> None:
+    """Destroy removes what the network has made."""
+    add(catalog, made=False)
+    assert catalog.networks.get(TOLLS) == network()
+    assert dict(catalog.fragments.of(TOLLS)[1].topic_ids) == {NAMES.redrive: "id-7"}
+
+
+def test_another_topic_of_the_name_is_told(catalog: Catalog) -> None:
+    """Positions in the one would be taken for positions in the other."""
+    add(catalog)
+    with pytest.raises(RetryError, match=r"topic tolls\.moving\.redrive was made again"):
+        add(catalog, "id-8")
+    assert catalog.networks.revision() == 2
+
+
+def test_a_fragment_that_is_gone_gets_none(catalog: Catalog) -> None:
+    """It, or its network."""
+    catalog.networks.deploy(network(2), network_version(2), (fragment(SPEED),), NetworkVersion(1))
+    with pytest.raises(RefusedError, match="not deployed any more"):
+        add(catalog)
+    catalog.networks.remove(TOLLS)
+    with pytest.raises(RefusedError, match="not deployed any more"):
+        add(catalog)
+
+
+def test_a_deploy_that_was_planned_before_is_to_be_run_again(catalog: Catalog) -> None:
+    """It would forget the topic, and whose it is."""
+    known = catalog.fragments.of(TOLLS)
+    add(catalog)
+    with pytest.raises(RetryError, match="fragment moving is not what it was"):
+        catalog.networks.deploy(network(2), network_version(2), known, NetworkVersion(1), known)
+    found = catalog.networks.get(TOLLS)
+    assert found is not None
+    assert (found.version, NAMES.redrive in found.made_topics) == (1, True)
+
+
+def test_fragments_can_be_stopped_and_started() -> None:
+    """What is desired changes for the named fragments, or for all, in one counted change."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog, MOVING, SPEED)
+    catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED, (MOVING,))
+    assert [f.desired for f in catalog.fragments.of(TOLLS)] == [
+        DesiredState.RUNNING,
+        DesiredState.STOPPED,
+    ]
+    catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED)
+    assert {f.desired for f in catalog.fragments.of(TOLLS)} == {DesiredState.STOPPED}
+    assert catalog.networks.revision() == 3
+    catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED)
+    assert catalog.networks.revision() == 3
+    catalog.fragments.set_desired(TOLLS, DesiredState.RUNNING, before=DesiredState.PAUSED)
+    assert catalog.networks.revision() == 3
+    assert {f.desired for f in catalog.fragments.of(TOLLS)} == {DesiredState.STOPPED}
+
+
+def test_what_is_not_there_cannot_be_stopped() -> None:
+    """The error lists what there is."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    with pytest.raises(RefusedError, match="not deployed") as caught:
+        catalog.fragments.set_desired(NetworkName("other"), DesiredState.STOPPED)
+    assert "tolls" in caught.value.hint
+    with pytest.raises(RefusedError, match="no fragment average_speed") as caught:
+        catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED, (SPEED,))
+    assert "moving" in caught.value.hint

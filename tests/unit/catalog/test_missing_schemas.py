@@ -1,0 +1,29 @@
+"""Schemas that the registry does not have."""
+
+from brokers.memory_store import MemoryTree
+from pipeline.ids import SchemaGuid, SchemaId
+from tests.unit.catalog.support import session
+
+GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
+
+
+def test_missing_schemas_are_remembered() -> None:
+    """An id or GUID that the registry does not know is kept once, however often it is found."""
+    _, catalog = session(MemoryTree())
+    catalog.format.ensure()
+    assert catalog.missing_schemas.all() == frozenset()
+    for schema in (SchemaId(7), SchemaId(2_000_000_000), GUID, SchemaId(7), GUID):
+        catalog.missing_schemas.record(schema)
+    assert catalog.missing_schemas.all() == {7, 2_000_000_000, GUID}
+
+
+def test_a_schema_that_is_there_by_now_is_forgotten() -> None:
+    """Forgetting it twice is harmless; the others stay."""
+    _, catalog = session(MemoryTree())
+    catalog.format.ensure()
+    for schema in (SchemaId(3), SchemaId(4), GUID):
+        catalog.missing_schemas.record(schema)
+    for _ in range(2):
+        catalog.missing_schemas.forget(SchemaId(3))
+        catalog.missing_schemas.forget(GUID)
+    assert catalog.missing_schemas.all() == {4}

@@ -1,0 +1,89 @@
+"""Participants and nodes."""
+
+from dataclasses import replace
+
+import pytest
+
+from brokers.memory_store import MemoryTree
+from brokers.versioned_store import Versioned
+from pipeline.catalog.codec import encode
+from pipeline.catalog.records import ParticipantRecord
+from pipeline.errors import RefusedError
+from pipeline.ids import Millis
+from pipeline.names import Znodes
+from tests.unit.catalog.support import ME, NODE1, NOW, node, session
+
+
+def test_a_node_is_up_as_long_as_its_session() -> None:
+    """The record of a node goes with the session of its process."""
+    tree = MemoryTree()
+    store, catalog = session(tree)
+    _, other = session(tree)
+    catalog.format.ensure()
+    catalog.nodes.register(node())
+    assert other.nodes.all() == (node(),)
+    store.close()
+    assert other.nodes.all() == ()
+
+
+def test_a_second_node_of_the_same_name_is_refused() -> None:
+    """The error says which process has the name."""
+    tree = MemoryTree()
+    _, first = session(tree)
+    _, second = session(tree)
+    first.format.ensure()
+    first.nodes.register(node(pid=7))
+    with pytest.raises(RefusedError, match="process 7 on host"):
+        second.nodes.register(node(pid=8))
+    assert second.nodes.get(NODE1) == node(pid=7)
+
+
+def test_a_node_registers_again_in_a_new_session() -> None:
+    """After its session was lost the same process takes its name again at once."""
+    tree = MemoryTree()
+    store, catalog = session(tree)
+    catalog.format.ensure()
+    catalog.nodes.register(node())
+    before = catalog.store.session
+    store.expire()
+    assert catalog.store.session != before
+    assert catalog.nodes.all() == ()
+    catalog.nodes.register(node())
+    catalog.nodes.register(node())
+    assert catalog.nodes.all() == (node(),)
+
+
+def test_registering_again_moves_the_record_to_the_new_session() -> None:
+    """A record that an older session of the process left does not end with that session."""
+    tree = MemoryTree()
+    old_store, old = session(tree)
+    _, new = session(tree)
+    old.format.ensure()
+    old.nodes.register(node())
+    new.nodes.register(node())
+    old_store.close()
+    assert new.nodes.all() == (node(),)
+
+
+def test_a_dead_life_of_a_node_can_be_replaced() -> None:
+    """Who knows that the process is dead need not wait for its session to end."""
+    tree = MemoryTree()
+    _, first = session(tree)
+    _, second = session(tree)
+    first.format.ensure()
+    first.nodes.register(node(pid=7))
+    second.nodes.register(node(pid=8), replaces=node(pid=7))
+    assert second.nodes.all() == (node(pid=8),)
+    with pytest.raises(RefusedError):
+        first.nodes.register(node(pid=9), replaces=node(pid=7))
+
+
+def test_participants_are_added_once() -> None:
+    """A participant keeps the record that it was first added with."""
+    store, catalog = session(MemoryTree())
+    catalog.format.ensure()
+    first = ParticipantRecord(ME, NOW)
+    catalog.nodes.add_participant(first)
+    catalog.nodes.add_participant(replace(first, created_at_ms=Millis(NOW + 1)))
+    assert store.get(Znodes().participant(ME)) == Versioned(encode(first), 0)
+    assert store.children(Znodes().participants()) == (ME,)

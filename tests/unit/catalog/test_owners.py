@@ -1,0 +1,182 @@
+"""Claims of fragments and their epochs."""
+
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brokers.memory_store import MemoryStore, MemoryTree
+from brokers.versioned_store import Operation
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import OwnerRecord
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import Epoch, NodeId, ParticipantId
+from pipeline.names import Znodes
+from tests.profiles import examples
+from tests.unit.catalog.support import (
+    ME,
+    MOVING,
+    NODE1,
+    NODE2,
+    NOW,
+    SPEED,
+    TOLLS,
+    deployed,
+    fragment,
+    network,
+    network_version,
+    node,
+    session,
+)
+
+
+class SlowStore(MemoryStore):
+    """A session whose steps wait until `go` is set: others read the same state meanwhile."""
+
+    def __init__(self, tree: MemoryTree) -> None:
+        super().__init__(tree)
+        self.pending: list[tuple[Operation, ...]] = []
+        self.hold = False
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """Keep the step for later, or do it."""
+        if self.hold:
+            self.pending.append(operations)
+        else:
+            super().apply(operations)
+
+
+def test_the_first_claim_is_epoch_one_and_each_raises_it() -> None:
+    """A node may claim its own fragment again, as after a restart; the epoch goes up by one."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    assert catalog.owners.get(TOLLS, MOVING) is None
+    assert [catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) for _ in range(3)] == [1, 2, 3]
+    assert catalog.owners.get(TOLLS, MOVING) == OwnerRecord(NODE1, ME, Epoch(3), NOW)
+
+
+def test_an_epoch_is_above_that_of_the_last_marker() -> None:
+    """After ZooKeeper was restored from an older state the counter goes on above what was written.
+
+    A counter that is above it already stays so.
+    """
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    written = [Epoch(0), Epoch(9), Epoch(3), Epoch(11)]
+    claimed = [
+        catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW, written=last) for last in written
+    ]
+    assert claimed == [1, 10, 11, 12]
+
+
+def test_a_node_of_another_participant_cannot_claim() -> None:
+    """The error says whose the network is; nothing is changed."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    with pytest.raises(RefusedError, match="belongs to participant local"):
+        catalog.owners.claim(TOLLS, MOVING, NODE1, ParticipantId("others"), NOW)
+    assert catalog.owners.get(TOLLS, MOVING) is None
+
+
+def test_a_fragment_that_is_not_there_cannot_be_claimed() -> None:
+    """The error names it and lists what there is."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    with pytest.raises(RefusedError, match="no fragment average_speed"):
+        catalog.owners.claim(TOLLS, SPEED, NODE1, ME, NOW)
+
+
+def test_a_living_owner_is_not_robbed() -> None:
+    """Another node cannot claim while the owner is up, and can once it is gone."""
+    tree = MemoryTree()
+    first_store, first = session(tree)
+    _, second = session(tree)
+    deployed(first)
+    first.nodes.register(node(NODE1))
+    first.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    with pytest.raises(RetryError, match="node1 owns it"):
+        second.owners.claim(TOLLS, MOVING, NODE2, ME, NOW)
+    first_store.close()
+    assert second.owners.claim(TOLLS, MOVING, NODE2, ME, NOW) == 2
+
+
+def test_epochs_go_on_after_an_undeploy() -> None:
+    """A network deployed again under its name begins above all epochs of its former life."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    catalog.networks.remove(TOLLS)
+    catalog.networks.deploy(network(), network_version(), (fragment(),), None)
+    assert catalog.owners.get(TOLLS, MOVING) is None
+    assert catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) == 3
+
+
+def test_a_claim_of_a_fragment_that_was_redeployed_meanwhile_fails() -> None:
+    """Between reading and claiming, a full life of the fragment passes: the old claim is lost."""
+    tree = MemoryTree()
+    _, other = session(tree)
+    deployed(other)
+    slow_store = SlowStore(tree)
+    slow = Catalog(slow_store, Znodes())
+    slow_store.hold = True
+    slow.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    other.owners.claim(TOLLS, MOVING, NODE2, ME, NOW)
+    other.networks.remove(TOLLS)
+    other.networks.deploy(network(), network_version(), (fragment(),), None)
+    slow_store.hold = False
+    with pytest.raises(RetryError):
+        slow_store.apply(slow_store.pending.pop())
+    assert other.owners.get(TOLLS, MOVING) is None
+
+
+@given(st.permutations(range(4)), st.integers(0, 2))
+@settings(max_examples=examples(30))
+def test_of_claims_that_saw_the_same_exactly_one_wins(order: list[int], earlier: int) -> None:
+    """Of those who read the same state the first owns the epoch; all others change nothing."""
+    tree = MemoryTree()
+    _, catalog = session(tree)
+    deployed(catalog)
+    for _ in range(earlier):
+        catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    stores = [SlowStore(tree) for _ in order]
+    for number, store in enumerate(stores):
+        store.hold = True
+        Catalog(store, Znodes()).owners.claim(TOLLS, MOVING, NodeId(f"n{number}"), ME, NOW)
+        store.hold = False
+    winners = []
+    for number in order:
+        try:
+            stores[number].apply(stores[number].pending.pop())
+        except RetryError:
+            continue
+        winners.append(number)
+    assert winners == order[:1]
+    owner = catalog.owners.get(TOLLS, MOVING)
+    assert owner is not None
+    assert (owner.node, owner.epoch) == (f"n{order[0]}", earlier + 1)
+
+
+def test_threads_that_claim_at_once_get_different_epochs() -> None:
+    """Under real concurrency no epoch is given twice and none is left out."""
+    tree = MemoryTree()
+    _, catalog = session(tree)
+    deployed(catalog)
+    won: list[Epoch] = []
+
+    def run(name: str) -> None:
+        _, mine = session(tree)
+        for _ in range(50):
+            try:
+                won.append(mine.owners.claim(TOLLS, MOVING, NodeId(name), ME, NOW))
+            except RetryError:
+                continue
+
+    threads = [threading.Thread(target=run, args=(f"n{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(won) == list(range(1, len(won) + 1))
+    assert len(won) >= 50

@@ -1,0 +1,118 @@
+"""A full read of the catalog: what it contains, and how many requests it makes."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from brokers.memory_store import MemoryTree
+from brokers.versioned_store import Versioned
+from pipeline.catalog import backup
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import DesiredState
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.ids import NetworkName
+from pipeline.names import Znodes
+from tests.unit.catalog.support import (
+    ME,
+    MOVING,
+    NODE1,
+    NODE2,
+    NOW,
+    SPEED,
+    TOLLS,
+    CountingStore,
+    deployed,
+    filled,
+    fragment,
+    network,
+    network_version,
+    node,
+    session,
+)
+
+
+def names(catalog: Catalog) -> list[NetworkName]:
+    """All networks."""
+    return [record.network for record in catalog.networks.all()]
+
+
+@pytest.mark.parametrize(("networks", "fragments"), [(1, 1), (1, 50), (10, 5)])
+@pytest.mark.parametrize(
+    ("read", "requests"),
+    [
+        (lambda catalog: catalog.snapshot().fragments, 4),
+        (lambda catalog: catalog.fragments.of(*names(catalog)), 4),
+        (lambda catalog: catalog.owners.of(*names(catalog)), 4),
+        (lambda catalog: catalog.statuses.of(*names(catalog)), 4),
+        (lambda catalog: [*catalog.nodes.all(), *catalog.versions.deployed()], 5),
+        (lambda catalog: backup.read(catalog.store, NOW).fragments, 8),
+    ],
+    ids=["snapshot", "fragments", "owners", "statuses", "nodes and versions", "backup"],
+)
+def test_the_number_of_requests_does_not_depend_on_what_there_is(
+    networks: int, fragments: int, read: Callable[[Catalog], Sequence[object]], requests: int
+) -> None:
+    """A full read sends as many requests for fifty fragments as for one."""
+    store = CountingStore(filled(networks, fragments))
+    found = read(Catalog(store, Znodes("")))
+    assert len(found) >= networks
+    assert store.requests == requests
+
+
+def test_a_snapshot_has_every_fragment_with_its_owner_and_the_nodes_that_are_up() -> None:
+    """By name; a fragment that was never claimed has no owner, and a node that ended is not up."""
+    tree = MemoryTree()
+    _, catalog = session(tree)
+    other_store, other = session(tree)
+    deployed(catalog, MOVING, SPEED)
+    catalog.nodes.register(node(NODE1))
+    other.nodes.register(node(NODE2))
+    other.owners.claim(TOLLS, SPEED, NODE2, ME, NOW)
+    owner = catalog.owners.get(TOLLS, SPEED)
+    fragments = Deployed(network(), fragment(SPEED), owner), Deployed(network(), fragment(MOVING))
+    assert catalog.snapshot() == CatalogSnapshot(frozenset({NODE1, NODE2}), fragments)
+    other_store.close()
+    assert catalog.snapshot() == CatalogSnapshot(frozenset({NODE1}), fragments)
+
+
+def test_an_empty_catalog_has_an_empty_snapshot() -> None:
+    """Of a catalog that is set up."""
+    _, catalog = session(MemoryTree())
+    catalog.format.ensure()
+    assert catalog.snapshot() == CatalogSnapshot(frozenset(), ())
+
+
+@pytest.mark.parametrize("request_number", [1, 2, 3, 4])
+def test_a_change_during_the_read_raises_the_revision(request_number: int) -> None:
+    """So a caller that read the revision before reads again; a removed fragment is left out."""
+    tree = MemoryTree()
+    _, other = session(tree)
+    deployed(other, MOVING, SPEED)
+
+    class MeanwhileStore(CountingStore):
+        """A session in which another one changes the catalog before one of the requests."""
+
+        def _meanwhile(self) -> None:
+            if self.requests == request_number:
+                other.networks.deploy(
+                    network(2), network_version(2), (fragment(MOVING, 2),), network().version
+                )
+                other.fragments.set_desired(TOLLS, DesiredState.PAUSED)
+
+        def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
+            """The values, after the change."""
+            self._meanwhile()
+            return super().get_all(paths)
+
+        def children_all(self, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+            """The names, after the change."""
+            self._meanwhile()
+            return super().children_all(paths)
+
+    store = MeanwhileStore(tree)
+    catalog = Catalog(store, Znodes())
+    before = catalog.networks.revision()
+    found = catalog.snapshot()
+    assert [one.id.fragment for one in found.fragments] == [MOVING]
+    assert catalog.networks.revision() == before + 2
+    assert [one.running for one in catalog.snapshot().fragments] == [False]

@@ -1,0 +1,58 @@
+"""Which fragments of a catalog are a node's."""
+
+from dataclasses import replace
+
+from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, OwnerRecord
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Millis,
+    NetworkLife,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+)
+
+ME, OTHERS = ParticipantId("me"), ParticipantId("others")
+HERE, THERE = NodeId("here"), NodeId("there")
+ONE = NetworkVersion(1)
+
+
+def _fragment(name: str, owner: NodeId | None, participant: ParticipantId = ME) -> Deployed:
+    network = NetworkName("net")
+    record = FragmentRecord(network, FragmentName(name), ONE, DesiredState.RUNNING, "d", ())
+    claim = None if owner is None else OwnerRecord(owner, participant, Epoch(1), Millis(0))
+    return Deployed(NetworkRecord(network, participant, ONE, NetworkLife("one")), record, claim)
+
+
+FRAGMENTS = (
+    _fragment("free", None),
+    _fragment("mine", HERE),
+    _fragment("of_theirs", None, OTHERS),
+    _fragment("theirs", THERE),
+    _fragment("theirs_too", THERE, OTHERS),
+)
+
+
+def _names(fragments: tuple[Deployed, ...]) -> list[str]:
+    return [one.id.fragment for one in fragments]
+
+
+def test_a_node_runs_what_it_owns_and_what_nobody_owns_who_is_up() -> None:
+    """Of its own participant; a node that is gone owns nothing any more."""
+    both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
+    assert _names(both.assigned_to(HERE, ME)) == ["free", "mine"]
+    alone = CatalogSnapshot(frozenset({HERE}), FRAGMENTS)
+    assert _names(alone.assigned_to(HERE, ME)) == ["free", "mine", "theirs"]
+
+
+def test_what_runs_elsewhere_has_an_owner_who_is_up() -> None:
+    """And is to run."""
+    both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
+    assert _names(both.run_elsewhere(HERE, ME)) == ["theirs"]
+    assert _names(CatalogSnapshot(frozenset({HERE}), FRAGMENTS).run_elsewhere(HERE, ME)) == []
+    theirs = FRAGMENTS[3]
+    paused = replace(theirs, record=replace(theirs.record, desired=DesiredState.PAUSED))
+    assert CatalogSnapshot(frozenset({THERE}), (paused,)).run_elsewhere(HERE, ME) == ()

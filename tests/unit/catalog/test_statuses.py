@@ -1,0 +1,39 @@
+"""Statuses that owners report."""
+
+import pytest
+
+from brokers.memory_store import MemoryTree
+from pipeline.errors import FencedError
+from pipeline.names import Znodes
+from tests.unit.catalog.support import MOVING, SPEED, TOLLS, deployed, report, session
+
+
+def test_the_last_report_is_kept() -> None:
+    """A status replaces the one before it; statuses are listed by fragment."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog, MOVING, SPEED)
+    catalog.statuses.report(report(1, 5))
+    catalog.statuses.report(report(1, 9))
+    assert catalog.statuses.get(TOLLS, MOVING) == report(1, 9)
+    assert catalog.statuses.of(TOLLS) == (report(1, 9),)
+    assert catalog.networks.revision() == 1
+
+
+def test_a_fenced_owner_cannot_report() -> None:
+    """Once a newer epoch has reported, an older one is told that it is fenced."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.statuses.report(report(2, 1))
+    with pytest.raises(FencedError, match="epoch 2"):
+        catalog.statuses.report(report(1, 100))
+    assert catalog.statuses.get(TOLLS, MOVING) == report(2, 1)
+
+
+def test_a_report_of_a_removed_fragment_is_dropped() -> None:
+    """A node that has not yet heard of an undeploy does no harm."""
+    store, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.statuses.report(report(1))
+    catalog.networks.remove(TOLLS)
+    catalog.statuses.report(report(1))
+    assert store.children(Znodes().networks()) == ()

@@ -1,0 +1,438 @@
+"""How a lane starts."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import FencedError, RefusedError
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
+from pipeline.lanes.growth import reassigned
+from pipeline.lanes.start.decision import (
+    BeginAt,
+    Continue,
+    FirstStart,
+    Rebuild,
+    Start,
+    decide_start,
+)
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable, Wanted
+from pipeline.lanes.start.markers import (
+    REBUILT,
+    adopted,
+    begun_anew,
+    first_marker,
+    passed_over,
+    rebuilt,
+)
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Judged, Totals
+from pipeline.markers.positions import InputPartition
+from pipeline.planner.state import OnChange
+from tests.unit.lanes.marked import marked
+
+PLACE = "fragment tolls.speed"
+CARS = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
+NEW = InputPartition(StreamName("cars"), TopicName("sightings"), 1)
+ONE = Incarnation("one")
+GONE = Unusable("it is gone")
+STATEFUL = Wanted(Epoch(3), "digest", stateful=True, on_change=None, place=PLACE)
+STATELESS = replace(STATEFUL, stateful=False)
+
+
+def ends(batch: int) -> dict[InputPartition, Offset]:
+    """Where each batch ends in these tests: ten records a batch."""
+    return {CARS: Offset((batch + 1) * 10)}
+
+
+def marker(batch: int, *, epoch: int = 2, incarnation: str = "one") -> CommitMarker:
+    """The marker of a batch; windows are open since the batch before."""
+    wanted = replace(STATEFUL, epoch=Epoch(epoch))
+    first = first_marker(wanted, Incarnation(incarnation), ends(-1), Millis(0))
+    if batch < 0:
+        return first
+    return replace(
+        first,
+        batch=BatchId(batch),
+        end=ends(batch),
+        needed=ends(batch - 1),
+        eviction_ms=Millis(batch * 1000),
+        judged=Judged(10, 0, late=False, refused=0, failed=0),
+        boundary_ms=Millis(batch * 1000 - 1),
+    )
+
+
+def checkpoint(
+    committed: int, planned: int | None = None, incarnation: str = "one"
+) -> CheckpointFacts:
+    """A checkpoint's facts; -1: none committed."""
+    return CheckpointFacts(
+        incarnation=Incarnation(incarnation),
+        committed=None if committed < 0 else BatchId(committed),
+        planned=None if planned is None else PlannedBatch(BatchId(planned), ends(planned)),
+    )
+
+
+def start(
+    last: CommitMarker | None, facts: CheckpointFacts | Unusable, wanted: Wanted = STATEFUL
+) -> Start:
+    """Decide under epoch 4: markers of epoch 3 are there."""
+    return decide_start(last, facts, replace(wanted, epoch=Epoch(4)))
+
+
+def test_a_lane_that_never_ran_starts_for_the_first_time() -> None:
+    """No marker and no checkpoint: positions and incarnation are still to be chosen."""
+    assert start(None, GONE) == FirstStart()
+
+
+def test_a_checkpoint_without_any_marker_is_refused() -> None:
+    """Nobody knows what was written: the markers were lost, or this is another cluster."""
+    with pytest.raises(RefusedError, match="no commit marker") as caught:
+        start(None, checkpoint(4, 4))
+    assert caught.value.place == PLACE
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("facts", [GONE, checkpoint(-1), checkpoint(-1, 0, "other")])
+def test_a_first_marker_without_any_batch_begins_at_its_positions(
+    facts: CheckpointFacts | Unusable,
+) -> None:
+    """A crash before the first transaction loses nothing: the batch is planned again."""
+    found = start(marker(-1), facts)
+    assert isinstance(found, BeginAt)
+    assert found.marker == marker(-1)
+
+
+def test_marker_and_checkpoint_of_the_same_batch_continue() -> None:
+    """Whether the next batch is planned already or not."""
+    for planned, first in ((7, None), (8, BatchId(8))):
+        assert start(marker(7), checkpoint(7, planned)) == Continue(marker(7), planned=first)
+
+
+def test_a_batch_that_was_written_but_not_committed_is_executed_only() -> None:
+    """The crash came between the transaction and Spark's own commit."""
+    for wanted in (STATEFUL, STATELESS):
+        found = start(marker(7), checkpoint(6, 7), wanted)
+        assert found == Continue(marker(7), planned=BatchId(7))
+        found = start(marker(0), checkpoint(-1, 0), wanted)
+        assert found == Continue(marker(0), planned=BatchId(0))
+
+
+BROKEN = [
+    (GONE, "it is gone"),
+    (checkpoint(-1), "older than the marker of batch 7"),
+    (checkpoint(7, 7, "two"), "belongs to incarnation two"),
+    (checkpoint(8, 8), "ahead of the marker of batch 7: batch 8"),
+    (checkpoint(5, 6), "older than the marker of batch 7: batch 5"),
+    (checkpoint(6, 6), "batch 6 is committed and 6 planned"),
+    (checkpoint(6), "damaged: batch 6 is committed and -1 planned"),
+    (checkpoint(7), "damaged: batch 7 is committed and -1 planned"),
+    (checkpoint(7, 9), "damaged: batch 7 is committed and 9 planned"),
+    (checkpoint(7, 3), "damaged"),
+    (
+        CheckpointFacts(ONE, BatchId(6), PlannedBatch(BatchId(7), {CARS: Offset(81)})),
+        "partition 0 ends at 81 there and at 80 here",
+    ),
+    (
+        CheckpointFacts(ONE, BatchId(6), PlannedBatch(BatchId(7), {})),
+        "ends at no position there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("facts", "why"), BROKEN)
+def test_state_is_rebuilt_whenever_the_checkpoint_is_not_the_lanes_own(
+    facts: CheckpointFacts | Unusable, why: str
+) -> None:
+    """From the oldest needed positions, and with the marker's watermark in force afterwards."""
+    found = start(marker(7), facts)
+    assert isinstance(found, Rebuild)
+    assert (found.begin, found.eviction_ms) == (ends(6), 7000)
+    assert found.marker == marker(7)
+    assert why in found.why
+
+
+@pytest.mark.parametrize(("facts", "why"), BROKEN)
+def test_without_state_positions_are_enough(facts: CheckpointFacts | Unusable, why: str) -> None:
+    """A stateless lane goes on where its marker stands."""
+    found = start(marker(7), facts, STATELESS)
+    assert isinstance(found, BeginAt)
+    assert why in found.why
+
+
+def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
+    """Both choices keep what is promised; one reads everything again, one nothing."""
+    changed = replace(STATEFUL, state="another digest")
+    last = replace(marker(7), boundary_ms=Millis(9000))
+    with pytest.raises(RefusedError, match="another version") as caught:
+        start(last, checkpoint(7, 7), changed)
+    assert "--state rebuild" in (caught.value.hint or "")
+    for choice, begin in ((OnChange.REBUILD, None), (OnChange.EMPTY, ends(7))):
+        found = start(last, checkpoint(7, 7), replace(changed, on_change=choice))
+        assert isinstance(found, Rebuild)
+        assert (found.begin, found.eviction_ms) == (begin, 9000)
+
+
+def test_what_is_gone_is_passed_over_only_when_it_was_chosen() -> None:
+    """A lane without state begins at its marker again; positions stay, unless records are lost."""
+    chosen = replace(STATELESS, on_change=OnChange.EMPTY)
+    found = start(marker(3), checkpoint(3, 3), chosen)
+    assert isinstance(found, BeginAt)
+    (end,) = ends(3).values()
+    later = passed_over(found.marker, {CARS: Offset(end + 5), NEW: Offset(9)}, {})
+    assert later.end == {CARS: end + 5}
+    assert (later.start, later.needed) == (later.end, later.end)
+    assert passed_over(found.marker, {CARS: Offset(0)}, {CARS: Offset(end)}) == found.marker
+    lost = passed_over(found.marker, {CARS: Offset(0)}, {CARS: Offset(end - 5)})
+    assert lost.end == {CARS: end - 5}
+    assert isinstance(start(marker(3), checkpoint(3, 3), STATELESS), Continue)
+
+
+def test_a_lane_that_has_run_needs_its_marker() -> None:
+    """An empty marker topic has lost it; a node that was killed before its first has none yet."""
+    ran = replace(STATELESS, ran_before=True)
+    assert isinstance(start(None, GONE, STATELESS), FirstStart)
+    with pytest.raises(RefusedError, match="the catalog says that the fragment has run"):
+        start(None, GONE, ran)
+    assert isinstance(start(marker(3), checkpoint(3, 3), ran), Continue)
+
+
+def test_a_choice_goes_on_without_results_that_kafka_lost() -> None:
+    """Everything else holds the next start to what was acknowledged."""
+    last = replace(marker(7), output="id", output_ends={0: Offset(5)})
+    for on_change, kept in ((None, {0: 5}), (OnChange.EMPTY, {})):
+        wanted = replace(STATEFUL, on_change=on_change)
+        assert begun_anew(last, wanted, ONE).output_ends == kept
+        found = start(last, GONE, wanted)
+        assert isinstance(found, Rebuild)
+        assert rebuilt(found, ends(6), wanted, ONE).output_ends == kept
+
+
+def test_a_checkpoint_of_another_engine_is_not_read() -> None:
+    """The state is built from the log; without any, positions are enough; without a marker, no."""
+    facts = replace(checkpoint(7, 7), foreign="Spark 3 wrote the checkpoint, this is Spark 4")
+    found = start(marker(7), facts)
+    assert isinstance(found, Rebuild)
+    assert (found.begin, found.eviction_ms, found.why) == (ends(6), 7000, facts.foreign)
+    begun = start(marker(7), facts, STATELESS)
+    assert isinstance(begun, BeginAt)
+    assert (begun.marker.end, begun.why) == (ends(7), facts.foreign)
+    with pytest.raises(RefusedError, match="no commit marker"):
+        start(None, facts)
+
+
+def test_a_state_whose_digest_is_in_another_format_is_rebuilt_from_the_log() -> None:
+    """A plan that changed was refused at deploy; if something was chosen, that is done."""
+    last = replace(marker(7), state="1:abc")
+    wanted = replace(STATEFUL, state="2:abc")
+    found = start(last, checkpoint(7, 7), wanted)
+    assert isinstance(found, Rebuild)
+    assert (found.begin, found.eviction_ms) == (ends(6), 7000)
+    assert rebuilt(found, ends(6), wanted, Incarnation("two")).state == "2:abc"
+    chosen = start(last, checkpoint(7, 7), replace(wanted, on_change=OnChange.EMPTY))
+    assert isinstance(chosen, Rebuild)
+    assert chosen.begin == ends(7)
+    assert isinstance(start(last, checkpoint(7, 7), replace(wanted, stateful=False)), BeginAt)
+
+
+def test_a_marker_of_a_newer_epoch_fences() -> None:
+    """Somebody else has taken the fragment over, whatever the checkpoint looks like."""
+    for facts in (GONE, checkpoint(7, 7)):
+        with pytest.raises(FencedError, match="epoch 5"):
+            start(marker(7, epoch=5), facts)
+
+
+def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
+    """The new owner's copy says what the old one said."""
+    assert adopted(marker(7, epoch=2), STATEFUL) == marker(7, epoch=3)
+
+
+def test_a_rebuild_needs_the_dead_letters_that_were_written() -> None:
+    """Made again, their topic says nothing of what was left out; then somebody has to choose."""
+    known, again = (replace(STATEFUL, letters=letters) for letters in ("one", "two"))
+    mine = replace(marker(7), letters="one", letters_from={0: Offset(5)})
+    assert isinstance(decide_start(mine, GONE, known), Rebuild)
+    assert isinstance(decide_start(mine, checkpoint(7, 7), again), Continue)
+    assert adopted(mine, again) == replace(mine, epoch=again.epoch)
+    free = replace(mine, letters_from={}, totals=Totals(dead_letters=1))
+    assert isinstance(decide_start(free, GONE, again), Rebuild)
+    assert adopted(free, again).letters == "two"
+    with pytest.raises(RefusedError, match="dead-letter topic was deleted and made again"):
+        decide_start(mine, GONE, again)
+    chosen = replace(again, on_change=OnChange.EMPTY)
+    begun = decide_start(mine, GONE, chosen)
+    assert isinstance(begun, Rebuild)
+    assert rebuilt(begun, begun.marker.end, chosen, ONE).letters == "two"
+    assert begun_anew(mine, chosen, ONE).letters_from == {}
+
+
+def test_a_first_marker_has_read_nothing() -> None:
+    """Its positions are where the lane begins, for reading and for retention."""
+    first = first_marker(STATEFUL, ONE, ends(0), Millis(5))
+    assert first.batch == NO_BATCH
+    assert first.start == first.end == first.needed == ends(0)
+
+
+def test_a_rebuilt_lane_can_be_rebuilt_again_from_its_own_marker() -> None:
+    """The marker of the new incarnation says what its state needs and which watermark holds."""
+    first = start(marker(7), GONE)
+    assert isinstance(first, Rebuild)
+    two = Incarnation("two")
+    after = rebuilt(first, ends(6), STATEFUL, two)
+    assert (after.batch, after.end, after.incarnation) == (REBUILT, ends(7), two)
+    assert start(after, checkpoint(0, 0, "two")) == Continue(after, planned=None)
+    again = start(after, GONE)
+    assert isinstance(again, Rebuild)
+    assert (again.begin, again.eviction_ms) == (first.begin, first.eviction_ms)
+
+
+def test_what_begins_anew_keeps_its_promise_and_its_place() -> None:
+    """Only batches and state begin again."""
+    after = begun_anew(marker(7), STATELESS, Incarnation("two"))
+    assert (after.batch, after.end, after.needed) == (NO_BATCH, ends(7), ends(7))
+    assert after.boundary_ms == marker(7).boundary_ms
+    first_batch = start(after, checkpoint(-1, 0, "two"), STATELESS)
+    assert first_batch == Continue(after, planned=BatchId(0))
+
+
+def test_what_another_plan_has_promised_may_come_late_from_other_fragments() -> None:
+    """Their promise is another one. An external record is late by itself, without a promise."""
+    (cars,) = marked({CARS: 0})
+    last = replace(marker(7), sources=(cars,), boundary_ms=Millis(9_000))
+    derived = replace(STATEFUL, state="other", sources=(cars,), derived=frozenset({CARS.input}))
+    chosen = replace(derived, on_change=OnChange.REBUILD)
+    found = start(last, GONE, chosen)
+    assert isinstance(found, Rebuild)
+    for wanted, sources in (
+        (chosen, (replace(cars, settled_ms=Millis(9_000)),)),
+        (replace(chosen, derived=frozenset()), (cars,)),
+        (replace(derived, state="digest"), (cars,)),
+    ):
+        assert rebuilt(found, last.needed, wanted, ONE).sources == sources
+        assert begun_anew(last, wanted, ONE).sources == sources
+    further = replace(last, sources=(replace(cars, settled_ms=Millis(10_000)),))
+    assert begun_anew(further, chosen, ONE).sources == further.sources
+
+
+def test_a_lane_that_has_read_and_not_promised_has_a_state_to_choose() -> None:
+    """A lane without state that began anew has read records, which a state may need."""
+    read = replace(marker(-1), state="other", totals=Totals(records_in=1_000))
+    with pytest.raises(RefusedError, match="another version of the network made the state"):
+        start(read, GONE)
+    assert isinstance(start(read, GONE, STATELESS), BeginAt)
+
+
+def test_an_owner_with_the_epoch_of_the_last_marker_is_fenced() -> None:
+    """ZooKeeper went back, so both claimed it; who wrote first owns the fragment."""
+    with pytest.raises(FencedError, match="epoch 4 wrote the last commit marker"):
+        start(marker(7, epoch=4), checkpoint(7, 7))
+
+
+def test_a_batch_planned_with_other_partitions_than_the_marker_has_is_not_executed() -> None:
+    """It has no end of the new partition, so its marker would not follow on the last one."""
+    grown = reassigned(marker(7), {**ends(7), NEW: Offset(0)})
+    found = start(grown, checkpoint(7, 8))
+    assert isinstance(found, Rebuild)
+    assert "batch 8 is planned with other partitions than the marker has" in found.why
+    assert isinstance(start(grown, checkpoint(7, 8), STATELESS), BeginAt)
+    assert start(grown, checkpoint(7, 7)) == Continue(grown, planned=None)
+
+
+@pytest.mark.parametrize("facts", [checkpoint(7, 7), checkpoint(7, 8), checkpoint(6, 7)])
+def test_a_checkpoint_takes_in_a_new_partition_from_offset_0_alone(facts: CheckpointFacts) -> None:
+    """Spark refuses any other, although nothing of it was ever read: its first records are gone."""
+    for offset in (0, 5):
+        positions = {**ends(7), NEW: Offset(offset)}
+        state = start(marker(7), facts, replace(STATEFUL, positions=positions))
+        none = start(marker(7), facts, replace(STATELESS, positions=positions))
+        if offset:
+            assert isinstance(state, Rebuild)
+            assert isinstance(none, BeginAt)
+            assert state.why == "topic sightings, partition 1 is new and begins at 5, not 0"
+            assert none.why == state.why
+        else:
+            assert isinstance(state, Continue)
+            assert none == state
+
+
+STEPS = ("planned", "executed", "written", "committed")
+
+
+@given(st.integers(1, 5), st.sampled_from(STEPS))
+def test_a_crash_at_any_step_of_any_batch_can_be_continued(batch: int, step: str) -> None:
+    """And what is written already is exactly what is not written again."""
+    written = step in ("written", "committed")
+    last = marker(batch if written else batch - 1)
+    facts = checkpoint(batch if step == "committed" else batch - 1, batch)
+    expected = None if step == "committed" else BatchId(batch)
+    assert start(last, facts) == Continue(last, planned=expected)
+
+
+@given(st.integers(-1, 4), st.integers(-1, 4), st.none() | st.integers(0, 5))
+def test_nothing_is_ever_lost_or_repeated_by_a_start(
+    written: int, committed: int, planned: int | None
+) -> None:
+    """The first batch that runs with output begins where the marker ends, in every case."""
+    found = start(marker(written), checkpoint(committed, planned))
+    if isinstance(found, BeginAt | Rebuild):
+        assert found.marker.end == ends(written)
+        return
+    assert isinstance(found, Continue)
+    first_run = committed + 1
+    assert found.planned in (None, first_run)
+    first_written = first_run + 1 if found.marker.batch == first_run else first_run
+    assert first_written == written + 1
+    assert first_run in (written, written + 1)
+
+
+def test_a_stateless_lane_of_another_plan_begins_at_its_positions() -> None:
+    """The checkpoint of the old plan may have other inputs or a state: it is not used."""
+    found = start(marker(7), checkpoint(7, 7), replace(STATELESS, state="another digest"))
+    assert isinstance(found, BeginAt)
+    assert found.marker.end == ends(7)
+    assert "its plan has changed" in found.why
+
+
+def test_a_stateless_lane_repeats_no_batch_of_another_plan() -> None:
+    """Its positions are all that it has."""
+    found = start(marker(7), checkpoint(6, 7), replace(STATELESS, plan="another"))
+    assert isinstance(found, BeginAt)
+    assert "its plan has changed" in found.why
+
+
+def test_the_batch_of_a_rebuild_is_not_executed_again_as_one_of_the_log() -> None:
+    """It left out what the dead letters name, which an ordinary batch would count."""
+    wanted = Rebuild(marker(7), ends(6), Millis(7000), "gone")
+    begun = rebuilt(wanted, ends(6), STATEFUL, Incarnation("two"))
+    planned = PlannedBatch(REBUILT, begun.end)
+    found = start(begun, CheckpointFacts(Incarnation("two"), None, planned))
+    assert isinstance(found, Rebuild)
+    assert "rebuilt the state, and was not finished" in found.why
+    done = CheckpointFacts(Incarnation("two"), REBUILT, planned)
+    assert start(begun, done) == Continue(begun, None)
+
+
+def test_a_marker_says_which_plan_the_lane_runs() -> None:
+    """From its first one on."""
+    wanted = replace(STATEFUL, plan="1:plan")
+    one = Incarnation("two")
+    begun = Rebuild(marker(7), ends(6), None, "gone")
+    markers = (
+        first_marker(wanted, one, ends(-1), Millis(0)),
+        adopted(marker(7), wanted),
+        begun_anew(marker(7), wanted, one),
+        rebuilt(begun, ends(6), wanted, one),
+    )
+    assert {found.plan for found in markers} == {"1:plan"}
+    assert [found.judged is None for found in markers] == [True, False, True, True]
+
+
+def test_a_planned_batch_that_does_not_fit_is_planned_again() -> None:
+    """The state comes from the log; a lane without state begins at the marker."""
+    planned, small = checkpoint(4, 5), replace(STATEFUL, most=4)
+    assert start(marker(4), planned) == Continue(marker(4), BatchId(5))
+    found = start(marker(4), planned, small)
+    assert isinstance(found, Rebuild)
+    assert "more than the 4 records" in found.why
+    assert isinstance(start(marker(4), planned, replace(small, stateful=False)), BeginAt)
+    assert start(marker(5), planned, small) == Continue(marker(5), BatchId(5))

@@ -1,0 +1,72 @@
+"""The steps of a start."""
+
+from dataclasses import replace
+
+from pipeline.ids import Epoch, Incarnation, Millis, Offset
+from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild
+from pipeline.lanes.start.markers import REBUILT
+from pipeline.lanes.start.plan import (
+    LinkedCheckpoint,
+    NoCheckpoint,
+    RebuiltCheckpoint,
+    StartFacts,
+    plan_start,
+)
+from pipeline.markers.commit_marker import NO_BATCH
+from pipeline.planner.state import OnChange
+from tests.unit.lanes.start.test_decision import STATEFUL, ends, marker
+
+FACTS = StartFacts(Incarnation("two"), Millis(9_000))
+GROWN = {**ends(7), replace(next(iter(ends(7))), partition=9): Offset(3)}
+
+
+def test_a_first_start_begins_where_its_topics_do() -> None:
+    """Its marker settles the positions and the life; nothing has run."""
+    plan = plan_start(FirstStart(), STATEFUL, replace(FACTS, first=ends(4)))
+    assert plan.checkpoint == NoCheckpoint()
+    assert (plan.marker.end, plan.marker.incarnation) == (ends(4), "two")
+    assert (plan.marker.batch, plan.marker.written_at_ms) == (NO_BATCH, 9_000)
+
+
+def test_a_lane_without_a_checkpoint_begins_a_life_at_its_marker() -> None:
+    """In the partitions that there are now."""
+    grown = replace(STATEFUL, positions=GROWN)
+    plan = plan_start(BeginAt(marker(7), "gone"), grown, FACTS)
+    assert plan.checkpoint == NoCheckpoint()
+    assert (plan.marker.end, plan.marker.incarnation) == (GROWN, "two")
+
+
+def test_what_was_chosen_to_be_passed_over_is_passed_over() -> None:
+    """The marker within what its topics hold counts, for a lane without state and for a rebuild."""
+    wanted, held = replace(STATEFUL, on_change=OnChange.EMPTY), marker(9)
+    facts = replace(FACTS, held=held)
+    assert plan_start(BeginAt(marker(7), "asked"), wanted, facts).marker.end == ends(9)
+    plan = plan_start(Rebuild(marker(7), None, None, "asked", chosen=True), wanted, facts)
+    assert isinstance(plan.checkpoint, RebuiltCheckpoint)
+    assert (plan.checkpoint.rebuild.marker, plan.checkpoint.rebuild.begin) == (held, ends(9))
+
+
+def test_a_lane_goes_on_with_its_checkpoint_and_its_life() -> None:
+    """A batch that is planned already reads the partitions that the marker has; others grow."""
+    grown = replace(STATEFUL, positions=GROWN)
+    for planned, end in ((None, GROWN), (marker(8).batch, ends(7))):
+        plan = plan_start(Continue(marker(7), planned), grown, FACTS)
+        assert plan.checkpoint == LinkedCheckpoint()
+        assert (plan.marker.end, plan.marker.incarnation) == (end, marker(7).incarnation)
+        assert plan.marker.epoch == STATEFUL.epoch
+
+
+def test_a_rebuild_commits_the_marker_that_was_written_and_then_its_own() -> None:
+    """What is decided at this start counts once the state is built."""
+    written = replace(marker(7), epoch=Epoch(1))
+    start = Rebuild(marker(7), ends(5), Millis(7_000), "gone")
+    facts = replace(FACTS, written=written, not_before=ends(2))
+    plan = plan_start(start, replace(STATEFUL, positions=ends(7)), facts)
+    assert isinstance(plan.checkpoint, RebuiltCheckpoint)
+    rebuild = plan.checkpoint.rebuild
+    assert (rebuild.begin, rebuild.not_before) == (ends(5), ends(2))
+    assert (plan.marker.epoch, plan.marker.batch) == (STATEFUL.epoch, written.batch)
+    assert plan.marker.incarnation == written.incarnation
+    after = plan.marker_after(rebuild, ends(4), STATEFUL)
+    assert (after.batch, after.incarnation) == (REBUILT, "two")
+    assert (after.needed, after.end, after.eviction_ms) == (ends(4), ends(7), 7_000)

@@ -1,0 +1,29 @@
+from pipeline.ids import Offset, SourceId, StreamName, TopicId, TopicName
+from pipeline.markers.positions import InputPartition, MarkedSource, by_topic
+
+TOPIC = TopicName("car-sightings")
+
+
+def test_of_two_streams_in_one_topic_the_one_further_behind_counts() -> None:
+    """Who begins there misses nothing."""
+    positions = {
+        InputPartition(StreamName("a"), TOPIC, 0): Offset(9),
+        InputPartition(StreamName("b"), TOPIC, 0): Offset(4),
+        InputPartition(StreamName("b"), TopicName("other"), 0): Offset(1),
+    }
+    assert by_topic(positions, {TOPIC}) == {TOPIC: {0: 4}}
+
+
+def test_the_topics_that_carry_records_are_told_by_their_names() -> None:
+    """A stream's own may have any; of the others earlier versions had more."""
+    data = ("cars.redrive", "net.f.advances")
+    for own, redrive in (
+        (("net.f.advances",), None),
+        (("net.f.redrive", "net.f.advances"), "net.f.redrive"),
+        (("net.f.redrive", "net.f.advances", "cars.tentative"), "net.f.redrive"),
+    ):
+        for stream in data:
+            topics = tuple((TopicName(one), TopicId(f"#{one}")) for one in (stream, *own))
+            source = MarkedSource(SourceId("s/0"), StreamName("s"), "", "", topics)
+            assert source.redrive == (None if redrive is None else (redrive, f"#{redrive}"))
+            assert source.records == {stream} | ({redrive} if redrive else set())

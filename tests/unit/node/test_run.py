@@ -1,0 +1,46 @@
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from brokers.memory_store import MemoryTree
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import NodeRecord
+from pipeline.errors import RefusedError
+from pipeline.node.run import Folders, refuse_second
+from pipeline.settings import combine
+from tests.unit.catalog.support import ME, NODE1, NODE2, NOW, session
+
+_NOBODY = 2**22 + 1
+"""Above every process number that Linux gives."""
+
+
+def _with_node(pid: int, host: str) -> Catalog:
+    _, catalog = session(MemoryTree())
+    catalog.format.ensure()
+    catalog.nodes.register(NodeRecord(NODE1, ME, host, pid, NOW, "0"))
+    return catalog
+
+
+def test_a_node_whose_name_is_taken_is_refused_before_it_opens_anything() -> None:
+    """Here or on another machine; another name is free."""
+    here = _with_node(os.getpid(), socket.gethostname())
+    with pytest.raises(RefusedError, match=f"node1 is up already: process {os.getpid()}"):
+        refuse_second(NODE1, here)
+    refuse_second(NODE2, here)
+    with pytest.raises(RefusedError, match="on elsewhere"):
+        refuse_second(NODE1, _with_node(_NOBODY, "elsewhere"))
+
+
+def test_a_life_that_ended_here_is_no_hindrance() -> None:
+    """ZooKeeper remembers a killed process for some seconds; we can see that it is gone."""
+    refuse_second(NODE1, _with_node(_NOBODY, socket.gethostname()))
+
+
+def test_a_warm_up_lies_where_executors_can_write() -> None:
+    """On this machine it does not burden the folder of checkpoints."""
+    written = {"data": "/data", "checkpoints": "/shared", "node": "one"}
+    for master, where in (("local[2]", "/data/spark"), ("spark://one:7077", "/shared")):
+        settings = combine((("flag", {**written, "spark.master": master}),))
+        assert Folders.of(settings).warm_up(settings) == Path(where) / "warm-up-one"

@@ -1,0 +1,109 @@
+import json
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from brokers.records import KafkaRecord
+from pipeline.errors import RetryError
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.network import avro_types
+from pipeline.operations.connections import Connections
+from pipeline.operations.proposals import sample
+from pipeline.operations.proposals.measurements import SampledRecord
+from schemas.avro import parse
+from schemas.codec import encode
+from schemas.wire import join
+from tests.unit.deploy.twins import TwinClock, World
+from tests.unit.operations.twins import TwinLog, TwinReader
+
+TOPIC = TopicName("numbers")
+SCHEMA = parse(
+    json.dumps({"type": "record", "name": "N", "fields": [{"name": "n", "type": "int"}]})
+)
+COLUMNS = avro_types.read(SCHEMA.value).columns
+PARTITIONS = 2
+
+
+class SlowReader(TwinReader):
+    """Takes a second for each record, and gives up after so many."""
+
+    def __init__(self, log: TwinLog, clock: TwinClock, gives_up_after: int) -> None:
+        super().__init__(log)
+        self._clock, self._left = clock, gives_up_after
+
+    def read_to(self, ends: Mapping[TopicName, Mapping[int, Offset]]) -> Iterator[KafkaRecord]:
+        """One after the other."""
+        for record in super().read_to(ends):
+            if not self._left:
+                raise RetryError("nothing new came")
+            self._left -= 1
+            self._clock.sleep(1.0)
+            yield record
+
+
+class TwinServers:
+    """A topic of two partitions, and its registry."""
+
+    def __init__(self, per_partition: int, gives_up_after: int = 1 << 30) -> None:
+        self.registry = World.new().registry
+        schema_id = self.registry.register(f"{TOPIC}-value", SCHEMA.text)
+        self.clock = TwinClock()
+        self._log = TwinLog(
+            [
+                KafkaRecord(
+                    TOPIC, p, Offset(n), Millis(n), b"k", join(schema_id, encode(SCHEMA, {"n": n}))
+                )
+                for n in range(per_partition)
+                for p in range(PARTITIONS)
+            ]
+        )
+        self._per_partition, self._gives_up_after = per_partition, gives_up_after
+        self.topics = self
+
+    def start_offsets(self, topics: list[TopicName]) -> dict[TopicName, dict[int, Offset]]:
+        """From the beginning."""
+        return {topic: dict.fromkeys(range(PARTITIONS), Offset(0)) for topic in topics}
+
+    def end_offsets(self, topics: list[TopicName]) -> dict[TopicName, dict[int, Offset]]:
+        """All that is there."""
+        end = Offset(self._per_partition)
+        return {topic: dict.fromkeys(range(PARTITIONS), end) for topic in topics}
+
+    def reader(self) -> SlowReader:
+        """A slow one."""
+        return SlowReader(self._log, self.clock, self._gives_up_after)
+
+
+def _sample(servers: TwinServers) -> tuple[SampledRecord, ...]:
+    connections = cast("Connections", servers)
+    return sample.sample(TOPIC, SCHEMA, COLUMNS, connections, servers.clock)
+
+
+def test_all_of_a_short_topic_is_looked_at() -> None:
+    """With its key, its columns, and when it came."""
+    seen = _sample(TwinServers(2))
+    assert [(one.partition, one.arrived_ms, one.key, one.values) for one in seen] == [
+        (0, 0, "k", {"n": 0}),
+        (1, 0, "k", {"n": 0}),
+        (0, 1, "k", {"n": 1}),
+        (1, 1, "k", {"n": 1}),
+    ]
+
+
+def test_of_a_long_topic_the_newest_records_of_each_partition_and_for_so_long_at_most() -> None:
+    """It begins so far from the end that both partitions together have the most there may be."""
+    share = sample.RECORDS_MAX // PARTITIONS
+    servers = TwinServers(share + 3)
+    seen = _sample(servers)
+    assert seen[0].values == {"n": 3}
+    assert len(seen) == sample.WITHIN_S
+    assert servers.clock.passed_s == sample.WITHIN_S
+
+
+def test_what_came_before_a_topic_fell_silent_is_looked_at() -> None:
+    """An open transaction holds back the rest."""
+    assert len(_sample(TwinServers(4, gives_up_after=3))) == 3
+
+
+def test_an_empty_topic_has_no_sample() -> None:
+    """That is no mistake."""
+    assert _sample(TwinServers(0)) == ()

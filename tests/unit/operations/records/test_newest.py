@@ -1,0 +1,67 @@
+from brokers.records import KafkaRecord
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.operations.records.newest import last_of, newest
+from tests.unit.operations.twins import TwinLog, TwinReader
+
+TOPIC = TopicName("t")
+
+
+def _record(partition: int, offset: int, time_ms: int) -> KafkaRecord:
+    return KafkaRecord(TOPIC, partition, Offset(offset), Millis(time_ms), None, b"")
+
+
+def _places(records: tuple[KafkaRecord, ...]) -> list[tuple[int, int]]:
+    return [(record.partition, record.offset) for record in records]
+
+
+class CountingReader(TwinReader):
+    """Counts how often it was asked to begin anew."""
+
+    begun = 0
+
+    def assign(self, starts: object) -> None:
+        """One more time."""
+        self.begun += 1
+        super().assign(starts)  # type: ignore[arg-type] # handed on as it came
+
+
+def test_the_last_records_of_all_partitions_together() -> None:
+    """Three in all, not three of each; the later timestamp is the later record."""
+    log = TwinLog([_record(0, n, 10 * n) for n in range(5)] + [_record(1, n, 25) for n in range(5)])
+    bounds = {0: (Offset(0), Offset(5)), 1: (Offset(0), Offset(5))}
+    found = newest(TwinReader(log), TOPIC, bounds, 3, lambda _: True)
+    assert _places(found) == [(1, 4), (0, 3), (0, 4)]
+
+
+def test_a_partition_keeps_its_order_whatever_its_timestamps_are() -> None:
+    """A producer may set them; what was written last is shown last."""
+    part = [_record(0, 0, 50), _record(0, 1, 90), _record(0, 2, 10)]
+    other = [_record(1, 0, 20)]
+    assert _places(last_of([part, other], 2)) == [(0, 2), (1, 0)]
+    assert _places(last_of([part, other], 9)) == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert last_of([[], []], 2) == ()
+
+
+def test_gaps_are_looked_behind_and_a_long_topic_is_not_read_as_a_whole() -> None:
+    """Offsets of markers hold no record: the piece that is read grows until there are enough."""
+    log = TwinLog([_record(0, n, n) for n in range(2_000)])
+    reader = CountingReader(log)
+    found = newest(reader, TOPIC, {0: (Offset(0), Offset(2_500))}, 2, lambda _: True)
+    assert _places(found) == [(0, 1_998), (0, 1_999)]
+    assert reader.begun == 2
+
+
+def test_only_wanted_records_count() -> None:
+    """The condition is asked of records until there are enough, back to the first one."""
+    log = TwinLog([_record(0, n, n) for n in range(1_000)])
+    bounds = {0: (Offset(0), Offset(1_000))}
+    seldom = newest(TwinReader(log), TOPIC, bounds, 2, lambda r: r.offset % 400 == 0)
+    assert _places(seldom) == [(0, 400), (0, 800)]
+    assert newest(TwinReader(log), TOPIC, bounds, 2, lambda _: False) == ()
+
+
+def test_the_bounds_are_kept() -> None:
+    """What lies before a start is not shown, and an empty partition is not read."""
+    log = TwinLog([_record(0, n, n) for n in range(10)])
+    bounds = {0: (Offset(8), Offset(10)), 1: (Offset(4), Offset(4))}
+    assert _places(newest(TwinReader(log), TOPIC, bounds, 5, lambda _: True)) == [(0, 8), (0, 9)]

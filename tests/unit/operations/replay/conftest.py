@@ -1,0 +1,30 @@
+"""A fragment that can be replayed."""
+
+import pytest
+
+from brokers.records import KafkaRecord
+from pipeline.ids import Offset, TopicName
+from pipeline.operations.connections import Connections
+from pipeline.operations.replay.engine import Engine
+from pipeline.operations.replay.fragment import replayed_fragment
+from tests.unit.deploy.twins import NOW
+from tests.unit.operations.twins import TwinLog
+
+
+@pytest.fixture
+def log() -> TwinLog:
+    """Three records of the input."""
+    topic = TopicName("car-sightings")
+    return TwinLog([KafkaRecord(topic, 0, Offset(n), NOW, None, b"v") for n in range(3)])
+
+
+@pytest.fixture
+def told() -> list[str]:
+    """What the engine reports."""
+    return []
+
+
+@pytest.fixture
+def engine(connections: Connections, told: list[str]) -> Engine:
+    """Of the fragment `moving`."""
+    return Engine(replayed_fragment("cars.moving", connections), connections, told.append)

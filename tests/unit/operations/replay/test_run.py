@@ -1,0 +1,38 @@
+from typing import cast
+
+import pytest
+
+from pipeline.errors import RefusedError
+from pipeline.ids import Millis
+from pipeline.operations.connections import Connections
+from pipeline.operations.replay.engine import Engine
+from pipeline.operations.replay.inputs import replay_input, replay_period
+from pipeline.operations.replay.output import check_empty, output_topic
+from pipeline.operations.replay.run import Replayed, replay
+from pipeline.replay.period import Asked
+from tests.unit.deploy.twins import NOW, World
+from tests.unit.operations.twins import TwinLog, TwinRecomputer
+
+
+def test_results_are_written_into_a_topic_of_their_own(
+    world: World, connections: Connections, engine: Engine, told: list[str], log: TwinLog
+) -> None:
+    """Like the output, but kept for ever; what was left out is counted."""
+    period = replay_period(engine.what, Asked(NOW, None), connections)
+    found = replay_input(engine.what, period, connections, incomplete=False)
+    assert (found.offsets, found.since, found.late) == (3, (NOW,), 0)
+    into = output_topic(engine.what, None, connections)
+    assert (into.name, dict(into.config)["retention.ms"]) == ("moving-cars.replay-1", "-1")
+    cast("TwinRecomputer", engine.recomputer).made = [(b"k", b"v", NOW, -1, None)]
+    done = replay(found, into, engine, connections, world.clock)
+    assert done == Replayed(1, {"undecodable": 1}, {"evaluation_failed": 1})
+    assert [record.key for record in log.records if record.topic == into.name] == [b"k"]
+    assert told == ["opening a Spark session", "judging 3 offsets of the inputs", "computing"]
+    with pytest.raises(RefusedError, match="it holds records"):
+        check_empty(into, connections)
+
+
+def test_a_period_without_results_is_refused(connections: Connections, engine: Engine) -> None:
+    """Its end lies before its beginning."""
+    with pytest.raises(RefusedError, match="does not lie after"):
+        replay_period(engine.what, Asked(NOW, Millis(NOW - 1)), connections)

@@ -1,0 +1,70 @@
+from dataclasses import replace
+
+from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, LaneState
+from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NetworkVersion, NodeId
+from pipeline.operations.rollout.first_runs import STEADY_AFTER_S, FirstRuns, Starts, starts
+from pipeline.operations.status.observed import ObservedFragment
+
+NET, MOVING = NetworkName("cars"), FragmentName("moving")
+RECORD = FragmentRecord(NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", ())
+STARTED = FirstRuns(frozenset({MOVING}))
+
+
+def _seen(state: LaneState, read: int, lag: int | None) -> tuple[ObservedFragment]:
+    status = FragmentStatus(NET, MOVING, NodeId("n"), Epoch(1), state, Millis(0))
+    return (
+        ObservedFragment(RECORD, replace(status, records_in=read, lag_records=lag), node_up=True),
+    )
+
+
+def test_it_is_steady_after_a_batch() -> None:
+    """Not before it, whatever is still to be read."""
+    seen = _seen(LaneState.RUNNING, 7, lag=3)
+    runs = STARTED.after(seen, 1.0)
+    assert not runs.steady(seen, 1.0)
+    later = _seen(LaneState.RUNNING, 8, lag=9)
+    assert runs.after(later, 2.0).steady(later, 2.0)
+
+
+def test_it_is_steady_with_nothing_to_read() -> None:
+    """Only if that was measured."""
+    unknown, nothing = (_seen(LaneState.RUNNING, 0, lag) for lag in (None, 0))
+    runs = STARTED.after(unknown, 1.0)
+    assert not runs.steady(unknown, 1.0)
+    assert runs.after(nothing, 2.0).steady(nothing, 2.0)
+
+
+def test_it_is_steady_when_it_has_run_long_enough() -> None:
+    """A first batch may take minutes."""
+    seen = _seen(LaneState.RUNNING, 0, lag=3)
+    runs = STARTED.after(seen, 1.0)
+    assert not runs.steady(seen, 0.9 + STEADY_AFTER_S)
+    assert runs.after(seen, 5.0).steady(seen, 1.0 + STEADY_AFTER_S)
+
+
+def test_a_run_that_broke_counts_from_its_next_beginning() -> None:
+    """A fragment that fails at each start is never steady."""
+    seen, broken = _seen(LaneState.RUNNING, 0, lag=3), _seen(LaneState.RESTARTING, 0, lag=3)
+    runs = STARTED.after(seen, 1.0).after(broken, 5.0).after(seen, 8.0)
+    assert not runs.steady(seen, 1.0 + STEADY_AFTER_S)
+    assert runs.steady(seen, 8.0 + STEADY_AFTER_S)
+
+
+def test_what_was_not_started_is_not_waited_for() -> None:
+    """It may have been behind for days."""
+    seen = _seen(LaneState.RUNNING, 0, lag=3)
+    assert FirstRuns(frozenset()).after(seen, 1.0).steady(seen, 1.0)
+
+
+def test_a_deploy_starts_what_it_adds_and_what_it_changes() -> None:
+    """Reports up to then are of the plan before; those of what stays are not."""
+    other = replace(RECORD, fragment=FragmentName("stopped"))
+    changed = replace(RECORD, version=NetworkVersion(2))
+    reports = [
+        FragmentStatus(NET, name, NodeId("n"), Epoch(4), LaneState.RUNNING, Millis(0))
+        for name in (MOVING, other.fragment)
+    ]
+    assert starts([RECORD, other], [changed, other], reports) == Starts(
+        frozenset({MOVING}), {MOVING: Epoch(4)}
+    )
+    assert starts([], [other], []) == Starts(frozenset({other.fragment}), {})

@@ -1,0 +1,90 @@
+from dataclasses import replace
+
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    FragmentStatus,
+    LaneState,
+    NodeRecord,
+)
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    Millis,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.operations.status.observed import LOST, STOPPING, Lag, failed, observe, settled
+
+NET, MOVING, NODE = NetworkName("cars"), FragmentName("moving"), NodeId("n1")
+RECORD = FragmentRecord(NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", ())
+STATUS = replace(
+    FragmentStatus(NET, MOVING, NODE, Epoch(1), LaneState.RUNNING, Millis(2_000)),
+    lag_records=7,
+    lag_ms=500,
+    inputs=((TopicName("a"), 7),),
+)
+UP = NodeRecord(NODE, ParticipantId("us"), "host", 1, Millis(1_000), "0")
+
+
+def test_a_fragment_that_runs_has_its_lag() -> None:
+    """By its node, which is up."""
+    (one,) = observe([RECORD], [STATUS], [UP])
+    assert (one.name, one.state) == ("cars.moving", "running")
+    assert one.lag == Lag(7, 500, {TopicName("a"): 7})
+    assert one.behind_ms == 500
+    assert settled([one])
+
+
+def test_a_report_of_a_node_that_is_down_or_was_started_again_is_out_of_date() -> None:
+    """Its figures say nothing."""
+    for nodes in ([], [replace(UP, started_at_ms=Millis(3_000))]):
+        (one,) = observe([RECORD], [STATUS], nodes)
+        assert (one.state, one.lag, one.behind_ms) == (LOST, Lag(), None)
+        assert not settled([one])
+
+
+def test_what_is_to_rest_is_stopping_until_it_does() -> None:
+    """A node that is down runs nothing."""
+    paused = replace(RECORD, desired=DesiredState.PAUSED)
+    at_rest = replace(STATUS, state=LaneState.STOPPED)
+    states = [
+        observe([paused], [status], nodes)[0].state
+        for status, nodes in ((STATUS, [UP]), (at_rest, [UP]), (STATUS, []))
+    ]
+    assert states == [STOPPING, "paused", "paused"]
+    assert settled(observe([paused], [STATUS], [UP]))
+
+
+def test_a_fragment_without_report_is_pending() -> None:
+    """Nothing else is known of it."""
+    (one,) = observe([RECORD], [], [UP])
+    assert (one.state, one.lag, one.is_held, one.rebuilding_since_ms) == (
+        "pending", Lag(), False, None,
+    )  # fmt: skip
+
+
+def test_results_wait_for_the_input_that_holds_event_time_back() -> None:
+    """Also when all records are read; only while it is measured."""
+    held = replace(STATUS, held_by="a", held_ms=9_000)
+    (one,) = observe([RECORD], [held], [UP])
+    assert (one.is_held, one.behind_ms) == (True, 9_000)
+    (lost,) = observe([RECORD], [held], [])
+    assert (lost.is_held, lost.behind_ms) == (False, None)
+
+
+def test_a_rebuild_is_under_way_in_its_state_only() -> None:
+    """The last report of one that is over may still have its beginning."""
+    rebuilt = replace(STATUS, rebuild_since_ms=Millis(1_500))
+    (over,) = observe([RECORD], [rebuilt], [UP])
+    (begun,) = observe([RECORD], [replace(rebuilt, state=LaneState.REBUILDING)], [UP])
+    assert (over.rebuilding_since_ms, begun.rebuilding_since_ms) == (None, 1_500)
+
+
+def test_failed_fragments_are_those_that_do_not_start_again() -> None:
+    """One that restarts is none."""
+    for state, count in ((LaneState.FAILED, 1), (LaneState.RESTARTING, 0)):
+        assert len(failed(observe([RECORD], [replace(STATUS, state=state)], [UP]))) == count

@@ -1,0 +1,129 @@
+"""Dead letters of results that could not be computed."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.ids import Millis, NetworkVersion
+from pipeline.lanes.dead_letters import headers
+from pipeline.lanes.ids import LATE_RESULT
+from pipeline.lanes.sources import answered_by
+from pipeline.planner.plan import Fragment
+from pipeline.planner.planner import plan
+from pipeline.spark.query.failed_results import FailedResult, FailedRow
+from tests.unit.planner.networks import OWNER, column, external, held, network, united
+from tests.unit.spark.support import fragment, sources_with_redrive
+from tests.unit.spark.write.sink_twins import NOW, Batch, Log, facts, sink, write
+
+CARS, VANS, FEES = (external(name, column("car")) for name in ("sightings", "vans", "fees"))
+BOTH = united("both", CARS, VANS)
+PRICED = held("priced", BOTH, FEES, (("car", "car"),), {"car": "`left`.`car`"}, 7)
+WORD = "evaluation_failed:priced:select.car:1 / 0"
+OWN = '{"path":"left.2","partition":1,"offset":2,"attempt":1}'
+AGAIN = '{"path":"left.2","partition":1,"offset":2,"attempt":3,"first":"vans-topic/0/7"}'
+
+
+def as_of() -> Fragment:
+    """An as-of join behind a union."""
+    (planned,) = plan(network((CARS, VANS, FEES), (BOTH, PRICED)), OWNER).fragments
+    return planned
+
+
+def told(row: FailedRow | None, of: Fragment | None = None) -> dict[str, bytes | None]:
+    """The headers of a letter, without what begins them all."""
+    planned = of or as_of()
+    result = FailedResult(WORD, b"{}", Millis(5), row)
+    sources = sources_with_redrive(planned)
+    context = result.context(planned, NetworkVersion(1), sources, answered_by(planned, sources))
+    found = headers(planned.names, context, ())
+    return {name.removeprefix("medusa.error."): value for name, value in found}
+
+
+def test_a_letter_names_the_record_of_the_left_row() -> None:
+    """By its way; it does not pass for that record, which a rebuild would leave out."""
+    found = told(FailedRow("left.2", 1, 2, 1, None, b"said"))
+    names = ("row", "input", "port", "source", "topic_id", "held", "attempt", "box")
+    assert [found[name] for name in names] == [
+        b"vans-topic/1/2", b"vans", b"left.2", b"vans-topic/0", b"vans-topic", b"said", b"1",
+        b"priced",
+    ]  # fmt: skip
+    assert found["held_by"] == answered_by(as_of(), sources_with_redrive(as_of())).encode()
+    assert not {"topic", "partition", "offset", "medusa.redriven.origin"} & found.keys()
+
+
+def test_a_record_that_was_sent_again_stands_in_the_redrive_topic() -> None:
+    """Where it stood at first is told as well; of nothing held there is no header."""
+    found = told(FailedRow("left.1", 1, 2, 3, "sightings-topic/0/7", None))
+    assert found["row"] == b"net.priced.redrive/1/2"
+    assert (found["attempt"], found["source"]) == (b"3", b"sightings-topic/0")
+    assert found["medusa.redriven.origin"] == b"sightings-topic/0/7"
+    assert "held" not in found
+
+
+def test_no_single_record_stands_for_other_results() -> None:
+    """As of windows."""
+    found = told(None, fragment("tolls"))
+    assert not {"row", "input", "source", "held", "held_by", "topic_id"} & found.keys()
+    assert found["attempt"] == b"1"
+
+
+def test_the_sink_writes_such_a_letter() -> None:
+    """With the values, and counted."""
+    log = Log()
+    written = sink(log, [], as_of())
+    rows = [(b"good", NOW, None), (b'{"x":0}', NOW, WORD)]
+    write(written, Batch(facts(0, 5), rows, of_rows=[(None, None, False), (OWN, b"said", False)]))
+    assert log.values["net.priced.dlq"] == [b'{"x":0}']
+    (found,) = log.headers["net.priced.dlq"]
+    assert found["medusa.error.row"] == b"vans-topic/1/2"
+    assert found["medusa.error.held"] == b"said"
+    assert LATE_RESULT not in log.headers["net.priced"][0]
+    assert written.marker.totals.dead_letters == 1
+
+
+@pytest.mark.parametrize(("at_ms", "late"), [(NOW, True), (NOW + 1, False)])
+def test_results_of_rows_that_were_sent_again_are_marked_as_late(at_ms: int, *, late: bool) -> None:
+    """They lie below what was promised, and whoever reads them decides; others of the batch not."""
+    log = Log()
+    written = sink(log, [], as_of())
+    write(written, Batch(facts(0, 5, eviction_ms=NOW)))
+    assert written.marker.boundary_ms == NOW
+    rows = [(b"again", at_ms, None), (b"own", NOW + 5, None)]
+    batch = Batch(
+        facts(1, 6, eviction_ms=NOW + 9), rows, of_rows=[(None, None, True), (None, None, False)]
+    )
+    write(written, batch)
+    assert log.values["net.priced"] == [b"again", b"own"]
+    marks = [found.get(LATE_RESULT) for found in log.headers["net.priced"]]
+    assert marks == [b"%d" % NOW if late else None, None]
+    assert written.marker.boundary_ms == NOW + 9
+
+
+def test_what_else_lies_below_a_promise_is_never_marked() -> None:
+    """It would hide that the promise was broken."""
+    log = Log()
+    written = sink(log, [], as_of())
+    write(written, Batch(facts(0, 5, eviction_ms=NOW)))
+    write(
+        written,
+        Batch(facts(1, 6, eviction_ms=NOW), [(b"own", NOW, None)], of_rows=[(None, None, False)]),
+    )
+    assert LATE_RESULT not in log.headers["net.priced"][0]
+
+
+def test_the_words_of_a_row_that_failed_again() -> None:
+    """All that the query says of it comes through."""
+    row = FailedRow.read(AGAIN, b"said")
+    assert row == FailedRow("left.2", 1, 2, 3, "vans-topic/0/7", b"said")
+    assert told(row)["row"] == b"net.priced.redrive/1/2"
+
+
+def test_a_letter_of_another_plan_has_another_digest() -> None:
+    """So what the table said before is not taken for what it says."""
+    planned = as_of()
+    box = replace(PRICED, within_ms=8)
+    other = replace(planned, boxes=(BOTH, box))
+    assert (
+        told(FailedRow("left.1", 0, 0, 1, None, b""), other)["held_by"]
+        != told(FailedRow("left.1", 0, 0, 1, None, b""))["held_by"]
+    )

@@ -1,0 +1,223 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.boundaries.promise import kept_from, promise
+from pipeline.boundaries.release import LEAST_WATERMARK_MS
+from pipeline.ids import Millis, StreamName
+from pipeline.network.boxes.shape import Shape
+from pipeline.planner.planner import plan
+from pipeline.spark.query.held import (
+    NOTHING,
+    Bucket,
+    Held,
+    Kept,
+    New,
+    Result,
+    Settled,
+    Version,
+    Waiting,
+    bucket_again_ms,
+    bucket_of,
+    bucket_text,
+    decoded,
+    encoded,
+    settle,
+    settle_bucket,
+)
+from tests.unit.planner.networks import OWNER, column, external, held, network
+
+ONE, TWO = external("one", column("k")), external("two", column("k"))
+END_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a batch read of a key, and the watermark in force in it."""
+
+    waiting: tuple[Waiting, ...]
+    versions: tuple[Version, ...]
+    watermark_ms: Millis
+
+
+def run(batches: Sequence[Batch], within_ms: int) -> list[tuple[Result, ...]]:
+    """The results of each batch, as Spark calls: with new rows, and when the key is due.
+
+    A key without rows in a batch is not called before it is due, which has to change nothing.
+    """
+    kept, again_ms = NOTHING, None
+    found = list[tuple[Result, ...]]()
+    for batch in batches:
+        due = again_ms is not None and again_ms < batch.watermark_ms
+        if not (batch.waiting or batch.versions or due):
+            found.append(())
+            continue
+        settled = settle(kept, batch.waiting, batch.versions, batch.watermark_ms, within_ms)
+        kept, again_ms = settled.held, settled.again_ms
+        assert again_ms is None or again_ms >= max(1, batch.watermark_ms)  # as Spark wants it
+        assert (again_ms is None) == (kept == NOTHING)
+        found.append(settled.results)
+    assert kept == NOTHING
+    return found
+
+
+def at_once(batches: Sequence[Batch], within_ms: int) -> list[Result]:
+    """Each row with the last version that is not after it, looked up one by one."""
+    versions = sorted(version for batch in batches for version in batch.versions)
+    found = []
+    for row in (row for batch in batches for row in batch.waiting):
+        before = [v.row for v in versions if 0 <= row.at_ms - v.at_ms <= within_ms]
+        found.append(Result(row.at_ms, row.row, before[-1] if before else None))
+    return sorted(found, key=lambda result: result.left)
+
+
+def shape_of(within_ms: int) -> Shape:
+    """How event time moves through the box."""
+    box = held("h", ONE, TWO, (("k", "k"),), {"k": "`left`.`k`"}, within_ms)
+    return plan(network((ONE, TWO), (box,)), OWNER).fragments[-1].shape
+
+
+times = st.lists(st.integers(1, 40), max_size=4)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[Batch]:
+    """Batches without the rows that are late in them, and a last one that ends all."""
+    found: list[Batch] = []
+    late = place = 0
+    for _ in range(draw(st.integers(1, 6))):
+        rows, versions = [
+            [
+                (at_ms, str(place + i).zfill(3))
+                for i, at_ms in enumerate(draw(times))
+                if at_ms > late
+            ]
+            for place in (place, place + 10)
+        ]
+        place += 20
+        watermark = late + draw(st.integers(0, 12))
+        watermark = late if watermark < LEAST_WATERMARK_MS else watermark
+        found.append(
+            Batch(
+                tuple(Waiting(at_ms, name.encode()) for at_ms, name in rows),
+                tuple(Version(at_ms, name, name.encode()) for at_ms, name in versions),
+                Millis(watermark),
+            )
+        )
+        late = watermark
+    return [*found, Batch((), (), Millis(END_MS))]
+
+
+@given(batches(), st.integers(0, 30))
+def test_each_row_comes_once_with_what_held_at_its_time(
+    given_batches: list[Batch], within_ms: int
+) -> None:
+    """Whatever the batches, and in the order of event time within one; none below a promise."""
+    came = run(given_batches, within_ms)
+    everything = [result for results in came for result in results]
+    assert sorted(everything, key=lambda result: result.left) == at_once(given_batches, within_ms)
+    shape = shape_of(within_ms)
+    for at, batch in enumerate(given_batches):
+        assert [r.at_ms for r in came[at]] == sorted(r.at_ms for r in came[at])
+        assert all(result.at_ms <= batch.watermark_ms for result in came[at])
+        watermark = batch.watermark_ms
+        promised = promise(shape, eviction_ms=watermark, advance_ms=None, previous_ms=None)
+        later = [result.at_ms for results in came[at + 1 :] for result in results]
+        assert promised is None or all(at_ms > promised for at_ms in later)
+
+
+@given(batches(), st.integers(0, 30))
+def test_a_rebuild_gives_the_same_results(given_batches: list[Batch], within_ms: int) -> None:
+    """From what is kept for it, in one batch, at any place."""
+    came = run(given_batches, within_ms)
+    shape = shape_of(within_ms)
+    for at, batch in enumerate(given_batches[:-1]):
+        rows_from_ms, versions_from_ms = (
+            kept_from(shape, batch.watermark_ms, StreamName(stream)) or 0
+            for stream in ("one", "two")
+        )
+        read = given_batches[: at + 1]
+        again = Batch(
+            tuple(row for one in read for row in one.waiting if row.at_ms >= rows_from_ms),
+            tuple(v for one in read for v in one.versions if v.at_ms >= versions_from_ms),
+            batch.watermark_ms,
+        )
+        assert run([again, *given_batches[at + 1 :]], within_ms)[1:] == came[at + 1 :]
+
+
+@given(batches(), st.integers(0, 30))
+def test_all_at_once_is_what_comes_bit_by_bit(given_batches: list[Batch], within_ms: int) -> None:
+    """A replay knows no watermark: everything is there."""
+    settled = settle(
+        NOTHING,
+        (row for batch in given_batches for row in batch.waiting),
+        (version for batch in given_batches for version in batch.versions),
+        None,
+        within_ms,
+    )
+    everything = sorted(settled.results, key=lambda result: result.left)
+    assert everything == at_once(given_batches, within_ms)
+    assert (settled.held, settled.again_ms) == (NOTHING, None)
+
+
+def test_of_versions_only_those_are_kept_that_may_still_hold() -> None:
+    """The latest that event time has passed, and what lies ahead; then it grows too old."""
+    versions = [Version(at_ms, "", b"%d" % at_ms) for at_ms in (3, 5, 9, 12)]
+    first = settle(NOTHING, (), versions, Millis(10), 20)
+    assert [version.at_ms for version in first.held.versions] == [9, 12]
+    second = settle(first.held, (), (), Millis(13), 20)
+    assert ([version.at_ms for version in second.held.versions], second.again_ms) == ([12], 32)
+    assert settle(second.held, (), (), Millis(32), 20) == Settled((), NOTHING, None)
+
+
+@given(
+    st.lists(st.builds(Waiting, st.integers(), st.binary())),
+    st.lists(st.builds(Version, st.integers(), st.text(), st.binary())),
+)
+def test_what_is_kept_survives_as_text(rows: list[Waiting], versions: list[Version]) -> None:
+    """Bytes of any kind."""
+    kept = Held(tuple(rows), tuple(versions))
+    assert decoded(encoded(kept)) == kept
+
+
+def of_key(batch: Batch, key: int) -> Batch:
+    """What a batch has for one of three keys."""
+    return Batch(
+        tuple(row for row in batch.waiting if int(row.row) % 3 == key),
+        tuple(version for version in batch.versions if int(version.row) % 3 == key),
+        batch.watermark_ms,
+    )
+
+
+@given(batches(), st.integers(0, 30))
+def test_keys_of_a_bucket_do_not_meet(given_batches: list[Batch], within_ms: int) -> None:
+    """Each has the results that it has alone, whenever another one makes Spark call."""
+    bucket: Bucket = {}
+    came: list[Result] = []
+    for batch in given_batches:
+        parts = {str(key): of_key(batch, key) for key in range(3)}
+        new = {
+            key: New(list(part.waiting), list(part.versions))
+            for key, part in parts.items()
+            if part.waiting or part.versions
+        }
+        results, bucket = settle_bucket(bucket, new, batch.watermark_ms, within_ms)
+        again_ms = bucket_again_ms(bucket)
+        assert again_ms is None or again_ms >= max(1, batch.watermark_ms)  # as Spark wants it
+        assert bucket_of(bucket_text(bucket)) == bucket
+        came += results
+    alone = ([of_key(batch, key) for batch in given_batches] for key in range(3))
+    apart = [result for some in alone for results in run(some, within_ms) for result in results]
+    assert bucket == {}
+    assert sorted(came, key=str) == sorted(apart, key=str)
+
+
+def test_only_what_is_new_or_due_in_a_bucket_is_looked_at() -> None:
+    """The others stay as they are, unread."""
+    asleep = Kept(50, "not even looked at")
+    waits = Kept(20, encoded(Held((Waiting(21, b"row"),))))
+    results, left = settle_bucket({"a": asleep, "b": waits}, {}, Millis(30), 10)
+    assert results == (Result(21, b"row", None),)
+    assert left == {"a": asleep}

@@ -1,0 +1,262 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import EnvironmentProblem
+from pipeline.ids import Epoch, Incarnation, NetworkLife
+from pipeline.lanes.start.facts import CheckpointFacts, Unusable
+from pipeline.spark.query.lower import lower
+from pipeline.spark.run.checkpoints import FORMAT_VERSION, TRIES, Checkpoints
+from pipeline.spark.run.linking import Disk, LocalDisk
+from tests.unit.spark.support import fragment, surroundings
+
+FRAGMENT = fragment("tow_dispatch")
+LOWERED = lower(FRAGMENT, surroundings(FRAGMENT))
+SPARK = "4.0.0"
+ONE = Incarnation("one")
+LIFE = NetworkLife("life")
+SOURCE = '{"sightings-topic":{"0":5,"1":7}}\n'
+OFFSETS = f'v1\n{{"batchWatermarkMs":0}}\n{SOURCE}{SOURCE}'
+"""Both sides of the join read the same source: it stands twice."""
+
+
+def _checkpoints(root: Path, life: str = LIFE, disk: Disk | None = None) -> Checkpoints:
+    return Checkpoints(root, FRAGMENT.names.stable, NetworkLife(life), SPARK, disk)
+
+
+def _spark_wrote(folder: Path, planned: int, committed: int) -> None:
+    for name, last in (("offsets", planned), ("commits", committed)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for batch in range(last + 1):
+            (folder / name / str(batch)).write_text(OFFSETS)
+    (folder / "state" / "0").mkdir(parents=True, exist_ok=True)
+    (folder / "state" / "0" / "1.zip").write_bytes(b"state")
+    (folder / "state" / "0" / ".1.zip.crc").write_bytes(b"sum")
+
+
+def _made(checkpoints: Checkpoints, epoch: int, incarnation: str = ONE) -> Path:
+    folder = checkpoints.empty(Epoch(epoch))
+    checkpoints.complete(Epoch(epoch), Incarnation(incarnation))
+    return folder
+
+
+def test_a_new_epoch_links_what_the_last_one_left(tmp_path: Path) -> None:
+    """What it goes on from is its own copy; what happens to the old folder does not touch that."""
+    checkpoints = _checkpoints(tmp_path)
+    first = _made(checkpoints, 1)
+    _spark_wrote(first, planned=3, committed=2)
+    facts = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    (first / "state" / "0" / "1.zip").unlink()
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.incarnation, facts.committed, facts.foreign) == (ONE, 2, "")
+    assert facts.planned is not None
+    assert facts.planned.batch == 3
+    assert sorted(facts.planned.end.values()) == [5, 7]
+    second = checkpoints.folder(Epoch(2))
+    assert (second / "state" / "0" / "1.zip").read_bytes() == b"state"
+    assert not (second / "state" / "0" / ".1.zip.crc").exists()
+
+
+class Living(LocalDisk):
+    """Its owner does something before each file is linked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def link(self, source: Path, target: Path) -> None:
+        """See `Disk`."""
+        self.act()
+        super().link(source, target)
+
+    def act(self) -> None:
+        """What the owner does."""
+
+
+def test_facts_are_those_of_the_copy(tmp_path: Path) -> None:
+    """An owner who commits one more batch meanwhile has committed it in its own folder alone."""
+
+    class Committing(Living):
+        def act(self) -> None:
+            _spark_wrote(self.folder, planned=4, committed=3)
+
+    first = _made(_checkpoints(tmp_path), 1)
+    _spark_wrote(first, planned=3, committed=2)
+    checkpoints = _checkpoints(tmp_path, disk=Committing(first))
+    facts = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert facts.planned is not None
+    assert (facts.committed, facts.planned.batch) == (2, 3)
+    copy = checkpoints.folder(Epoch(2))
+    assert max(int(path.name) for path in (copy / "commits").iterdir()) == 2
+    assert max(int(path.name) for path in (copy / "offsets").iterdir()) == 3
+
+
+def test_a_folder_that_is_never_at_rest_is_not_used(tmp_path: Path) -> None:
+    """After some tries; what one of them linked is not part of the next one's copy."""
+
+    class Vanishing(LocalDisk):
+        left = 0
+
+        def link(self, source: Path, target: Path) -> None:
+            if source.parent.name == "0" and self.left:
+                self.left -= 1
+                raise FileNotFoundError
+            super().link(source, target)
+
+    first, disk = _made(_checkpoints(tmp_path), 1), Vanishing()
+    _spark_wrote(first, planned=3, committed=2)
+    checkpoints = _checkpoints(tmp_path, disk=disk)
+    disk.left = TRIES - 1
+    facts = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert facts.committed == 2
+    disk.left = TRIES
+    found = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    assert isinstance(found, Unusable)
+    assert "epoch-00000001 has changed each time" in found.why
+
+
+def test_a_folder_that_is_removed_meanwhile_is_not_used(tmp_path: Path) -> None:
+    """Its identity goes first: half of a folder is never taken for all of it."""
+
+    class Removed(Living):
+        def act(self) -> None:
+            (self.folder / "medusa.json").unlink(missing_ok=True)
+
+    first = _made(_checkpoints(tmp_path), 1)
+    _spark_wrote(first, planned=3, committed=2)
+    found = _checkpoints(tmp_path, disk=Removed(first)).adopt(Epoch(2), ONE, LOWERED)
+    assert isinstance(found, Unusable)
+    assert "no checkpoint of its last life" in found.why
+
+
+def test_half_a_copy_does_not_count(tmp_path: Path) -> None:
+    """The identity is written last: a folder without one is passed over, and later removed."""
+    checkpoints = _checkpoints(tmp_path)
+    first = _made(checkpoints, 1)
+    _spark_wrote(first, planned=0, committed=0)
+    assert isinstance(checkpoints.adopt(Epoch(2), ONE, LOWERED), CheckpointFacts)
+    shutil.rmtree(checkpoints.folder(Epoch(2)) / "commits")
+    facts = checkpoints.adopt(Epoch(3), ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert facts.committed == 0
+    checkpoints.complete(Epoch(3), ONE)
+    assert not checkpoints.folder(Epoch(2)).exists()
+    assert first.exists()
+
+
+def test_the_newest_folder_of_an_incarnation_is_found(tmp_path: Path) -> None:
+    """Others of that fragment, and folders of later epochs, are nothing to it."""
+    checkpoints = _checkpoints(tmp_path)
+    for epoch, incarnation in ((1, "one"), (2, "two")):
+        _spark_wrote(_made(checkpoints, epoch, incarnation), planned=epoch, committed=epoch)
+
+    def committed(incarnation: str, epoch: int) -> int | None:
+        found = checkpoints.adopt(Epoch(epoch), Incarnation(incarnation), LOWERED)
+        return found.committed if isinstance(found, CheckpointFacts) else None
+
+    assert committed("one", 3) == 1
+    assert committed("two", 3) == 2
+    assert committed("three", 3) is None
+
+
+def test_a_folder_of_another_life_is_not_looked_at(tmp_path: Path) -> None:
+    """The network was destroyed and deployed again: no marker is a first start then."""
+    before, now = _checkpoints(tmp_path, "before"), _checkpoints(tmp_path, "now")
+    _spark_wrote(_made(before, 5), planned=3, committed=3)
+    assert isinstance(before.any(Epoch(6)), CheckpointFacts)
+    assert isinstance(now.any(Epoch(6)), Unusable)
+    assert isinstance(now.adopt(Epoch(6), ONE, LOWERED), Unusable)
+    _made(now, 6)
+    assert not before.folder(Epoch(5)).exists()
+    found = now.any(Epoch(7))
+    assert isinstance(found, CheckpointFacts)
+    assert found.incarnation == ONE
+
+
+def test_old_epochs_are_removed(tmp_path: Path) -> None:
+    """The last epoch's folder stays beside the present one; older ones go."""
+    checkpoints = _checkpoints(tmp_path)
+    for epoch in range(1, 5):
+        _made(checkpoints, epoch)
+    assert sorted(p.name for p in checkpoints.folder(Epoch(1)).parent.iterdir()) == [
+        "epoch-00000003",
+        "epoch-00000004",
+    ]
+
+
+@pytest.mark.parametrize("damage", ["not json", "cut", "a leaf is missing"])
+def test_a_damaged_log_says_so(tmp_path: Path, damage: str) -> None:
+    """A file that cannot be understood is named; nothing is guessed."""
+    checkpoints = _checkpoints(tmp_path)
+    folder = _made(checkpoints, 1)
+    _spark_wrote(folder, planned=0, committed=0)
+    text = {
+        "not json": "v1\n{}\nnot json\n",
+        "cut": OFFSETS[:20],
+        "a leaf is missing": OFFSETS.removesuffix(SOURCE),
+    }[damage]
+    (folder / "offsets" / "0").write_text(text)
+    found = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    assert isinstance(found, Unusable)
+    assert "epoch-00000002 cannot be read" in found.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        *(
+            json.dumps(
+                {"format": FORMAT_VERSION + by, "incarnation": ONE, "life": LIFE, "spark": SPARK}
+            )
+            for by in (-1, 1)
+        ),
+        json.dumps({"format": FORMAT_VERSION, "incarnation": ONE, "spark": SPARK}),
+        json.dumps({"format": FORMAT_VERSION, "incarnation": ONE, "life": LIFE}),
+    ],
+)
+def test_a_folder_whose_identity_is_damaged_does_not_count(tmp_path: Path, text: str) -> None:
+    """So does one in another format."""
+    checkpoints = _checkpoints(tmp_path)
+    folder = _made(checkpoints, 1)
+    (folder / "medusa.json").write_text(text)
+    assert isinstance(checkpoints.any(Epoch(2)), Unusable)
+    assert isinstance(checkpoints.adopt(Epoch(2), ONE, LOWERED), Unusable)
+
+
+def test_a_folder_says_which_engine_wrote_it(tmp_path: Path) -> None:
+    """It is found and read as far as that is ours; whether to go on with it is decided later."""
+    checkpoints = _checkpoints(tmp_path)
+    folder = _made(checkpoints, 1)
+    _spark_wrote(folder, planned=3, committed=2)
+    identity = json.loads((folder / "medusa.json").read_text())
+    assert identity["spark"] == SPARK
+    (folder / "medusa.json").write_text(json.dumps({**identity, "spark": "3.5.1"}))
+    facts = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert facts.committed == 2
+    assert facts.foreign == "Spark 3.5.1 wrote the checkpoint, this is Spark 4.0.0"
+
+
+def test_a_folder_that_was_set_aside_counts_no_more(tmp_path: Path) -> None:
+    """It stays for whoever wants to look at it."""
+    checkpoints = _checkpoints(tmp_path)
+    other = _made(checkpoints, 1, "other")
+    for epoch in (2, 3):
+        _made(checkpoints, epoch)
+    checkpoints.set_aside(Epoch(3))
+    assert isinstance(checkpoints.any(Epoch(4)), Unusable)
+    _made(checkpoints, 4, "two")
+    assert checkpoints.folder(Epoch(3)).is_dir()
+    assert not other.exists()
+
+
+def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    """As with a file in its place."""
+    checkpoints = _checkpoints(tmp_path)
+    (tmp_path / FRAGMENT.names.network).write_text("a file")
+    with pytest.raises(EnvironmentProblem, match="checkpoint cannot be written"):
+        checkpoints.empty(Epoch(1))

@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import pytest
+
+from pipeline.ids import (
+    Epoch,
+    Incarnation,
+    NetworkLife,
+    NetworkVersion,
+    RunNumber,
+    StreamName,
+    TopicId,
+    TopicName,
+)
+from pipeline.lanes.start.facts import StateChoice
+from pipeline.lanes.succession import Succession
+from pipeline.markers.commit_marker import CommitMarker, Judged
+from pipeline.markers.deploys import DeployId
+from pipeline.markers.positions import InputPartition
+from pipeline.planner.digest import fragment_digest
+from pipeline.planner.state import OnChange
+from pipeline.spark.run.lane_settings import LaneSettings
+from tests.unit.lanes.marked import marked
+from tests.unit.spark.run.test_rebuild import MARKER
+from tests.unit.spark.support import fragment
+
+ONE, TWO = Incarnation("one"), Incarnation("two")
+FIRST = DeployId(NetworkLife("life"), NetworkVersion(1))
+SECOND = replace(FIRST, version=NetworkVersion(2))
+PLAN = fragment_digest(fragment("tolls"))
+BEGUN = replace(MARKER, incarnation=TWO, chosen=True, plan=PLAN, decided=SECOND)
+
+
+def settings(choice: OnChange | None) -> LaneSettings:
+    """Of a lane for whose first incarnation something was chosen."""
+    planned = fragment("tolls")
+    return LaneSettings(
+        lane=planned.names.stable.lane,
+        run=RunNumber(1),
+        fragment=planned,
+        life=NetworkLife("life"),
+        version=SECOND.version,
+        epoch=Epoch(3),
+        topic_ids={},
+        letters_kept_ms=lambda: 0,
+        ran_before=True,
+        record_start=lambda: None,
+        check_wanted=lambda: None,
+        choice=None if choice is None else StateChoice(choice, ONE),
+    )
+
+
+@pytest.mark.parametrize("chosen", [OnChange.REBUILD, OnChange.EMPTY, None])
+def test_a_choice_counts_for_the_incarnation_that_it_was_made_for(chosen: OnChange | None) -> None:
+    """Later ones have begun as it says."""
+    lane = settings(chosen)
+    assert lane.on_change(MARKER) is chosen
+    assert lane.on_change(None) is None
+    assert lane.on_change(replace(MARKER, incarnation=TWO, decided=SECOND)) is None
+
+
+@pytest.mark.parametrize("chosen", OnChange)
+def test_a_lane_that_has_not_heard_of_a_choice_does_not_end_it(chosen: OnChange) -> None:
+    """One of an earlier version that began after the deploy had looked: the choice is due."""
+    late = replace(MARKER, incarnation=TWO, decided=FIRST)
+    assert settings(chosen).on_change(late) is chosen
+    other = replace(late, decided=replace(FIRST, life=NetworkLife("another")))
+    assert settings(chosen).on_change(other) is None
+
+
+def test_a_lane_reads_on_in_the_redrive_topic_that_its_marker_has_read() -> None:
+    """Also where the catalog was restored from before there was one; what that knows counts."""
+    at = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
+    redrive = fragment("tolls").names.redrive
+    lane = settings(None)
+    assert lane.after(MARKER) == lane
+    read = replace(MARKER, sources=marked({at: 1, replace(at, topic=redrive): 2}))
+    assert lane.after(read).topic_ids == {redrive: f"id of {redrive}"}
+    known = replace(lane, topic_ids={redrive: "another"})
+    assert known.after(read) == known
+
+
+def test_a_lane_that_begins_anew_does_not_read_on_in_a_redrive_topic() -> None:
+    """It may be gone by now, and would be waited for."""
+    at = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
+    redrive = fragment("tolls").names.redrive
+    read = replace(MARKER, sources=marked({at: 1, replace(at, topic=redrive): 2}))
+    found = Succession(NetworkLife("life"), SECOND.version, TopicId("out"), (), ())
+    lane = replace(settings(None), succession=found)
+    assert lane.begins_anew(read)
+    assert lane.after(read) == lane
+    begun = replace(read, anew=found.token)
+    assert not lane.begins_anew(begun)
+    assert redrive in lane.after(begun).topic_ids
+
+
+RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "marker", "counts"),
+    [
+        (OnChange.EMPTY, BEGUN, True),
+        (OnChange.EMPTY, RAN, False),
+        (OnChange.EMPTY, replace(BEGUN, plan="of another version"), False),
+        (OnChange.REBUILD, BEGUN, False),
+    ],
+)
+def test_what_is_gone_is_passed_over_up_to_the_first_batch(
+    chosen: OnChange, marker: CommitMarker, *, counts: bool
+) -> None:
+    """Retention may remove more before it has run; a state is rebuilt once.
+
+    What another version has begun after somebody chose is nothing that was chosen.
+    """
+    assert settings(chosen).on_change(marker) is (chosen if counts else None)

@@ -1,0 +1,37 @@
+import pytest
+
+from pipeline.errors import RefusedError, RetryError
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.planner.state import OnChange
+from pipeline.spark.run.lost import in_batch, in_rebuild
+from pipeline.spark.run.query_runner import LostDataError
+from tests.unit.spark.run.test_rebuild import MARKER
+
+LOST = LostDataError("an input no longer holds records", hint="its retention overtook the lane")
+GONE = RefusedError("the records from offset 5 on were removed", place="topic t", hint="choose")
+
+
+def test_a_lane_that_was_overtaken_stops_until_somebody_chooses() -> None:
+    """The choices are named. If all is there, it is tried again."""
+    assert in_batch(LOST, GONE, None) is GONE
+    again = in_batch(LOST, None, None)
+    assert type(again) is RetryError
+    assert "but now they are there" in again.message
+
+
+def test_what_goes_before_the_first_batch_after_a_choice_is_passed_over_as_well() -> None:
+    """The choice was to go on without what the inputs lack; a rebuild would have to be chosen."""
+    assert in_batch(LOST, GONE, OnChange.REBUILD) is GONE
+    again = in_batch(LOST, GONE, OnChange.EMPTY)
+    assert type(again) is RetryError
+    assert (again.message, again.place) == (GONE.message, GONE.place)
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_chosen_rebuild_takes_what_is_there_at_the_next_start(*, chosen: bool) -> None:
+    """What it begins with is what retention removes next. An exact one lacks what it needs."""
+    found = in_rebuild(LOST, Rebuild(MARKER, None, None, "it was asked for", chosen=chosen))
+    if chosen:
+        assert type(found) is RetryError
+    else:
+        assert found is LOST

@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
+
+from brokers.kafka.errors import NoSuchTopicError, NotNowError
+from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
+from pipeline.spark.run.outside import outside_cause
+from pipeline.spark.run.query_runner import from_spark, no_disk, translated
+
+FOLDER = Path("/data/checkpoints/net/box/epoch-1")
+KAFKA = "org.apache.kafka.common.errors."
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (f"{KAFKA}TimeoutException: Timed out waiting for a node assignment.", UnavailableError),
+        (f"{KAFKA}DisconnectException: null", UnavailableError),
+        (f"{KAFKA}LeaderNotAvailableException: there is no leader", NotNowError),
+        (f"{KAFKA}CoordinatorNotAvailableException: x", NotNowError),
+        (f"{KAFKA}NotLeaderOrFollowerException: x", NotNowError),
+        (f"{KAFKA}KafkaStorageException: Disk error", NotNowError),
+        (f"{KAFKA}UnknownTopicOrPartitionException: This server does not host", NoSuchTopicError),
+        (f"{KAFKA}TopicAuthorizationException: Not authorized", NotAllowedError),
+        (f"{KAFKA}SaslAuthenticationException: Authentication failed", NotAllowedError),
+        (f"{KAFKA}TransactionalIdAuthorizationException: x", NotAllowedError),
+        (
+            "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given",
+            UnavailableError,
+        ),
+        (
+            "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 ms",
+            UnavailableError,
+        ),
+        ("java.io.IOException: No space left on device", EnvironmentProblem),
+        ("java.io.FileNotFoundException: /c/0 (Permission denied)", EnvironmentProblem),
+        ("org.rocksdb.RocksDBException: While appending: File too large", EnvironmentProblem),
+    ],
+)
+def test_a_cause_outside_of_medusa_is_told_from_damage(cause: str, kind: type[MedusaError]) -> None:
+    """Wherever in Java's words it is; a state that cannot be written is no damaged one."""
+    text = f"[CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] x {FOLDER}\nCaused by: {cause}\n\tat x.y.Z"
+    for folder in (None, FOLDER):
+        found = from_spark(PySparkException(text), folder)
+        assert type(found) is kind
+        assert found.external
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[CAST_INVALID_INPUT] The value 'No space left on device' cannot be cast",
+        "[CAST_INVALID_INPUT] The value 'Kafka TimeoutException' cannot be cast",
+        "java.lang.OutOfMemoryError: Java heap space",
+        "java.io.IOException: unexpected end of file",
+    ],
+)
+def test_other_words_name_no_cause_outside(text: str) -> None:
+    """Neither what a record may hold, nor what a file that is damaged gives."""
+    assert outside_cause(text, "one line") is None
+
+
+def test_the_causes_that_pyspark_keeps_beside_an_error_count() -> None:
+    """Its words alone often tell of the query only."""
+    error = PySparkException("[STREAM_FAILED] Query x terminated with exception: Call: listOffsets")
+    vars(error)["_stackTrace"] = f"x\nCaused by: {KAFKA}TimeoutException: x"
+    assert type(from_spark(error, None)) is UnavailableError
+
+
+def test_a_file_of_a_checkpoint_that_cannot_be_written_is_named() -> None:
+    """With the folder if the system does not say which file."""
+    named = no_disk(OSError(28, "No space left on device", "/c/offsets/0"), FOLDER)
+    assert (named.place, named.external) == ("/c/offsets/0", True)
+    assert no_disk(OSError("x"), FOLDER).place == str(FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (Py4JError("Answer from Java side is empty"), UnavailableError),
+        (ConnectionRefusedError(111, "Connection refused"), UnavailableError),
+        (PermissionError(13, "Permission denied", "/c"), EnvironmentProblem),
+        (PySparkException(f"{KAFKA}TimeoutException: x"), UnavailableError),
+    ],
+)
+def test_what_ends_a_lane_from_outside_is_told_as_such(
+    error: Exception, kind: type[MedusaError]
+) -> None:
+    """Java that is gone, a file that cannot be read, and Kafka as Spark tells of it."""
+    with pytest.raises(kind), translated(FOLDER):
+        raise error

@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
+
+from pipeline.errors import MedusaError, RefusedError, RetryError
+from pipeline.spark.query.function_task import SIGN
+from pipeline.spark.run.query_runner import DamagedCheckpointError, LostDataError, from_spark
+
+FOLDER = Path("/data/checkpoints/net/box/epoch-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "kind"),
+    [
+        ("[CANNOT_LOAD_STATE_STORE.UNRELEASED] x", None, DamagedCheckpointError),
+        ("[CANNOT_LOAD_STATE_STORE.UNRELEASED] x", FOLDER, DamagedCheckpointError),
+        ("Log file was malformed: version", FOLDER, DamagedCheckpointError),
+        (f"Incomplete log file {FOLDER}/offsets/3", FOLDER, DamagedCheckpointError),
+        ("the value 'x' cannot be cast because it is malformed", FOLDER, DamagedCheckpointError),
+        ("the value 'x' cannot be cast because it is malformed", None, RetryError),
+        (f"[FOREACH_BATCH_USER_FUNCTION_ERROR] is malformed {FOLDER}", FOLDER, RetryError),
+        ("Some data may have been lost", None, LostDataError),
+    ],
+)
+def test_what_fails_inside_a_batch_does_not_blame_the_checkpoint(
+    text: str, folder: Path | None, kind: type[MedusaError]
+) -> None:
+    """Except where its state cannot be read; a value that cannot be cast is no damaged log."""
+    assert type(from_spark(PySparkException(text), folder)) is kind
+
+
+class TaskError(Py4JJavaError):  # type: ignore[misc] # py4j has no types
+    """What Java says of a task that failed while rows were taken over."""
+
+    def __init__(self, *lines: str) -> None:
+        Exception.__init__(self)
+        self._lines = ("An error occurred while calling o123.collectAsArrowToPython.", *lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
+
+
+ABORTED = "org.apache.spark.SparkException: Job aborted: java.lang.OutOfMemoryError: heap"
+TRACE = "\tat org.apache.spark.scheduler.DAGScheduler"
+
+
+def test_a_task_that_fails_in_a_batch_is_told_in_javas_words() -> None:
+    """Not where in Python it was noticed, nor by whom in Java, and no trace."""
+    waited = ": org.apache.spark.SparkException: Exception thrown in awaitResult: "
+    for said in ((f": {ABORTED}", TRACE), (waited, TRACE, f"Caused by: {ABORTED}", TRACE)):
+        found = from_spark(TaskError(*said), None)
+        assert type(found) is RetryError
+        assert found.message == f"the query failed: {ABORTED}"
+
+
+def test_a_python_process_that_fails_is_told_by_what_it_raised() -> None:
+    """Not by the line that says that there was something."""
+    text = (
+        "An exception was thrown from the Python worker:\n"
+        "Traceback (most recent call last):\n"
+        '  File "worker.py", line 1, in main\n'
+        "    read()\n"
+        "ModuleNotFoundError: No module named 'pyarrow'\n\n"
+    )
+    found = from_spark(PySparkException(text), None)
+    assert found.message == "the query failed: ModuleNotFoundError: No module named 'pyarrow'"
+
+
+@pytest.mark.parametrize("folder", [None, FOLDER])
+def test_a_function_that_cannot_be_called_is_told_as_such(folder: Path | None) -> None:
+    """In one line out of a trace; trying again by itself would not help."""
+    said = "box rated: rating.py:rate: cannot be loaded on this node: No module named 'x'"
+    error = "pipeline.spark.query.function_task.FunctionError"
+    text = f"Traceback:\n  File x\n{error}: {SIGN} {said}\n\tat"
+    found = from_spark(PySparkException(text), folder)
+    assert type(found) is RefusedError
+    assert found.message == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ModuleNotFoundError: No module named 'pipeline'",
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.10",
+        'java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory',
+    ],
+)
+def test_a_worker_without_our_python_is_told_with_the_setting(said: str) -> None:
+    """Trying again by itself would find the same interpreter."""
+    found = from_spark(PySparkException(said), None)
+    assert type(found) is RefusedError
+    assert said in found.message
+    assert "spark.python" in found.hint

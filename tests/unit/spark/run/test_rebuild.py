@@ -1,0 +1,347 @@
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self, cast
+
+import pytest
+
+from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.errors import NotNowError
+from brokers.records import Ends, KafkaRecord, TopicDescription
+from pipeline.clock import SystemClock
+from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
+from pipeline.ids import (
+    BatchId,
+    BoxName,
+    Epoch,
+    Incarnation,
+    Millis,
+    Offset,
+    SchemaHandle,
+    SchemaId,
+    StreamName,
+    TopicName,
+)
+from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.positions import InputPartition
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.query.hidden import Reason
+from pipeline.spark.query.lower import lower
+from pipeline.spark.query.lowered import Lowered, TopicRole
+from pipeline.spark.query.reasons import Why
+from pipeline.spark.run import rebuild
+from pipeline.spark.run.rebuild import (
+    TRIES_MAX,
+    Log,
+    Rebuilding,
+    UnlikeError,
+    look_up,
+    tried,
+    with_letters,
+)
+from pipeline.spark.run.rebuild_batch import with_progress
+from tests.unit.spark.support import fragment, surroundings
+
+AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
+WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+MARKER = first_marker(WANTED, Incarnation("one"), {AT: Offset(5)}, Millis(0))
+DONE = BatchFacts(
+    batch=BatchId(0),
+    end={AT: Offset(5)},
+    late_ms=None,
+    eviction_ms=None,
+    advance_ms=None,
+    records=5,
+    bad=0,
+    unknown=(),
+    late=0,
+    largest={},
+    failed={"only": 0},
+)
+REBUILDING = Rebuilding(Rebuild(MARKER, None, None, "it is gone"), {AT: Offset(0)}, ())
+
+
+def test_a_rebuild_that_ended_where_it_had_to_is_right() -> None:
+    """Nothing is said about it."""
+    REBUILDING.check(DONE, "here")
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (replace(DONE, end={AT: Offset(4)}), "ended at other positions"),
+        (replace(DONE, eviction_ms=Millis(7)), "watermark 7 instead of None"),
+        (replace(DONE, late=1), "rows counted as late"),
+    ],
+)
+def test_a_state_that_is_not_what_it_has_to_be_is_not_used(facts: BatchFacts, said: str) -> None:
+    """It is a mistake of ours."""
+    with pytest.raises(BrokenInvariantError, match=said) as caught:
+        REBUILDING.check(facts, "here")
+    assert (caught.value.place, "report this" in caught.value.hint) == ("here", True)
+
+
+def gone(offset: int, port: str = "", reason: Reason = Reason.SCHEMA_NOT_FOUND) -> Rejected:
+    """A record that cannot be read any more."""
+    return Rejected(
+        input=AT.input,
+        port=port,
+        why=Why(reason, "the registry has no schema with id 7"),
+        topic=AT.topic,
+        partition=0,
+        offset=Offset(offset),
+        timestamp_ms=Millis(1),
+        key=None,
+        value=b"",
+        headers=(),
+    )
+
+
+def accepted(facts: BatchFacts, found: list[Rejected]) -> None:
+    """Check a rebuild whose second look finds something."""
+    boxes = {"only": (BoxName("rated"),)}
+    REBUILDING.check_accepted(facts, lambda: found, boxes, "fragment net.rated")
+
+
+def test_what_was_accepted_before_has_to_be_accepted_again() -> None:
+    """Else the lane stops and names the first records; a second look is taken only then."""
+    REBUILDING.check_accepted(DONE, lambda: pytest.fail("nothing is bad"), {}, "here")
+    with pytest.raises(RefusedError) as caught:
+        accepted(replace(DONE, bad=9), [gone(offset) for offset in range(9)])
+    error = caught.value
+    assert error.place == "fragment net.rated"
+    assert "9 records that had been accepted cannot be read now" in error.message
+    assert "partition 0, offset 0: the registry has no schema with id 7" in error.message
+    assert "offset 4: " in error.message
+    assert "offset 5: " not in error.message
+    assert "--state FRAGMENT=rebuild" in error.hint
+
+
+FAILED = replace(DONE, bad=1, failed={"only": 9})
+
+
+@pytest.mark.parametrize("found", [[], [gone(3, "only", Reason.EVALUATION_FAILED)]])
+def test_a_function_that_refuses_what_it_had_not_is_named(found: list[Rejected]) -> None:
+    """Also if a second look finds it to be good again."""
+    with pytest.raises(UnlikeError) as caught:
+        accepted(FAILED, found)
+    assert caught.value.place == "box rated"
+    assert "mend it and deploy" in caught.value.hint
+
+
+def test_a_schema_that_is_gone_comes_before_any_function() -> None:
+    """No further rebuild would help."""
+    with pytest.raises(RefusedError, match="cannot be read now"):
+        accepted(FAILED, [gone(3), gone(4, "only", Reason.EVALUATION_FAILED)])
+
+
+@pytest.mark.parametrize(("failures", "emptied"), [(0, 0), (2, 2), (3, 2), (99, 2)])
+def test_a_rebuild_is_tried_a_few_times_and_then_the_lane_stops(
+    failures: int, emptied: int
+) -> None:
+    """Once, with what can be chosen; each time in an empty folder."""
+    done, folders = list[Lowered](), list[int]()
+    planned = fragment("tolls")
+    lowered = lower(planned, surroundings(planned))
+
+    def rebuild() -> Lowered:
+        done.append(lowered)
+        if len(done) <= failures:
+            raise UnlikeError("unlike", place="box rated", hint="mend it")
+        return lowered
+
+    if failures < TRIES_MAX:
+        assert tried(rebuild, lambda: folders.append(1)) is lowered
+    else:
+        with pytest.raises(RefusedError, match="given up after 3 rebuilds") as caught:
+            tried(rebuild, lambda: folders.append(1))
+        assert caught.value.place == "box rated"
+        assert caught.value.hint.startswith("mend it. Or deploy with `--state FRAGMENT=rebuild`")
+    assert (len(done), len(folders)) == (emptied + 1, emptied)
+
+
+@dataclass
+class Registry:
+    """Has one schema."""
+
+    recorded: list[SchemaHandle] = field(default_factory=list)
+
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """That one."""
+        return tuple(one for one in handles if one == SchemaId(7))
+
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """That one; the others are recorded."""
+        self.recorded += [one for one in handles if one != SchemaId(7)]
+        return self.existing(handles)
+
+
+@pytest.mark.parametrize(("chosen", "recorded"), [(False, []), (True, [SchemaId(8)])])
+def test_that_a_schema_is_gone_is_recorded_by_a_chosen_rebuild_alone(
+    chosen: bool,  # noqa: FBT001 - a parameter
+    recorded: list[SchemaId],
+) -> None:
+    """An automatic one that is tried again after the schema is back has to find it."""
+    registry = Registry()
+    assert look_up((SchemaId(7), SchemaId(8)), registry, chosen=chosen) == (SchemaId(7),)
+    assert registry.recorded == recorded
+
+
+class SomeLeaders:
+    """A Kafka of topics with two partitions, some of which have a leader and answer."""
+
+    def __init__(self, leaderless: set[str], absent: set[str]) -> None:
+        self._leaderless = leaderless
+        self._absent = absent
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """Those that exist, with or without leaders."""
+        return {t: TopicDescription(t, "id", 2) for t in topics if t not in self._absent}
+
+    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """As `brokers/kafka/admin.py` gives them: without topics that do not answer."""
+        return {t: {0: Offset(3), 1: Offset(3)} for t in topics if t not in self._leaderless}
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """The same."""
+        del isolation
+        return {t: {0: Offset(9), 1: Offset(9)} for t in topics if t not in self._leaderless}
+
+
+def log(*leaderless: str, absent: str = "") -> Log:
+    """The log of inputs in a Kafka in which some topics have no leader, and one does not exist."""
+    kafka = SomeLeaders({*leaderless, absent}, {absent})
+    return Log("", cast("KafkaAdmin", kafka), SystemClock())
+
+
+def tolls() -> Lowered:
+    """A fragment with state."""
+    planned = fragment("tolls")
+    return lower(planned, surroundings(planned))
+
+
+def ended(lowered: Lowered, offset: int) -> Mapping[InputPartition, Offset]:
+    """Positions at an offset in each partition."""
+    return {
+        InputPartition(s.input, t.topic, p): Offset(offset)
+        for s in lowered.sources
+        for t in s.topics
+        for p in range(t.partitions)
+    }
+
+
+def test_dead_letters_that_cannot_be_read_now_are_waited_for() -> None:
+    """Without them a rebuild would count records that were left out."""
+    lowered = tolls()
+    start = Rebuild(replace(MARKER, end=ended(lowered, 5)), ended(lowered, 4), None, "it is gone")
+    names = fragment("tolls").names
+    with pytest.raises(NotNowError) as caught:
+        log(names.dead_letters).prepare(start, lowered, names)
+    assert caught.value.place == f"topic {names.dead_letters}"
+
+
+class TwinReader:
+    """Stands in for `TopicReader`; keeps which topics were read."""
+
+    read: ClassVar[list[TopicName]] = []
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def assign(self, starts: Ends) -> None:
+        """Where to begin."""
+        self.read.extend(starts)
+
+    def read_to(self, _ends: Ends) -> Iterator[KafkaRecord]:
+        """The topics are empty."""
+        return iter(())
+
+
+def test_a_chosen_rebuild_asks_for_what_was_sent_again_whether_or_not_its_lane_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Somebody may have begun to send meanwhile. Where there is no such topic nothing was sent."""
+    monkeypatch.setattr(rebuild, "TopicReader", TwinReader)
+    monkeypatch.setattr(TwinReader, "read", [])
+    lowered, names = tolls(), fragment("tolls").names
+    assert TopicRole.REDRIVE not in {t.role for s in lowered.sources for t in s.topics}
+    start = Rebuild(replace(MARKER, end=ended(lowered, 5)), None, None, "asked", chosen=True)
+    log(absent=names.redrive).prepare(start, lowered, names)
+    assert TwinReader.read == [names.dead_letters]
+    log().prepare(start, lowered, names)
+    assert TwinReader.read[1:] == [names.dead_letters, names.redrive]
+    with pytest.raises(NotNowError) as caught:
+        log(names.redrive).prepare(start, lowered, names)
+    assert caught.value.place == f"topic {names.redrive}"
+
+
+def test_a_partition_that_is_gone_is_another_topic() -> None:
+    """It was made again with fewer while the lane was starting; the next start compares its id."""
+    lowered = tolls()
+    at = min(ended(lowered, 5))
+    marker = replace(MARKER, end={**ended(lowered, 5), replace(at, partition=7): Offset(1)})
+    with pytest.raises(RetryError, match="the partition is gone") as caught:
+        log().prepare(Rebuild(marker, None, None, "it is gone"), lowered, fragment("tolls").names)
+    assert caught.value.place == f"topic {at.topic}, partition 7"
+
+
+def test_an_input_without_a_leader_is_waited_for() -> None:
+    """Also by the question whether records were removed: no answer is not a good one."""
+    lowered = tolls()
+    away = lowered.sources[0].topics[0].topic
+    marker = replace(MARKER, end=ended(lowered, 5))
+    with pytest.raises(NotNowError):
+        log(away).earliest(lowered)
+    with pytest.raises(NotNowError):
+        log(away).overtaken(marker, lowered, fragment("tolls").name)
+    assert log().overtaken(marker, lowered, fragment("tolls").name) is None
+
+
+LETTERS = TopicName("net.cars.dlq")
+NEEDS = replace(MARKER, letters_from={0: Offset(4), 1: Offset(6)})
+BEGIN = {AT: Offset(0)}
+
+
+def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone() -> None:
+    """Else records that were left out would count: a pair with a row that was late."""
+    start = Rebuild(NEEDS, BEGIN, None, "it is gone")
+    assert with_letters(start, {0: Offset(4), 1: Offset(0)}, LETTERS) == start
+    with pytest.raises(RefusedError) as caught:
+        with_letters(start, {0: Offset(0), 1: Offset(7)}, LETTERS)
+    assert caught.value.place == "topic net.cars.dlq, partition 1"
+    assert "from offset 6 on, and the topic begins at 7" in caught.value.message
+    assert "--state FRAGMENT=rebuild" in caught.value.hint
+    assert "--state FRAGMENT=empty" in caught.value.hint
+
+
+def test_a_rebuild_that_reads_nothing_needs_no_dead_letters() -> None:
+    """A state that begins empty."""
+    start = Rebuild(NEEDS, MARKER.end, None, "asked")
+    assert with_letters(start, {0: Offset(9), 1: Offset(9)}, LETTERS).marker.letters_from == {}
+
+
+def test_a_chosen_rebuild_goes_by_the_dead_letters_that_there_are() -> None:
+    """A later one then needs the same."""
+    starts = {0: Offset(9), 1: Offset(2)}
+    start = with_letters(Rebuild(NEEDS, None, None, "asked"), starts, LETTERS)
+    assert start.marker.letters_from == starts
+
+
+def test_a_chosen_rebuild_knows_the_event_times_of_its_rows() -> None:
+    """By another definition they were smaller, and the rows would seem to be needed no more."""
+    lowered = tolls()
+    first, second, *_ = sorted(ended(lowered, 5))
+    marker = replace(MARKER, end=ended(lowered, 5), progress={first: Millis(5), second: Millis(9)})
+    done = Rebuilding(Rebuild(marker, {}, None, ""), {}, ())
+    found = with_progress(done, {first: Millis(8), second: Millis(7)})
+    assert found.start.marker.progress == {first: 8, second: 9}

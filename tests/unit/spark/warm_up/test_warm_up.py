@@ -1,0 +1,92 @@
+"""What an idle session does: it harms nothing, and ends when there is real work."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import MedusaError, RefusedError
+from pipeline.ids import TopicName
+from pipeline.planner.plan import Fragment
+from pipeline.spark.warm_up.practice import fragments
+from pipeline.spark.warm_up.warm_up import WarmUp
+
+
+@dataclass
+class Session:
+    """Runs queries: each leaves something in its folder, and may fail."""
+
+    fails: MedusaError | None = None
+    ran: list[str] = field(default_factory=list)
+    batches: int = 3
+
+    def practise(self, folder: Path, stop: threading.Event) -> dict[str, int]:
+        """Practice; has three results."""
+        self._run("practice", folder, stop)
+        return {"made up": 3}
+
+    def rehearse(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        folder: Path,
+        stop: threading.Event,
+    ) -> int:
+        """A rehearsal; of as many batches as its topics give."""
+        assert topic_ids == {}
+        self._run(fragment.name, folder, stop)
+        return self.batches
+
+    def _run(self, name: str, folder: Path, stop: threading.Event) -> None:
+        assert not stop.is_set()
+        assert not folder.exists()
+        folder.mkdir()
+        (folder / "checkpoint").write_text("...")
+        self.ran.append(name)
+        if self.fails is not None:
+            raise self.fails
+
+
+def test_a_rehearsal_without_records_does_not_count(tmp_path: Path) -> None:
+    """It has warmed nothing up, and is to be tried again."""
+    session = Session(batches=0)
+    warm_up = WarmUp(session, tmp_path / "scratch")
+    fragment = fragments()[0]
+    assert not warm_up.rehearse(fragment, {})
+    session.batches = 1
+    assert warm_up.rehearse(fragment, {})
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_what_goes_wrong_is_logged_and_leaves_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic that is gone, for example: its lane will say so, at its place."""
+    caplog.set_level("INFO")
+    session = Session(fails=RefusedError("the topic does not exist"))
+    warm_up = WarmUp(session, tmp_path / "scratch")
+    warm_up.practise()
+    assert not warm_up.rehearse(fragments()[0], {})
+    assert caplog.text.count("the topic does not exist") == 2
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_what_a_killed_node_has_left_is_removed_first(tmp_path: Path) -> None:
+    """A query would go on from that checkpoint."""
+    (tmp_path / "scratch").mkdir()
+    session = Session()
+    WarmUp(session, tmp_path / "scratch").practise()
+    assert session.ran == ["practice"]
+
+
+def test_it_ends_for_good_when_there_is_real_work(tmp_path: Path) -> None:
+    """Two cores are needed for it."""
+    session = Session()
+    warm_up = WarmUp(session, tmp_path / "scratch")
+    warm_up.end()
+    warm_up.practise()
+    assert not warm_up.rehearse(fragments()[0], {})
+    assert warm_up.over
+    assert session.ran == []

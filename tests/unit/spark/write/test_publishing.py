@@ -1,0 +1,130 @@
+"""When a sink publishes its boundary, beside the batch that makes it true."""
+
+import pytest
+
+from brokers.kafka.errors import NoSuchTopicError
+from pipeline.ids import Millis, Offset, TopicName
+from pipeline.markers.codec import decode_boundary
+from pipeline.markers.signals import BoundaryRecord
+from pipeline.spark.write.sink import Sink
+from tests.unit.spark.write.sink_twins import NOW, Batch, Log, Plain, Topics, facts, sink, write
+
+OUT, BOUNDARIES = "net.moving", "net.moving.boundaries"
+ENDS = Offset(42)
+ROWS = [(b"a", NOW + 1, None), (b"b", NOW + 2, None), (b"c", NOW + 3, None)]
+
+
+class World:
+    """A lane whose first batch has promised something, and published it."""
+
+    def __init__(self) -> None:
+        self.log = Log()
+        self.topics = Topics(self.log)
+        self.topics.describe(OUT, "out-1")
+        self.topics.describe(BOUNDARIES, "b-1")
+        self.plain = Plain(self.log)
+        self.sink: Sink = sink(self.log, [], plain=self.plain, topics=self.topics)
+        write(self.sink, Batch(facts(0, 5, advance_ms=NOW)))
+
+    @property
+    def published(self) -> list[BoundaryRecord]:
+        """All boundaries so far."""
+        values = self.log.values.get(BOUNDARIES, [])
+        return [decode_boundary(value or b"", "") for value in values]
+
+
+@pytest.fixture
+def world() -> World:
+    """A lane that has published one boundary."""
+    found = World()
+    assert [one.boundary_ms for one in found.published] == [NOW]
+    return found
+
+
+def test_a_boundary_names_the_topic_that_it_is_about(world: World) -> None:
+    """By its id: one that is created later has the same name."""
+    (one,) = world.published
+    assert (one.topic_id, one.positions) == ("out-1", {0: ENDS})
+
+
+def test_what_is_published_is_not_published_again(world: World) -> None:
+    """However often it is asked."""
+    for _ in range(3):
+        world.sink.publisher.publish_again()
+    assert len(world.published) == 1
+
+
+def test_a_topic_of_boundaries_that_was_created_again_gets_the_boundary_again(
+    world: World,
+) -> None:
+    """Without a batch; not while it is gone."""
+    del world.topics.described[BOUNDARIES]
+    world.sink.publisher.publish_again()
+    assert len(world.published) == 1
+    world.topics.describe(BOUNDARIES, "b-2")
+    world.sink.publisher.publish_again()
+    world.sink.publisher.publish_again()
+    assert [one.boundary_ms for one in world.published] == [NOW, NOW]
+
+
+def test_an_output_that_has_grown_gets_a_boundary_that_names_all_of_it(world: World) -> None:
+    """Without a batch, and although no more is promised than before."""
+    world.topics.describe(OUT, "out-1", 3)
+    world.sink.publisher.publish_again()
+    world.sink.publisher.publish_again()
+    first, second = world.published
+    assert (first.boundary_ms, set(first.positions)) == (NOW, {0})
+    assert (second.boundary_ms, set(second.positions)) == (NOW, {0, 1, 2})
+
+
+def test_results_go_into_as_many_partitions_as_boundaries_name(world: World) -> None:
+    """The number never falls, also where an older description comes late."""
+    world.topics.describe(OUT, "out-1", 3)
+    world.log.done.clear()
+    write(world.sink, Batch(facts(1, 6), ROWS, places=(0, 1, 5)))
+    assert world.log.partitions[OUT] == [0, 1, 2]
+    looked, sent = (world.log.done.index((what, OUT)) for what in ("look at", "send"))
+    assert looked < sent, "the driver learns late of partitions by itself"
+    world.topics.describe(OUT, "out-1", 2)
+    write(world.sink, Batch(facts(2, 7, advance_ms=Millis(NOW + 9)), ROWS, places=(0, 1, 5)))
+    assert world.published[-1].positions.keys() == {0, 1, 2}
+
+
+def test_a_boundary_that_was_not_delivered_is_published_again(world: World) -> None:
+    """The driver tells it long after it has taken the record."""
+    world.plain.undelivered = 1
+    world.sink.publisher.publish_again()
+    world.sink.publisher.publish_again()
+    assert len(world.published) == 2
+
+
+def test_a_topic_of_boundaries_that_is_gone_stops_no_batch() -> None:
+    """It is published when the topic is there again."""
+    log = Log()
+    topics, plain = Topics(log), Gone(log)
+    written = sink(log, [], plain=plain, topics=topics)
+    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    assert (written.marker.batch, BOUNDARIES in log.values) == (0, False)
+    plain.gone = False
+    written.publisher.publish_again()
+    assert len(log.values[BOUNDARIES]) == 1
+
+
+class Gone(Plain):
+    """A producer whose topic was deleted."""
+
+    gone = True
+
+    def send(
+        self,
+        topic: TopicName,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp_ms: Millis | None = None,
+        partition: int = -1,
+    ) -> None:
+        """Refuse it."""
+        if self.gone:
+            raise NoSuchTopicError("the topic does not exist")
+        super().send(topic, key, value, timestamp_ms=timestamp_ms, partition=partition)

@@ -1,0 +1,452 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipeline.agent.events import Event
+from pipeline.errors import (
+    BrokenInvariantError,
+    FencedError,
+    RefusedError,
+    RetryError,
+)
+from pipeline.ids import SchemaId, StreamName
+from pipeline.lanes.batch import RepeatedOtherwiseError
+from pipeline.lanes.events import BatchFinished
+from pipeline.lanes.ids import RESULT_ID, WRITTEN_TO
+from pipeline.lanes.limits import TooManyDeadLettersError
+from pipeline.markers import codec
+from pipeline.markers.refused import Refused
+from pipeline.network.model import Limit
+from pipeline.planner.plan import Fragment
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.query.hidden import NO_RESULT, Reason
+from pipeline.spark.write.sink import Sink, UnknownSchemasError
+from tests.unit.spark.support import fragment
+from tests.unit.spark.write.sink_twins import (
+    AT,
+    NOW,
+    AtOnce,
+    Batch,
+    Log,
+    Mirror,
+    Plain,
+    Schemas,
+    Topics,
+    facts,
+    rejected,
+    sink,
+    stateless,
+    write,
+)
+
+
+def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_it() -> None:
+    """A promise is published once the marker that holds it is committed."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events)
+    write(
+        written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None), (b"b", NOW + 2, None)])
+    )
+    assert log.done == [
+        ("begin", ""),
+        ("send", "net.moving"),
+        ("send", "net.moving.markers"),
+        ("same?", ""),
+        ("commit", ""),
+        ("boundary", "net.moving.boundaries"),
+    ]
+    (value,) = log.values["net.moving.markers"]
+    assert value is not None
+    marker = codec.decode_marker(value, "")
+    assert (marker.batch, marker.end[AT], marker.boundary_ms) == (0, 5, NOW)
+    assert marker.totals.records_out == 2
+    (boundary,) = log.values["net.moving.boundaries"]
+    assert boundary is not None
+    assert codec.decode_boundary(boundary, "").positions == {0: 42}
+    (event,) = events
+    assert isinstance(event, BatchFinished)
+    assert (event.rows_out, event.marker) == (2, marker)
+
+
+def test_results_of_an_output_that_takes_corrections_carry_their_ids() -> None:
+    """As a header; the marker counts them as it counts others."""
+    planned = stateless()
+    planned = replace(planned, output=replace(planned.output, corrections=True))
+    log, events = Log(), list[Event]()
+    rows = [(b"a", NOW + 1, None), (b"b", NOW + 2, "evaluation_failed:::"), (b"c", NOW + 3, None)]
+    written = sink(log, events, planned)
+    write(written, Batch(facts(0, 5), rows, ids=[b"in/0/1", b"in/0/2", b"in/0/3"]))
+    assert log.values["net.moving"] == [b"a", b"c"]
+    assert log.headers["net.moving"] == [
+        {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/1"},
+        {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/3"},
+    ]
+    assert written.marker.totals.records_out == len(log.values["net.moving"])
+
+
+def test_a_batch_that_was_written_before_is_executed_but_not_written_again() -> None:
+    """After a crash between the transaction and Spark's own commit, output must not double."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events)
+    batch = Batch(facts(0, 5), [(b"a", NOW, None)])
+    write(written, batch)
+    done = list(log.done)
+    write(written, batch)
+    assert log.done == done
+    assert len(events) == 2
+
+
+def test_bad_records_join_the_transaction_of_their_batch() -> None:
+    """They are looked for only when the batch counted some."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5), wrong=[rejected(Reason.UNDECODABLE)]))
+    assert "net.moving.dlq" not in log.values
+    write(written, Batch(facts(1, 6, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
+    assert log.values["net.moving.dlq"] == [b"broken"]
+    (headers,) = log.headers["net.moving.dlq"]
+    assert headers["h"] == b"v"
+    assert headers["medusa.error.reason"] == b"undecodable"
+    assert headers["medusa.error.message"] == b"told"
+    assert headers["medusa.error.offset"] == b"5"
+    assert written.marker.totals.dead_letters == 1
+    assert log.done[-1] == ("commit", "")
+
+
+def test_what_a_stateless_lane_writes_at_or_below_its_promise_is_marked() -> None:
+    """It has nothing to protect from such a record: whoever reads the result decides."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    rows = [(b"late", NOW, None), (b"fine", NOW + 1, None), (b"early", NOW - 1, None)]
+    batch = Batch(facts(1, 7), rows)
+    write(written, batch)
+    assert batch.asked_late_ms is None
+    assert log.values["net.moving"] == [b"late", b"fine", b"early"]
+    own = {WRITTEN_TO: b"out-1"}
+    late = {**own, "medusa.late": b"%d" % NOW}
+    assert log.headers["net.moving"][-3:] == [late, own, late]
+    assert "net.moving.dlq" not in log.values
+    totals = written.marker.totals
+    assert (totals.records_out, totals.late_dropped) == (3, 0)
+    assert written.marker.boundary_ms == NOW
+
+
+def test_records_without_a_result_are_neither_written_nor_late() -> None:
+    """A filter has left them out, however early they were; those that are wrong are looked up."""
+    log = Log()
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    rows = [(b"-", NOW - 1, NO_RESULT), (b"fine", NOW + 1, None), (b"-", NOW, "undecodable")]
+    batch = Batch(facts(1, 8), rows, [rejected(Reason.LATE)])
+    write(written, batch)
+    assert batch.asked_late_ms is None
+    assert log.values["net.moving"] == [b"fine"]
+    assert "net.moving.dlq" not in log.values
+    assert written.marker.totals.records_out == 1
+
+
+def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_written() -> None:
+    """Its writer promised that there would be none, so one of two invariants is broken."""
+    log = Log()
+    reader = fragment("toll_notifications")
+    written = sink(log, [], reader, promised={StreamName("tolls"): NOW}.get)
+    (topic,) = (one.topic for one in reader.inputs if one.name == "tolls")
+    late = rejected(Reason.LATE, "tolls", topic, NOW)
+    batch = Batch(facts(0, 5, late=1, late_ms=NOW), wrong=[late])
+    with pytest.raises(BrokenInvariantError, match="derived stream tolls"):
+        write(written, batch)
+    assert log.done == []
+
+
+def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
+    """The ids are told, so that the lane can look them up and run the batch again."""
+    log = Log()
+    written = sink(log, [], schemas=Schemas((SchemaId(8), SchemaId(9))))
+    with pytest.raises(UnknownSchemasError) as caught:
+        write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(8),))))
+    assert caught.value.handles == (8,)
+    assert log.done == []
+
+
+def test_no_batch_is_given_up_more_than_twice_for_schemas() -> None:
+    """First the ids that the engine tells; if others follow in the same batch, all that it has."""
+    log = Log()
+    there = Schemas((SchemaId(7), SchemaId(8), SchemaId(9)))
+    written = sink(log, [], schemas=there)
+    told = []
+    for first in (8, 7):
+        with pytest.raises(UnknownSchemasError) as caught:
+            write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(first),))))
+        told.append(caught.value.handles)
+    assert told == [(8,), (9,)]
+
+
+def test_a_schema_that_came_beside_one_that_is_nowhere_is_found_too() -> None:
+    """The engine tells one id of each input; when the registry lacks it, all are looked at."""
+    log = Log()
+    written = sink(log, [])
+    with pytest.raises(UnknownSchemasError) as caught:
+        write(written, Batch(facts(0, 5, bad=2, unknown=(SchemaId(77),))))
+    assert caught.value.handles == (9,)
+    assert log.done == []
+
+
+def test_a_schema_that_the_registry_does_not_have_stops_nothing() -> None:
+    """Its record was left out of the batch as a bad one, and is a dead letter."""
+    log = Log()
+    written = sink(log, [], schemas=Schemas(()))
+    wrong = [rejected(Reason.SCHEMA_NOT_FOUND)]
+    write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(9),)), [(b"a", NOW, None)], wrong))
+    assert log.values["net.moving.dlq"] == [b"broken"]
+    assert log.values["net.moving"] == [b"a"]
+
+
+def test_nothing_is_written_once_a_topic_is_another_one() -> None:
+    """The question is asked after all was read, and answered before anything counts."""
+    log = Log()
+    beside = AtOnce()
+    written = sink(log, [], beside=beside, topics=Topics(log, RefusedError("made again")))
+    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert isinstance(beside.failed, RefusedError)
+    assert log.done[-2:] == [("same?", ""), ("abort", "")]
+
+
+def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
+    """The other results of the batch are written as always."""
+    log = Log()
+    written = sink(log, [], fragment("tolls"))
+    rows = [(b"good", NOW, None), (b'{"x":0}', NOW, "evaluation_failed:charged:where:x")]
+    write(written, Batch(facts(0, 5), rows))
+    assert log.values["net.tolls"] == [b"good"]
+    assert log.values["net.tolls.dlq"] == [b'{"x":0}']
+    (headers,) = log.headers["net.tolls.dlq"]
+    assert headers["medusa.error.box"] == b"charged"
+    assert headers["medusa.error.field"] == b"where"
+    assert headers["medusa.error.message"] == b"where cannot be computed: x"
+    assert written.marker.totals.dead_letters == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [(RetryError("later"), "abort"), (FencedError("another"), "commit")],
+)
+def test_a_transaction_that_fails_leaves_the_last_marker(error: Exception, last: str) -> None:
+    """It is aborted, unless somebody else owns the transactional id; no later batch is written."""
+    log = Log(fails={"commit": error})
+    written = sink(log, [])
+    before = written.marker
+    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert log.done[-1] == (last, "")
+    log.fails, done = {}, [*log.done]
+    with pytest.raises(type(error)):
+        write(written, Batch(facts(1, 6)))
+    assert written.marker is before
+    assert log.done == done
+
+
+def test_a_boundary_that_could_not_be_published_is_published_with_the_next_batch() -> None:
+    """Also when it has not moved since; one that was published is not repeated."""
+    log = Log()
+    plain = Plain(log, fails=True)
+    written = sink(log, [], plain=plain)
+    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    assert "net.moving.boundaries" not in log.values
+    plain.fails = False
+    write(written, Batch(facts(1, 6)))
+    write(written, Batch(facts(2, 7)))
+    assert len(log.values["net.moving.boundaries"]) == 1
+
+
+def test_a_start_publishes_what_was_promised_before() -> None:
+    """The last owner may have died between its commit and its boundary."""
+    log = Log()
+    written = sink(log, [])
+    written.start(replace(written.marker, boundary_ms=NOW))
+    assert log.done == [
+        ("begin", ""),
+        ("send", "net.moving.markers"),
+        ("commit", ""),
+        ("boundary", "net.moving.boundaries"),
+    ]
+
+
+def test_the_group_follows_what_is_committed() -> None:
+    """From the start on, and not with a batch that was given up."""
+    log, mirror = Log(), Mirror()
+    written = sink(log, [], mirror=mirror)
+    write(written, Batch(facts(0, 5)))
+    log.fails = {"commit": RetryError("no")}
+    write(written, Batch(facts(1, 7)))
+    assert mirror.positions == [{AT.topic: {0: 0}}, {AT.topic: {0: 5}}]
+
+
+def limited(most: int) -> Fragment:
+    """A filter that bears so many records of its input that cannot be read."""
+    return replace(stateless(), limits=(Limit("sightings", most),))
+
+
+def test_a_batch_beyond_a_limit_is_not_written_at_all() -> None:
+    """No transaction is begun, and the marker stays: whoever runs it again decides the same."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events, limited(0))
+    batch = Batch(facts(0, 6, bad=1), [(b"a", NOW, None)], wrong=[rejected(Reason.UNDECODABLE)])
+    for _ in range(2):
+        with pytest.raises(TooManyDeadLettersError, match="stream sightings has 1 dead letter"):
+            write(written, batch)
+    assert (log.done, events, written.marker.batch) == ([], [], -1)
+
+
+def test_what_is_borne_is_counted_in_the_marker() -> None:
+    """The next batch, in this life or another, goes on counting from there."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events, limited(1))
+    bad = [rejected(Reason.UNDECODABLE)]
+    write(written, Batch(facts(0, 6, bad=1), wrong=bad))
+    assert written.marker.refused == {"sightings": Refused(None, {0: 1})}
+    write(written, Batch(facts(1, 7)))
+    assert written.marker.refused == {"sightings": Refused(None, {0: 1})}
+    with pytest.raises(TooManyDeadLettersError, match="2 dead letters"):
+        write(written, Batch(facts(2, 8, bad=1), wrong=bad))
+
+
+def test_a_result_that_cannot_be_computed_counts_for_its_box() -> None:
+    """It is refused before anything is sent."""
+    planned = fragment("tolls")
+    planned = replace(planned, limits=(Limit("tolls", 0),))
+    log = Log()
+    written = sink(log, [], planned)
+    word = "evaluation_failed:tolls:select.toll:1 / 0"
+    with pytest.raises(TooManyDeadLettersError, match="box tolls has 1 dead letter"):
+        write(written, Batch(facts(0, 5), [(b"{}", NOW, word)]))
+    assert log.done == []
+
+
+BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
+
+
+def written_once(log: Log, wrong: list[Rejected], **others: Any) -> Sink:
+    """A sink of windows that has written one batch with a bad record."""
+    written = sink(log, [], fragment("tolls"), **others)
+    write(written, Batch(facts(0, 5, **BAD), wrong=wrong))
+    log.done.clear()
+    return written
+
+
+def test_a_repeated_batch_is_executed_and_compared_and_not_written() -> None:
+    """What it refuses is looked at in the ranges that it had when it was written."""
+    log, bad = Log(), [rejected(Reason.SCHEMA_NOT_FOUND)]
+    written = written_once(log, bad)
+    again = Batch(facts(0, 5, **BAD), wrong=bad)
+    write(written, again)
+    assert log.done == []
+    assert again.asked == [({AT: 0}, {AT: 5})]
+    assert written.marker.batch == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong", "said"),
+    [
+        ({"bad": 0}, [], "bad records: 0, not 1"),
+        ({"eviction_ms": None}, [], "watermark of the state"),
+        ({}, [rejected(Reason.UNDECODABLE)], "other records are refused"),
+        ({}, [], "other records are refused"),
+    ],
+)
+def test_a_batch_that_decides_otherwise_when_it_is_repeated_ends_its_checkpoint(
+    changes: dict[str, Any], wrong: list[Rejected], said: str
+) -> None:
+    """A schema was registered in between: its record would be in the state and a dead letter."""
+    log = Log()
+    written = written_once(log, [rejected(Reason.SCHEMA_NOT_FOUND)])
+    with pytest.raises(RepeatedOtherwiseError, match=said) as caught:
+        write(written, Batch(facts(0, 5, **{**BAD, **changes}), wrong=wrong))
+    assert caught.value.place == "fragment net.tolls"
+    assert log.done == []
+
+
+def test_a_repeated_batch_looks_up_schemas_only_if_it_decides_otherwise() -> None:
+    """Its records were accepted with a schema that is not planned with yet; or are all the same."""
+    log, bad = Log(), [rejected(Reason.SCHEMA_NOT_FOUND)]
+    written = written_once(log, bad)
+    write(written, Batch(facts(0, 5, unknown=(SchemaId(9),), **BAD), wrong=bad))
+    more = {**BAD, "bad": 2, "unknown": (SchemaId(9),)}
+    with pytest.raises(UnknownSchemasError):
+        write(written, Batch(facts(0, 5, **more), wrong=bad))
+    nowhere = Schemas(())
+    written = written_once(log, bad, schemas=nowhere)
+    with pytest.raises(RepeatedOtherwiseError):
+        write(written, Batch(facts(0, 5, **more), wrong=bad))
+    assert nowhere.missing == []  # its records were accepted: it may be back for the rebuild
+
+
+def test_a_lane_without_state_keeps_nothing_of_a_repeated_batch() -> None:
+    """So nothing is compared, and no schema is looked up."""
+    written = sink(Log(), [])
+    write(written, Batch(facts(0, 5, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
+    write(written, Batch(facts(0, 5, unknown=(SchemaId(9),))))
+    assert written.marker.batch == 0
+
+
+def test_what_was_dropped_as_late_has_a_dead_letter_or_nothing_is_written() -> None:
+    """And what a second look finds to be late was dropped."""
+    log = Log()
+    late = facts(0, 5, late=1, late_ms=NOW)
+    with pytest.raises(BrokenInvariantError, match="finds no late record"):
+        write(sink(log, [], fragment("tolls")), Batch(late))
+    with pytest.raises(BrokenInvariantError, match="finds no late record"):
+        write(sink(log, [], fragment("tolls")), Batch(late, wrong=[rejected(Reason.UNDECODABLE)]))
+    with pytest.raises(BrokenInvariantError, match="no row of its batch was dropped"):
+        write(
+            sink(log, [], fragment("tolls")),
+            Batch(facts(0, 5, bad=1, late_ms=NOW), wrong=[rejected(Reason.LATE)]),
+        )
+    assert log.done == []
+
+
+def test_an_error_that_nobody_expects_aborts_its_transaction() -> None:
+    """Nothing of the batch is visible, and the marker stays."""
+    log = Log(fails={"commit": KeyError("offset")})
+    written = sink(log, [], fragment("tolls"))
+    with pytest.raises(KeyError):
+        write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert log.done[-2:] == [("commit", ""), ("abort", "")]
+    assert written.marker.batch == -1
+
+
+def test_what_a_chosen_rebuild_refuses_is_a_dead_letter_in_the_transaction_of_its_marker() -> None:
+    """So a later rebuild leaves it out, and it can be sent again."""
+    log = Log()
+    written = sink(log, [], limited(1))
+    written.start(written.marker, [rejected(Reason.UNDECODABLE)])
+    assert log.done[:4] == [
+        ("begin", ""),
+        ("send", "net.moving.dlq"),
+        ("send", "net.moving.markers"),
+        ("commit", ""),
+    ]
+    assert written.marker.totals.dead_letters == 1
+    assert written.marker.refused == {"sightings": Refused(None, {0: 1})}
+    log.done.clear()
+    with pytest.raises(TooManyDeadLettersError):
+        written.start(written.marker, [rejected(Reason.UNDECODABLE)])
+    assert log.done == []
+
+
+def test_the_marker_says_where_the_output_ended_at_least() -> None:
+    """As it was seen when the last boundary was published; of another topic nothing is known."""
+    log = Log()
+    written = sink(log, [])
+    first = written.marker
+    assert (first.output, first.output_ends) == ("out-1", {})
+    write(written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None)]))
+    assert written.marker.output_ends == {}
+    write(written, Batch(facts(1, 6), [(b"b", NOW + 1, None)]))
+    assert (written.marker.output, written.marker.output_ends) == ("out-1", {0: 42})
+    last = written.marker
+    again = sink(Log(), [])
+    again.start(last)
+    assert again.marker == last
+    again.start(replace(last, output="another"))
+    assert (again.marker.output, again.marker.output_ends) == ("out-1", {})
