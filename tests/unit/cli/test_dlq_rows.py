@@ -118,7 +118,7 @@ def rated(medusa: Caller) -> Rated:
         ]
     )  # fmt: skip
     connections = TwinConnections(world, log, TwinRecomputer())
-    (plan,) = deployed_plans(connections.catalog)  # type: ignore[arg-type]
+    (plan,) = deployed_plans(connections.catalog)
     (fragment,) = plan.fragments
     ids = {name: TopicId(topic.topic_id) for name, topic in world.kafka.topics.items()}
     sources = first_sources(planned_sources(fragment, ids))
@@ -263,5 +263,5 @@ def test_a_deploy_with_another_select_still_takes_it(rated: Rated) -> None:
     write_project(Path(), mended)
     connections = TwinConnections(rated.world, rated.log, TwinRecomputer())
     before = answered_by(rated.fragment, rated.sources)
-    (plan,) = deployed_plans(connections.catalog)  # type: ignore[arg-type]
+    (plan,) = deployed_plans(connections.catalog)
     assert answered_by(plan.fragments[0], rated.sources) == before
