@@ -102,7 +102,7 @@ def test_a_state_that_another_version_made_is_refused_with_the_way_out(medusa: C
     """Its digest is in another format, which says neither that it fits nor that it does not."""
     world = World.new()
     connect = _deployed(medusa, world, WINDOWS)
-    _has_run(world, state="1:abc")
+    _has_run(world, state="2:abc")
     write_project(Path(), SHORTER)
     before = read(world.store, NOW)
     for verb in ("plan", "deploy"):

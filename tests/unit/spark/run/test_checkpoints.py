@@ -8,7 +8,7 @@ from pipeline.errors import EnvironmentProblem
 from pipeline.ids import Epoch, Incarnation, NetworkLife
 from pipeline.lanes.start.facts import CheckpointFacts, Unusable
 from pipeline.spark.query.lower import lower
-from pipeline.spark.run.checkpoints import TRIES, Checkpoints
+from pipeline.spark.run.checkpoints import FORMAT_VERSION, TRIES, Checkpoints
 from pipeline.spark.run.linking import Disk, LocalDisk
 from tests.unit.spark.support import fragment, surroundings
 
@@ -17,6 +17,7 @@ LOWERED = lower(FRAGMENT, surroundings(FRAGMENT))
 SPARK = "4.0.0"
 ONE = Incarnation("one")
 LIFE = NetworkLife("life")
+WHOLE = {"incarnation": ONE, "life": LIFE, "spark": SPARK}
 SOURCE = '{"sightings-topic":{"0":5,"1":7}}\n'
 OFFSETS = f'v1\n{{"batchWatermarkMs":0}}\n{SOURCE}{SOURCE}'
 """Both sides of the join read the same source: it stands twice."""
@@ -208,10 +209,10 @@ def test_a_damaged_log_says_so(tmp_path: Path, damage: str) -> None:
     "text",
     [
         "{",
-        json.dumps({"format": 2, "incarnation": ONE, "life": LIFE, "spark": SPARK}),
-        json.dumps({"format": 4, "incarnation": ONE, "life": LIFE, "spark": SPARK}),
-        json.dumps({"format": 3, "incarnation": ONE, "spark": SPARK}),
-        json.dumps({"format": 3, "incarnation": ONE, "life": LIFE}),
+        json.dumps({"format": FORMAT_VERSION - 1, **WHOLE}),
+        json.dumps({"format": FORMAT_VERSION + 1, **WHOLE}),
+        json.dumps({"format": FORMAT_VERSION, "incarnation": ONE, "spark": SPARK}),
+        json.dumps({"format": FORMAT_VERSION, "incarnation": ONE, "life": LIFE}),
     ],
 )
 def test_a_folder_whose_identity_is_damaged_does_not_count(tmp_path: Path, text: str) -> None:
