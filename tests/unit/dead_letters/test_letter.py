@@ -60,7 +60,7 @@ def test_a_failed_result_has_no_place() -> None:
 
 
 def test_the_originals_timestamp_is_in_a_header() -> None:
-    """The topic's own says when the letter came; a topic of an earlier version says it twice."""
+    """The topic's own says when the letter came; of a record of others nothing else is known."""
     found = letter(time=NOW, came=Millis(NOW + 86_400_000))
     assert (found.timestamp_ms, found.came_ms) == (NOW, NOW + 86_400_000)
     strange = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, ())
