@@ -119,6 +119,8 @@ class Catalog:
             znodes.nodes(),
             znodes.epochs(),
             znodes.missing_schemas(),
+            znodes.missing_guids(),
+            znodes.deploys(),
         )
         try:
             self._store.apply(
@@ -280,7 +282,6 @@ class Catalog:
 
     def begin_deploy(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
         """Keep which topics a deploy is about to create, beside those of deploys cut off before."""
-        self._store.make_parents(self._znodes.deploys())
         self._change_begun(network, lambda known: known.union(topics))
 
     def begun_deploy(self, network: NetworkName) -> tuple[TopicName, ...]:
@@ -365,13 +366,12 @@ class Catalog:
         self,
         network: NetworkName,
         fragment: FragmentName,
-        node: NodeId,
-        participant: ParticipantId,
+        by: NodeRecord,
         now_ms: Millis,
         *,
         written: Epoch = NO_EPOCH,
     ) -> Epoch:
-        """Take a fragment over: its next epoch is this node's.
+        """Take a fragment over: its next epoch is that of this life of a node.
 
         Of all claims of an epoch exactly one is done. There is no second try in here: whoever lost
         looks at the winner first.
@@ -390,16 +390,16 @@ class Catalog:
         deployed = self.network(network)
         if deployed is None:
             raise self._not_deployed(network)
-        check_participant(deployed, participant)
+        check_participant(deployed, by.participant)
         counter = self._store.get(znodes.epoch(network, fragment))
         owner = self._store.get(znodes.owner(network, fragment))
         current = self._decoded(OwnerRecord, owner, znodes.owner(network, fragment))
-        if current is not None and current.node != node:
-            check_claimable(current, node, place, owner_alive=self.node(current.node) is not None)
+        if current is not None and current.node != by.node:
+            alive = self.node(current.node) is not None
+            check_claimable(current, by.node, place, owner_alive=alive)
         last = self._decoded(EpochRecord, counter, znodes.epoch(network, fragment))
-        mine = self.node(node)
-        life = None if mine is None else mine.started_at_ms
-        claimed = OwnerRecord(node, participant, next_epoch(last, written), now_ms, life)
+        epoch = next_epoch(last, written)
+        claimed = OwnerRecord(by.node, by.participant, epoch, now_ms, by.started_at_ms)
         claim = Claim(network, fragment, claimed)
         try:
             self._store.apply(claim_step(znodes, claim, there, owner, counter))

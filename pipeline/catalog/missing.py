@@ -36,8 +36,6 @@ class MissingSchemas:
             record = MissingSchemaRecord(schema)
         else:
             record = MissingGuidRecord(schema)
-            # Catalogs of earlier versions have no folder for them.
-            self._store.make_parents(self._znodes.missing_guids())
         with suppress(PathExistsError):
             self._store.apply((Create(path, encode(record)),))
 

@@ -13,9 +13,7 @@ from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, Unav
 from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
 from pipeline.names import Znodes
 from tests.unit.catalog.support import (
-    ME,
     MOVING,
-    NODE1,
     NOW,
     SPEED,
     TOLLS,
@@ -23,6 +21,7 @@ from tests.unit.catalog.support import (
     fragment,
     network,
     network_version,
+    node,
     report,
     session,
 )
@@ -109,7 +108,7 @@ def test_a_second_deploy_changes_adds_and_removes_fragments() -> None:
     """After a deploy the fragments are those of the plan, and old versions can still be read."""
     _, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    catalog.claim(TOLLS, SPEED, NODE1, ME, NOW)
+    catalog.claim(TOLLS, SPEED, node(), NOW)
     catalog.report(report(1, name=SPEED))
     stopped = FragmentName("stopped")
     plan = (fragment(MOVING, 2, "d2"), fragment(stopped, 2))
@@ -125,7 +124,7 @@ def test_an_unchanged_fragment_keeps_its_owner_and_its_znode() -> None:
     """A deploy does not touch fragments whose record is the same."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    epoch = catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    epoch = catalog.claim(TOLLS, MOVING, node(), NOW)
     before = store.get(Znodes().fragment(TOLLS, MOVING))
     plan = (fragment(MOVING), fragment(SPEED, 2, "d2"))
     catalog.deploy(network(2), network_version(2), plan, NetworkVersion(1))
@@ -216,7 +215,7 @@ def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
     """An undeploy removes all records of the network and counts as one change."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    catalog.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    catalog.claim(TOLLS, MOVING, node(), NOW)
     catalog.report(report(1))
     assert catalog.remove_network(TOLLS) is True
     assert catalog.networks() == ()

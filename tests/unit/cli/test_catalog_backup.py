@@ -44,9 +44,9 @@ def world(medusa: Caller) -> World:
     found = World.new()
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
-    node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1")
+    node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1", reads=1)
     found.catalog.register_node(node)
-    epoch = found.catalog.claim(CARS, MOVING, node.node, ME, NOW)
+    epoch = found.catalog.claim(CARS, MOVING, node, NOW)
     found.catalog.starts.record(CARS, MOVING, epoch)
     return found
 

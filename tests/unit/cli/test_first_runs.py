@@ -1,18 +1,21 @@
 from dataclasses import replace
 
-from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, LaneState
+from pipeline.catalog.records import DesiredState, FragmentRecord, LaneState
 from pipeline.cli.first_runs import STEADY_AFTER_S, FirstRuns
 from pipeline.cli.status_view import Seen
-from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NetworkVersion, NodeId
+from pipeline.ids import FragmentName, NetworkName, NetworkVersion
+from tests.unit.catalog.support import NOTHING_READ
 
 NET, MOVING = NetworkName("cars"), FragmentName("moving")
-RECORD = FragmentRecord(NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", ())
+RECORD = FragmentRecord(
+    NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", (), None, (), None
+)
 STARTED = FirstRuns(frozenset({MOVING}))
 
 
 def _seen(state: LaneState, read: int, lag: int | None) -> tuple[Seen]:
-    status = FragmentStatus(NET, MOVING, NodeId("n"), Epoch(1), state, Millis(0))
-    return (Seen(RECORD, replace(status, records_in=read, lag_records=lag), node_up=True),)
+    status = replace(NOTHING_READ, network=NET, state=state, records_in=read, lag_records=lag)
+    return (Seen(RECORD, status, node_up=True),)
 
 
 def test_it_is_steady_after_a_batch() -> None:

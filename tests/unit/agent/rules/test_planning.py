@@ -24,7 +24,9 @@ THERE = NodeId("node2")
 class Node:
     """An agent whose plans are made when a test says so."""
 
-    state: NodeState = field(default_factory=lambda: NodeState(Shared(NodeId("node1"), OWNER)))
+    state: NodeState = field(
+        default_factory=lambda: NodeState(Shared(NodeId("node1"), OWNER, Millis(0)))
+    )
     at_ms: int = 0
 
     def hear(self, event: Event) -> tuple[Effect, ...]:
@@ -143,7 +145,7 @@ def test_the_newest_version_of_a_network_is_planned_too() -> None:
 def test_a_node_without_lanes_rehearses_what_others_run() -> None:
     """And forgets it when that ends."""
     node = Node()
-    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0)))
+    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
     snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere,))
     assert node.asked(CatalogRead(snapshot)) == [ONE]
     node.hear(PlanMade(ONE, PLAN))
@@ -155,7 +157,7 @@ def test_a_node_without_lanes_rehearses_what_others_run() -> None:
 def test_what_cannot_be_rehearsed_is_not_planned_again_and_again() -> None:
     """Its version stays what it is; a catalog that did not answer is asked again."""
     node = Node()
-    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0)))
+    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
     snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere,))
     node.hear(CatalogRead(snapshot))
     node.hear(PlanFailed(ONE, UnavailableError("ZooKeeper does not answer")))
