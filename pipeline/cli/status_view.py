@@ -67,7 +67,7 @@ class Seen:
     def lag(self) -> "Lag":
         """How far it is behind: only a lane that runs is measured, by a node that is up."""
         status = self.status
-        if status is None or not self.node_up or status.state is not LaneState.RUNNING:
+        if status is None or not self.node_up:
             return Lag()
         return Lag(status.lag_records, status.lag_ms, dict(status.inputs))
 

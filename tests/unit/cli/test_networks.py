@@ -309,16 +309,6 @@ def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
     assert row.endswith(f"last seen {lost['reported_at']}; boom")
 
 
-def test_the_lag_of_a_fragment_that_does_not_run_is_unknown(medusa: Caller) -> None:
-    """Also when a node reports one, as earlier versions did."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.FAILED, lag=0)
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert (found["lag_records"], found["lag_ms"]) == (None, None)
-    assert "last seen" not in medusa("status", opener=connect).out
-
-
 def test_status_shows_how_far_a_rebuild_is(medusa: Caller) -> None:
     """How much of how much and for how long, instead of the error that led to it."""
     world = World.new()
