@@ -141,7 +141,7 @@ class Node:
         self._ended = around.ended
         shared = Catalog(self.store, Znodes(""))
         clock, brokers = around.clock, around.kafka
-        record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0")
+        record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0", reads=1)
         shared.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
         watched = Watched()
@@ -158,9 +158,7 @@ class Node:
             claimed=nothing.end,
         )
         context = NodeContext(
-            node=record.node,
-            participant=record.participant,
-            life=record.started_at_ms,
+            node=record,
             catalog=shared,
             make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
@@ -171,7 +169,7 @@ class Node:
             clock=clock,
         )
         self._performer = Performer(context, mailbox.tell)
-        state = NodeState(Shared(record.node, record.participant))
+        state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._polls: tuple[Any, ...] = (
             CatalogPoll(shared, record, clock, mailbox.tell),

@@ -13,7 +13,6 @@ from pipeline.ids import NetworkName
 from pipeline.names import Znodes
 from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
-    ME,
     MOVING,
     NODE1,
     NODE2,
@@ -67,7 +66,7 @@ def test_a_snapshot_has_every_fragment_with_its_owner_and_the_nodes_that_are_up(
     deployed(catalog, MOVING, SPEED)
     catalog.nodes.register(node(NODE1))
     other.nodes.register(node(NODE2))
-    other.owners.claim(TOLLS, SPEED, NODE2, ME, NOW)
+    other.owners.claim(TOLLS, SPEED, node(NODE2), NOW)
     owner = catalog.owners.get(TOLLS, SPEED)
     fragments = Deployed(network(), fragment(SPEED), owner), Deployed(network(), fragment(MOVING))
     assert catalog.snapshot() == CatalogSnapshot(frozenset({NODE1, NODE2}), fragments)

@@ -200,7 +200,7 @@ def test_what_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
         ({"row": "car-sightings/0/9"}, "not in its topic any more"),
         ({"topic_id": "another"}, "not that of their input"),
         ({"row": "gone/0/1"}, "not in its topic any more"),
-        ({"held_by": "2:other"}, "would decide otherwise by now"),
+        ({"held_by": "1:other"}, "would decide otherwise by now"),
     ],
 )
 def test_what_cannot_be_had_exactly_is_refused(
