@@ -32,7 +32,7 @@ from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark.run import lane, last_marker, rebuild, succession
+from pipeline.spark.run import lane, last_marker, output_succession, rebuild
 from pipeline.spark.run.lane import LaneHost, StableLane
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.surroundings import Surveyor
@@ -238,13 +238,13 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "ArrowRows": lambda rows: rows,
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
-            "Beside": beside.Beside,
+            "BackgroundJob": beside.BackgroundJob,
         },
         rebuild: {"TopicReader": kafka.Reader},
         last_marker: {"read_last": kafka.read_last},
-        succession: {"read_last": kafka.read_last, "TransactionalWriter": kafka.Transaction},
+        output_succession: {"read_last": kafka.read_last, "TransactionalWriter": kafka.Transaction},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
-        beside.Beside: {"rng": staticmethod(rng)},
+        beside.BackgroundJob: {"rng": staticmethod(rng)},
     }
     with ExitStack() as undo:
         for place, names in stands_in.items():

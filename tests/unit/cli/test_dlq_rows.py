@@ -138,7 +138,7 @@ def rated(medusa: Caller) -> Rated:
 
 
 def test_the_left_row_is_shown(rated: Rated) -> None:
-    """Beside the values, and as data."""
+    """BackgroundJob the values, and as data."""
     lines = rated.dlq("show", "rated").out.splitlines()
     assert (
         lines[2] == "  from   a result: that of the left row in car-sightings 0@1, input sightings"
