@@ -25,12 +25,12 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from benchmarks.codec_kinds import KINDS, Kind
 from benchmarks.harness import median
-from brokers.memory_store import MemoryStore, MemoryTree
 from schemas.avro import parse
 from schemas.client import RegistryClient
 from schemas.codec import decode, encode
 from schemas.server import RegistryServer
 from schemas.wire import Framed, Part, identified, join
+from tests.memory_store import MemoryStore, MemoryTree
 
 THEIRS = {"subject.name.strategy": topic_subject_name_strategy}
 Step = Callable[[Any], Any]

@@ -1,6 +1,6 @@
 """A small tree of versioned values: the seam between what we keep in ZooKeeper and ZooKeeper.
 
-`brokers/zookeeper.py` is the real one, `brokers/memory_store.py` the in-memory twin; one
+`brokers/zookeeper.py` is the real one, `tests/memory_store.py` the in-memory twin; one
 conformance suite runs against both. Values are small (a few KB); data and state never go through
 here.
 """

@@ -266,10 +266,6 @@ class Znodes:
         """The schema registry's own subtree."""
         return ZnodePath(f"{self.root}/registry")
 
-    def earlier_registry(self) -> ZnodePath:
-        """Where the schema registry of earlier versions kept its schemas."""
-        return ZnodePath(f"{self.root}/schemas")
-
 
 def stream_of_box(box: BoxName) -> StreamName:
     """The stream that a box writes carries the box's name."""

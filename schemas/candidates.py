@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import content
-from schemas.changes import in_words
+from schemas.changes import in_words, kind_of
 from schemas.types import PRIMITIVES, shown
 
 _WIDER = {"int": ("long", "float", "double"), "long": ("float", "double"), "float": ("double",)}
@@ -79,7 +79,7 @@ class _Walk:
             return
         if keys and not isinstance(keys[-1], int):
             yield from self._optional(value, keys, path, called)
-        kind = _kind(value)
+        kind = kind_of(value)
         if kind in PRIMITIVES:
             yield from self._primitive(value, keys, path, called)
         elif kind in _RECORDS:
@@ -97,7 +97,7 @@ class _Walk:
             yield from self._renamed_types(value, path)
 
     def _primitive(self, value: Any, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
-        kind = _kind(value)
+        kind = kind_of(value)
         for wider in _WIDER.get(kind, ()):
             words = f"widen {name} from {kind} to {wider}"
             yield from self._try("widen a number", path, words, (keys, wider))
@@ -122,12 +122,12 @@ class _Walk:
             yield from self._try("change the unit of a time", path, words, (keys, changed))
 
     def _optional(self, value: Any, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
-        if _kind(value) != "null":
+        if kind_of(value) != "null":
             words = f"allow null for {name}"
             yield from self._try("allow null", path, words, (keys, ["null", value]))
 
     def _union(self, value: list[Any], keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
-        there = {_kind(branch) for branch in value}
+        there = {kind_of(branch) for branch in value}
         more = next(
             one for one in ("null", "string", "long", "boolean", "bytes") if one not in there
         )
@@ -241,7 +241,7 @@ class _Walk:
             return next(iter(value["symbols"]), None)
         if isinstance(value, dict) and value["type"] == "fixed":
             return "\0" * value["size"]
-        return copy.copy(_ZEROS.get(_kind(value), {}))
+        return copy.copy(_ZEROS.get(kind_of(value), {}))
 
 
 def _made(action: str, path: str, words: str, value: Any) -> Iterator[Candidate]:
@@ -250,10 +250,6 @@ def _made(action: str, path: str, words: str, value: Any) -> Iterator[Candidate]
     except SchemaError:
         return  # what cannot be written needs no judgement
     yield Candidate(action, path or "/", words, schema)
-
-
-def _kind(value: Any) -> str:
-    return value if isinstance(value, str) else str(value["type"])
 
 
 def _called(value: Any) -> str:

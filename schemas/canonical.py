@@ -1,10 +1,8 @@
-"""Three forms of a schema by which schemas are told apart.
+"""The content form of a schema, by which the registry tells schemas apart.
 
-* Parsing Canonical Form (Avro specification): what matters for reading bytes; names, types, order.
-  Its fingerprints are CRC-64-AVRO and SHA-256.
-* Content form: everything that the author wrote, in one spelling: documentation, defaults, aliases
-  and logical types count, white space, the order of keys and the way a name is qualified do not.
-  Its SHA-256 is the registry's content key.
+Everything that the author wrote, in one spelling: documentation, defaults, aliases and logical
+types count, white space, the order of keys and the way a name is qualified do not. Its SHA-256 is
+the registry's content key.
 """
 
 import hashlib
@@ -13,88 +11,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from schemas.avro import AvroSchema, order_word
-from schemas.types import (
-    PRIMITIVES,
-    ArrayType,
-    AvroType,
-    EnumType,
-    FixedType,
-    MapType,
-    Primitive,
-    RecordType,
-    Reference,
-    UnionType,
-)
-
-_EMPTY = 0xC15D213AA4D7A795
-"""The CRC-64-AVRO of nothing, and the polynomial: both from the specification."""
-
-
-def _compact(value: Any, *, sort_keys: bool = False) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
-
-
-def canonical_form(schema: AvroSchema) -> str:
-    """The Parsing Canonical Form of a schema."""
-    return _compact(_canonical(schema.root))
-
-
-def _canonical(avro_type: AvroType) -> Any:  # noqa: PLR0911 - one return for each kind
-    match avro_type:
-        case Primitive(kind):
-            return kind.value
-        case Reference(name):
-            return name
-        case UnionType(branches):
-            return [_canonical(branch) for branch in branches]
-        case ArrayType(items):
-            return {"type": "array", "items": _canonical(items)}
-        case MapType(values):
-            return {"type": "map", "values": _canonical(values)}
-        case FixedType(name, size=size):
-            return {"name": name, "type": "fixed", "size": size}
-        case EnumType(name, symbols=symbols):
-            return {"name": name, "type": "enum", "symbols": list(symbols)}
-        case RecordType(name, fields=fields):
-            listed = [{"name": f.name, "type": _canonical(f.type)} for f in fields]
-            return {"name": name, "type": "record", "fields": listed}
-
-
-def _crc_table() -> tuple[int, ...]:
-    table: list[int] = []
-    for index in range(256):
-        remainder = index
-        for _ in range(8):
-            remainder = (remainder >> 1) ^ (_EMPTY if remainder & 1 else 0)
-        table.append(remainder)
-    return tuple(table)
-
-
-_TABLE = _crc_table()
-
-
-def crc_64(data: bytes) -> int:
-    """The CRC-64-AVRO of bytes, as an unsigned number."""
-    remainder = _EMPTY
-    for byte in data:
-        remainder = (remainder >> 8) ^ _TABLE[(remainder ^ byte) & 0xFF]
-    return remainder
-
-
-def crc_fingerprint(schema: AvroSchema) -> int:
-    """The CRC-64-AVRO of the canonical form, as an unsigned number."""
-    return crc_64(canonical_form(schema).encode())
-
-
-def sha256_fingerprint(schema: AvroSchema) -> str:
-    """The SHA-256 of the canonical form, as lower-case hex."""
-    return hashlib.sha256(canonical_form(schema).encode()).hexdigest()
+from schemas.types import PRIMITIVES
 
 
 def content_key(schema: AvroSchema) -> str:
     """The SHA-256 of the content form, as lower-case hex: equal exactly for equal contents."""
-    form = _compact(content(schema.value), sort_keys=True)
+    form = json.dumps(
+        content(schema.value), separators=(",", ":"), ensure_ascii=False, sort_keys=True
+    )
     return hashlib.sha256(form.encode()).hexdigest()
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two JSON values are written alike: `1`, `1.0` and `true` are three values."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def content(value: Any) -> Any:

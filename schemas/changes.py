@@ -4,14 +4,13 @@ It compares content forms (`schemas.canonical`): everything that an author write
 how it is spelled. So two schemas have no changes exactly if they have the same content.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from schemas.avro import AvroSchema
-from schemas.canonical import content
+from schemas.canonical import alike, content
 from schemas.types import PRIMITIVES, shown
 
 _NAMED = {"record", "error", "enum", "fixed"}
@@ -149,7 +148,7 @@ class _Comparison:
         if isinstance(old, list) or isinstance(new, list):
             yield from self._unions(old, new, path)
             return
-        kinds = _kind(old), _kind(new)
+        kinds = kind_of(old), kind_of(new)
         if kinds[0] != kinds[1]:
             yield _retyped(old, new, at)
             return
@@ -248,7 +247,7 @@ class _Comparison:
             return named and before["name"] in after.get("aliases", ())
 
         def turned(before: Any, after: Any) -> bool:
-            kinds = _kind(before), _kind(after)
+            kinds = kind_of(before), kind_of(after)
             return kinds[1] in _WIDER.get(kinds[0], ()) or kinds[0] in _WIDER.get(kinds[1], ())
 
         pairs: list[tuple[int, int]] = []
@@ -293,13 +292,14 @@ def _in_any(short: str, names: Mapping[str, Any]) -> Any:
     return next(found, short)
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """The kind of a schema in its content form that is no union: what names it, or its `type`."""
     return value if isinstance(value, str) else str(value["type"])
 
 
 def _key(value: Any) -> str:
     """What tells the branches of a union apart."""
-    return str(value["name"]) if isinstance(value, dict) and "name" in value else _kind(value)
+    return str(value["name"]) if isinstance(value, dict) and "name" in value else kind_of(value)
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def _as_dict(value: Any) -> dict[str, Any]:
 
 
 def _retyped(old: Any, new: Any, at: str) -> Change:
-    kinds = _kind(old), _kind(new)
+    kinds = kind_of(old), kind_of(new)
     if kinds[1] in _WIDER.get(kinds[0], ()):
         return Change(Kind.TYPE_WIDENED, at, f"widened from {in_words(old)} to {in_words(new)}")
     if kinds[0] in _WIDER.get(kinds[1], ()):
@@ -344,11 +344,6 @@ def _added(field: Mapping[str, Any]) -> str:
     return f"field {field['name']} ({in_words(field['type'])}) was added {with_default}"
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are written alike: `1`, `1.0` and `true` are three values."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
 def _symbols(old: list[str], new: list[str], at: str) -> Iterator[Change]:
     for symbol in new:
         if symbol not in old:
@@ -368,7 +363,7 @@ def _defaults(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterat
     elif "default" in old and "default" not in new:
         words = f"the default {shown(old['default'])} was removed"
         yield Change(Kind.DEFAULT_REMOVED, at, words)
-    elif "default" in old and not _same(old["default"], new["default"]):
+    elif "default" in old and not alike(old["default"], new["default"]):
         words = f"the default was {shown(old['default'])}, is {shown(new['default'])}"
         yield Change(Kind.DEFAULT_CHANGED, at, words)
 
@@ -392,11 +387,11 @@ def _attributes(
             yield Change(kind, at, f"{what} added: {shown(new[key])}")
         elif key not in new:
             yield Change(kind, at, f"{what} removed: {shown(old[key])}")
-        elif not _same(old[key], new[key]):
+        elif not alike(old[key], new[key]):
             now = shown(new[key])
             yield Change(kind, at, f"{what} {shown(old[key])}, now {now}")
 
 
 def _logical_types(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterator[Change]:
-    if any(not _same(old.get(key), new.get(key)) for key in _OF_LOGICAL):
+    if any(not alike(old.get(key), new.get(key)) for key in _OF_LOGICAL):
         yield Change(Kind.LOGICAL_TYPE_CHANGED, at, f"{in_words(old)} became {in_words(new)}")

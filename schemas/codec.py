@@ -16,9 +16,9 @@ from fastavro.schema import SchemaParseException
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, decimal_parameters, parse
+from schemas.avro_from_json import fields_from_json, from_json
+from schemas.avro_to_json import to_json
 from schemas.defaults import native_default
-from schemas.json_reader import fields_from_json, from_json
-from schemas.json_writer import to_json
 from schemas.types import MISSING, Logical, RecordType
 
 __all__ = ["decode", "encode", "fields_from_json", "from_json", "read_container", "to_json"]

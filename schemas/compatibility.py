@@ -133,11 +133,6 @@ def check(level: Level, new: AvroSchema, previous: Sequence[AvroSchema]) -> tupl
     return tuple(messages)
 
 
-def can_read(reader: AvroSchema, writer: AvroSchema) -> bool:
-    """Whether everything written with `writer` can be read with `reader`."""
-    return not differences(reader, writer)
-
-
 @lru_cache(maxsize=256)
 def differences(reader: AvroSchema, writer: AvroSchema) -> tuple[Difference, ...]:
     """Every reason why `reader` cannot read what was written with `writer`, in document order.

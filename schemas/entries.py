@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
-from schemas.canonical import content
+from schemas.canonical import alike, content
 from schemas.outside import of_type
 from schemas.registry.content import Reference
 
@@ -89,9 +89,9 @@ class StoredVersion:
         parts = {
             "schema type": self.kind == other.kind,
             "schema": self.kind == other.kind and _same_text(self.kind, self.text, other.text),
-            "references": _alike(self.references, other.references),
-            "metadata": _alike(self.metadata or {}, other.metadata or {}),
-            "rule set": not other.rule_set or _alike(self.rule_set, other.rule_set),
+            "references": alike(self.references, other.references),
+            "metadata": alike(self.metadata or {}, other.metadata or {}),
+            "rule set": not other.rule_set or alike(self.rule_set, other.rule_set),
         }
         return tuple(part for part, same in parts.items() if not same)
 
@@ -182,11 +182,6 @@ def named_in(context: str, subject: str) -> str:
     return f":.:{subject}" if context and not subject.startswith(":.") else subject
 
 
-def _alike(one: object, other: object) -> bool:
-    """Whether two JSON values are the same; `True` is not 1, `1` is not `1.0`."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
 def _same_text(kind: str, one: str, other: str) -> bool:
     """Registries print Avro each in its way; what counts is what was written."""
     if one == other:
@@ -195,6 +190,6 @@ def _same_text(kind: str, one: str, other: str) -> bool:
         return False
     try:
         mine, theirs = json.loads(one), json.loads(other)
-        return _alike(content(mine), content(theirs)) if kind == "AVRO" else _alike(mine, theirs)
+        return alike(content(mine), content(theirs)) if kind == "AVRO" else alike(mine, theirs)
     except (ValueError, KeyError, TypeError, RecursionError):
         return False

@@ -34,11 +34,6 @@ LOCAL_TIMESTAMPS = frozenset({Logical.LOCAL_TIMESTAMP_MILLIS, Logical.LOCAL_TIME
 TIMES = frozenset({Logical.TIME_MILLIS, Logical.TIME_MICROS})
 
 
-def unit_us(logical: Logical) -> int:
-    """How many microseconds one unit of a logical type of time has."""
-    return _US[logical]
-
-
 def from_avro_number(logical: Logical, number: int) -> date | time | datetime:
     """A day, a time of day or a point in time from what Avro writes.
 

@@ -18,7 +18,6 @@ from brokers.versioned_store import VersionedStore
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import EnvironmentProblem, InputError
 from pipeline.names import Znodes
-from schemas.registry.earlier import take_over
 from schemas.registry.registry import Registry
 from schemas.rest.access import Access
 from schemas.rest.app import RegistryApp
@@ -119,8 +118,6 @@ class RegistryServer:
         self._port = listener.getsockname()[1]
         self._registry = Registry(self._store, self._names.registry())
         try:
-            earlier = self._names.earlier_registry()
-            take_over(self._store, earlier, self._registry, self._clock.now_ms())
             self._app = RegistryApp(self._registry, self._clock, self._guard.access)
             self._serve(listener, self._app)
         except BaseException:

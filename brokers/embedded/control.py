@@ -53,7 +53,7 @@ class ControlFile:
     zookeeper_connect: str
     registry_url: str
     members: tuple[Member, ...]
-    format: int = CONTROL_FORMAT
+    format: int
 
 
 class Stopped(Enum):

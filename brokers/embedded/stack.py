@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from brokers.embedded.control import (
+    CONTROL_FORMAT,
     ControlFile,
     Member,
     control_path,
@@ -221,6 +222,7 @@ class EmbeddedStack:
                 zookeeper_connect=self.settings.zookeeper_connect,
                 registry_url=self.settings.registry_url,
                 members=tuple(Member(child.spec.name, child.pid) for child in self.children),
+                format=CONTROL_FORMAT,
             ),
         )
 

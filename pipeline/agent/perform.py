@@ -24,7 +24,7 @@ from pipeline.agent.effects import (
 from pipeline.agent.events import Event, PlanFailed, PlanMade
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.records import FragmentStatus, NodeRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.errors import MedusaError
@@ -34,7 +34,6 @@ from pipeline.ids import (
     FragmentId,
     LaneId,
     Millis,
-    NodeId,
     ParticipantId,
     TopicName,
 )
@@ -113,14 +112,9 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What performing needs of the node; nothing here changes while the node lives.
+    """What performing needs of the node; nothing here changes while the node lives."""
 
-    `life`: when the node was started, as its record in the catalog says.
-    """
-
-    node: NodeId
-    participant: ParticipantId
-    life: Millis
+    node: NodeRecord
     catalog: Catalog
     make_plan: MakePlanOf
     admit: Admit
@@ -248,7 +242,7 @@ class Performer:
             )
         if owner is None:
             return f"fenced with epoch {epoch}; nobody owns it now: started again if it is wanted"
-        if owner.node == context.node:
+        if owner.node == context.node.node:
             return (
                 f"fenced with epoch {epoch}; the catalog says that this node owns it with epoch "
                 f"{owner.epoch}: started again after a while"
@@ -264,7 +258,6 @@ class Performer:
             fragment.network,
             fragment.fragment,
             context.node,
-            context.participant,
             context.clock.now_ms(),
             written=written,
         )
@@ -327,9 +320,9 @@ class Performer:
             status = _with_counts(status, catalog.statuses.get(status.network, status.fragment))
         if status.epoch == NO_EPOCH:
             owner = catalog.owners.get(status.network, status.fragment)
-            if owner is not None and owner.node == self._context.node:
+            if owner is not None and owner.node == self._context.node.node:
                 status = replace(status, epoch=owner.epoch)
-        catalog.statuses.report(replace(status, life=self._context.life))
+        catalog.statuses.report(status)
 
 
 def _with_counts(status: FragmentStatus, before: FragmentStatus | None) -> FragmentStatus:

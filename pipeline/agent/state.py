@@ -289,6 +289,7 @@ class Shared:
     Args:
         node: this node's name.
         participant: whose node it is.
+        life: when the node was started, as its record in the catalog says.
         catalog_known: whether the catalog was read since its session was last in doubt.
         assigned: the fragments that the catalog assigns to this node.
         elsewhere: the fragments that other nodes of the participant run.
@@ -306,6 +307,7 @@ class Shared:
 
     node: NodeId
     participant: ParticipantId
+    life: Millis
     catalog_known: bool = False
     assigned: Mapping[FragmentId, Deployed] = field(default_factory=dict)
     elsewhere: tuple[Deployed, ...] = ()

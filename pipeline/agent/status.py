@@ -75,6 +75,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         epoch=lane.epoch,
         state=shown,
         reported_at_ms=now.wall_ms,
+        life=shared.life,
         records_in=totals.records_in,
         records_out=totals.records_out,
         lag_records=sum(lag.records for lag in by_topic.values()) if by_topic else None,

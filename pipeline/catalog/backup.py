@@ -34,7 +34,6 @@ _ROOTS: Final = (
     _ZNODES.missing_guids(),
     _ZNODES.deploys(),
     _ZNODES.registry(),
-    _ZNODES.earlier_registry(),
 )
 _NETWORK, _FRAGMENT = 3, 5
 """Parts of `/networks/N`, and of `/networks/N/fragments/F`."""
@@ -67,8 +66,8 @@ class Backup:
     @property
     def schemas(self) -> int:
         """How many schemas the registry had given ids to; 0 with somebody else's registry."""
-        folders = f"{_ZNODES.registry()}/contents/", f"{_ZNODES.earlier_registry()}/ids/"
-        return sum(path.startswith(folders) for path in self.entries)
+        contents = f"{_ZNODES.registry()}/contents/"
+        return sum(path.startswith(contents) for path in self.entries)
 
     def _owner(self, network: NetworkName) -> ParticipantId:
         path = _ZNODES.network(network)

@@ -20,7 +20,6 @@ class Deploys:
 
     def begin(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
         """Record the topics that a deploy is about to create, beside those of earlier deploys."""
-        self.records.store.make_parents(self.records.znodes.deploys())
         self._change(network, lambda known: known.union(topics))
 
     def begun(self, network: NetworkName) -> tuple[TopicName, ...]:

@@ -60,6 +60,8 @@ class CatalogFormat:
             znodes.nodes(): b"",
             znodes.epochs(): b"",
             znodes.missing_schemas(): b"",
+            znodes.missing_guids(): b"",
+            znodes.deploys(): b"",
         }
         try:
             store.apply(tuple(Create(path, value) for path, value in values.items()))

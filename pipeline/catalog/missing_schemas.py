@@ -32,8 +32,6 @@ class MissingSchemas:
             record = MissingSchemaRecord(schema)
         else:
             record = MissingGuidRecord(schema)
-            # Catalogs of earlier versions have no folder for them.
-            self.records.store.make_parents(self.records.znodes.missing_guids())
         with suppress(PathExistsError):
             self.records.store.apply((Create(path, encode(record)),))
 

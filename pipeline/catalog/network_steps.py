@@ -91,10 +91,7 @@ def check_unchanged(current: NetworkRecord | None, expected: NetworkRecord | Non
 
 
 def remove_step(
-    znodes: Znodes,
-    stored: StoredNetwork,
-    network: NetworkName,
-    versions: Mapping[str, Versioned],
+    znodes: Znodes, stored: StoredNetwork, network: NetworkName, versions: Mapping[str, Versioned]
 ) -> tuple[Operation, ...]:
     """Remove a network with all that is stored of it; the epoch counters stay.
 
@@ -128,10 +125,7 @@ def check_unmoved(
 
 
 def check_expected(
-    current: NetworkRecord | None,
-    expected: NetworkVersion | None,
-    life: NetworkLife,
-    place: str,
+    current: NetworkRecord | None, expected: NetworkVersion | None, life: NetworkLife, place: str
 ) -> None:
     """Make sure that a network is in the life and at the version that a deploy was planned against.
 

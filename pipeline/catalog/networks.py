@@ -131,7 +131,5 @@ def not_deployed(records: RecordStore, network: NetworkName) -> RefusedError:
     """The refusal of a network that is not deployed; its hint names those that are."""
     there = ", ".join(one.network for one in Networks(records).all())
     return RefusedError(
-        "it is not deployed",
-        place=f"network {network}",
-        hint=f"deployed are: {there or 'none'}.",
+        "it is not deployed", place=f"network {network}", hint=f"deployed are: {there or 'none'}."
     )

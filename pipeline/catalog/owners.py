@@ -17,8 +17,6 @@ from pipeline.ids import (
     FragmentName,
     Millis,
     NetworkName,
-    NodeId,
-    ParticipantId,
 )
 
 
@@ -40,13 +38,12 @@ class Owners:
         self,
         network: NetworkName,
         fragment: FragmentName,
-        node: NodeId,
-        participant: ParticipantId,
+        by: NodeRecord,
         now_ms: Millis,
         *,
         written: Epoch = NO_EPOCH,
     ) -> Epoch:
-        """Take a fragment over: its next epoch is this node's.
+        """Take a fragment over: its next epoch is that of this life of a node.
 
         Of all claims of an epoch exactly one is done. A claim that lost is not tried again here:
         its caller looks at the winner first.
@@ -61,23 +58,20 @@ class Owners:
         records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
         of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
         of_epoch, of_owner = znodes.epoch(network, fragment), znodes.owner(network, fragment)
-        of_node = znodes.node(node)
-        found = records.values(of_fragment, of_network, of_epoch, of_owner, of_node)
+        found = records.values(of_fragment, of_network, of_epoch, of_owner)
         if of_fragment not in found:
             names = (one.fragment for one in records.fragment_ids((network,)))
             raise no_fragment(network, fragment, names)
         if of_network not in found:
             raise not_deployed(records, network)
-        check_participant(found.required_record(NetworkRecord, of_network), participant)
+        check_participant(found.required_record(NetworkRecord, of_network), by.participant)
         current = found.record(OwnerRecord, of_owner)
-        if current is not None and current.node != node and Nodes(records).get(current.node):
+        if current is not None and current.node != by.node and Nodes(records).get(current.node):
             raise RetryError(
                 f"node {current.node} owns it (epoch {current.epoch}) and is alive", place=place
             )
         epoch = next_epoch(found.record(EpochRecord, of_epoch), written)
-        mine = found.record(NodeRecord, of_node)
-        life = None if mine is None else mine.started_at_ms
-        claimed = OwnerRecord(node, participant, epoch, now_ms, life)
+        claimed = OwnerRecord(by.node, by.participant, epoch, now_ms, by.started_at_ms)
         try:
             records.store.apply(claim_step(znodes, FragmentId(network, fragment), claimed, found))
         except LOST as error:

@@ -1,14 +1,14 @@
 """What the catalog keeps, as plain records; every stored form carries a format version.
 
 Desired and observed state are apart: people change what is desired, nodes report what they see.
+A field that is added later has a default, which is what its absence means; see `codec.py`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from pipeline.formats import WRITTEN
 from pipeline.ids import (
     BoxName,
     Epoch,
@@ -44,7 +44,7 @@ class FormatRecord(Record):
     So a program that is too old for the catalog is too old for this record.
     """
 
-    format: int = WRITTEN
+    format: int
     made_by: str = "medusa"
 
 
@@ -153,7 +153,7 @@ class NodeRecord(Record):
     pid: int
     started_at_ms: Millis
     version: str
-    reads: int = 1
+    reads: int
 
 
 Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]
@@ -176,8 +176,8 @@ class NetworkRecord(Record):
     owner: ParticipantId
     version: NetworkVersion
     life: NetworkLife
-    made_topics: tuple[TopicName, ...] = ()
-    writers: Writers = ()
+    made_topics: tuple[TopicName, ...]
+    writers: Writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class NetworkVersionRecord(Record):
     schemas: tuple[tuple[StreamName, str], ...]
     digest: str
     deployed_at_ms: Millis
-    code: tuple[tuple[BoxName, str], ...] = ()
+    code: tuple[tuple[BoxName, str], ...]
 
 
 class Begun(NamedTuple):
@@ -259,9 +259,9 @@ class FragmentRecord(Record):
     desired: DesiredState
     digest: str
     topic_ids: tuple[tuple[TopicName, str], ...]
-    choice: tuple[OnChange, Incarnation] | None = None
-    begins: tuple[Begun, ...] = ()
-    succeeds: Succeeds | None = None
+    choice: tuple[OnChange, Incarnation] | None
+    begins: tuple[Begun, ...]
+    succeeds: Succeeds | None
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """Where its streams begin, as a lane takes it, in a life of the network."""
@@ -273,18 +273,18 @@ class OwnerRecord(Record):
     """Who owns a fragment. Changed only by compare-and-set; each claim raises the epoch by one.
 
     Args:
-        life: when the node was started, as its record says; None: an earlier version did not tell.
+        life: when the node was started, as its record says.
     """
 
     node: NodeId
     participant: ParticipantId
     epoch: Epoch
     claimed_at_ms: Millis
-    life: Millis | None = None
+    life: Millis
 
-    def is_of(self, life: NodeRecord) -> bool:
+    def is_of(self, node: NodeRecord) -> bool:
         """Whether this life of a node made the claim."""
-        return _is_of(life, self.node, self.life, self.claimed_at_ms)
+        return (self.node, self.life) == (node.node, node.started_at_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +292,7 @@ class FragmentStatus(Record):
     """What the owner of a fragment last saw.
 
     Args:
+        life: when the node was started, as its record says.
         records_in: records read from the inputs since the lane's first start.
         records_out: stable records written since the lane's first start.
         lag_records: offsets between the finished positions and the ends of the inputs; None as
@@ -305,7 +306,6 @@ class FragmentStatus(Record):
         rebuild_since_ms: when the rebuild of the state began that is under way; None: none is.
         rebuild_offsets: how many offsets it has to read.
         rebuild_read: how many records it has read.
-        life: when the node was started, as its record says; None: an earlier version did not tell.
         held_by: the input that holds event time back; empty: none does.
         held_ms: by how much, against the furthest of the others; None: nothing is known of it.
         held_since_ms: since when.
@@ -320,39 +320,29 @@ class FragmentStatus(Record):
     epoch: Epoch
     state: LaneState
     reported_at_ms: Millis
-    records_in: int = 0
-    records_out: int = 0
-    lag_records: int | None = None
-    lag_ms: int | None = None
-    boundary_ms: Millis | None = None
-    dead_letters: int = 0
-    late_dropped: int = 0
-    skipped: int = 0
-    restarts: int = 0
-    batch_ms: int = 0
-    last_error: str = ""
-    inputs: tuple[tuple[TopicName, int], ...] = field(default=())
+    life: Millis
+    records_in: int
+    records_out: int
+    lag_records: int | None
+    lag_ms: int | None
+    boundary_ms: Millis | None
+    dead_letters: int
+    late_dropped: int
+    skipped: int
+    restarts: int
+    batch_ms: int
+    last_error: str
+    inputs: tuple[tuple[TopicName, int], ...]
     """Lag in records per input topic, as far as it is measured."""
-    rebuild_since_ms: Millis | None = None
-    rebuild_offsets: int = 0
-    rebuild_read: int = 0
-    life: Millis | None = None
-    held_by: str = ""
-    held_ms: int | None = None
-    held_since_ms: Millis | None = None
-    held_silent_since_ms: Millis | None = None
-    steps_ms: int | None = None
+    rebuild_since_ms: Millis | None
+    rebuild_offsets: int
+    rebuild_read: int
+    held_by: str
+    held_ms: int | None
+    held_since_ms: Millis | None
+    held_silent_since_ms: Millis | None
+    steps_ms: int | None
 
-    def is_of(self, life: NodeRecord) -> bool:
+    def is_of(self, node: NodeRecord) -> bool:
         """Whether this life of a node reported it."""
-        return _is_of(life, self.node, self.life, self.reported_at_ms)
-
-
-def _is_of(life: NodeRecord, node: NodeId, said: Millis | None, at_ms: Millis) -> bool:
-    """Whether something is of a life of a node, by the name of that life.
-
-    Only where an earlier version did not name it the time has to tell: a clock can be set back.
-    """
-    if node != life.node:
-        return False
-    return at_ms >= life.started_at_ms if said is None else said == life.started_at_ms
+        return (self.node, self.life) == (node.node, node.started_at_ms)

@@ -15,9 +15,9 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.lanes.output_succession import Succession
 from pipeline.lanes.sources import Begin
 from pipeline.lanes.start.facts import StateChoice
-from pipeline.lanes.succession import Succession
 from pipeline.names import FragmentNames
 
 

@@ -29,11 +29,7 @@ class Starts:
         return self.records.store.get(self.records.znodes.started(network, fragment)) is not None
 
     def check(
-        self,
-        network: NetworkName,
-        fragment: FragmentName,
-        epoch: Epoch,
-        version: VersionId,
+        self, network: NetworkName, fragment: FragmentName, epoch: Epoch, version: VersionId
     ) -> None:
         """Make sure that a lane is still to start as it is about to.
 

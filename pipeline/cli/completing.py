@@ -104,9 +104,9 @@ def _parts(connections: "Connections", ctx: click.Context) -> Iterable[str]:
 
 def _streams(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
     from pipeline.deploy.streams import arrows  # noqa: PLC0415
-    from pipeline.operations.networks import plans_in  # noqa: PLC0415
+    from pipeline.operations.networks import deployed_plans  # noqa: PLC0415
 
-    found = arrows(plans_in(_catalog(connections)))
+    found = arrows(deployed_plans(_catalog(connections)))
     yield from dict.fromkeys(arrow.stream for arrow in found)
     yield from (f"{arrow.network}.{arrow.stream}" for arrow in found)
 

@@ -13,11 +13,15 @@ from pipeline.cli.common import common_options
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command lives, what it does in a line, and under which heading it is listed."""
+    """What a command does in a line, under which heading it is listed, and where it lives.
+
+    `name`: what it is called in its module.
+    """
 
     module: str
     help: str
     section: str = "Commands"
+    name: str = "command"
 
 
 class LazyGroup(click.Group):
@@ -38,7 +42,7 @@ class LazyGroup(click.Group):
         entry = self._entries.get(cmd_name)
         if entry is None:
             return None
-        command = import_module(entry.module).command
+        command = getattr(import_module(entry.module), entry.name)
         assert isinstance(command, click.Command)  # noqa: S101 - every command module offers one
         return command
 

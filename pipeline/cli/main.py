@@ -28,7 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "up": Entry(f"{_HERE}.up", "Start Kafka, ZooKeeper, a registry and a node here.", _BEGIN),
     "down": Entry(f"{_HERE}.down", "Stop what `up --detach` started.", _BEGIN),
     "demo": Entry(f"{_HERE}.demo", "Run the toll network on generated traffic, checked.", _BEGIN),
-    "example": Entry(f"{_HERE}.example.group", "Run an example, checked.", _BEGIN),
+    "example": Entry(f"{_HERE}.groups", "Run an example, checked.", _BEGIN, "example"),
     "show": Entry(f"{_HERE}.show", "Draw a network document: text, DOT, Mermaid.", _NETWORK),
     "explain": Entry(
         f"{_HERE}.explain", "Say how a network would run: fragments, topics, state.", _NETWORK
@@ -49,18 +49,22 @@ COMMANDS: dict[str, Entry] = {
     "tail": Entry(f"{_HERE}.tail", "Print the records of a stream, decoded.", _SEE),
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
     "schema": Entry(
-        f"{_HERE}.schema.group", "Avro schemas: register, compare, evolve, move.", _DATA
+        f"{_HERE}.groups", "Avro schemas: register, compare, evolve, move.", _DATA, "schema"
     ),
-    "dlq": Entry(f"{_HERE}.dlq.group", "Look at dead letters; send them again.", _DATA),
+    "dlq": Entry(f"{_HERE}.groups", "Look at dead letters; send them again.", _DATA, "dlq"),
     "replay": Entry(f"{_HERE}.replay", "Compute results again, into a new topic.", _DATA),
     "offsets": Entry(
-        f"{_HERE}.offsets.group", "Show and export how far fragments have read.", _DATA
+        f"{_HERE}.groups", "Show and export how far fragments have read.", _DATA, "offsets"
     ),
-    "catalog": Entry(f"{_HERE}.catalog.group", "Back the catalog up, and bring it back.", _REST),
-    "node": Entry(f"{_HERE}.node.group", "Start and list nodes.", _REST),
-    "registry": Entry(f"{_HERE}.registry.group", "Serve the schema registry.", _REST),
+    "catalog": Entry(
+        f"{_HERE}.groups", "Back the catalog up, and bring it back.", _REST, "catalog"
+    ),
+    "node": Entry(f"{_HERE}.groups", "Start and list nodes.", _REST, "node"),
+    "registry": Entry(f"{_HERE}.groups", "Serve the schema registry.", _REST, "registry"),
     "doctor": Entry(f"{_HERE}.doctor", "Check connections, versions, rights and topics.", _REST),
-    "config": Entry(f"{_HERE}.config.group", "Show the settings and where they come from.", _REST),
+    "config": Entry(
+        f"{_HERE}.groups", "Show the settings and where they come from.", _REST, "config"
+    ),
 }
 
 _EPILOG = """\b

@@ -82,7 +82,7 @@ class Letter:
 
     @property
     def came_ms(self) -> Millis:
-        """When the broker took it; in topics of an earlier version the original's timestamp."""
+        """When the broker took it."""
         return self.record.timestamp_ms
 
     @property

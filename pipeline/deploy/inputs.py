@@ -44,15 +44,11 @@ class Inputs:
         return carry(marker, planned, self.decided(fragment, record))
 
     def is_changed(self, fragment: Fragment, record: FragmentRecord | None) -> bool:
-        """Whether another plan, or other topics, are deployed than what is wanted now.
-
-        A topic that nothing needs any more changes nothing.
-        """
+        """Whether another plan, or other topics, are deployed than what is wanted now."""
         if record is None or record.digest != fragment_digest(fragment):
             return True
-        ids, known = self._ids(fragment), dict(record.topic_ids)
-        needed = set(positioned_topics(fragment, known))
-        return any(ids.get(topic) != known[topic] for topic in needed & known.keys())
+        ids = self._ids(fragment)
+        return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
 
     def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
         """Where streams begin, as a deploy has decided of the topics that they are over."""

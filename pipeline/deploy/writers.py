@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pipeline.catalog.records import FragmentRecord, Succeeds, Writers
 from pipeline.ids import FragmentName, NetworkLife, NetworkVersion, TopicId, TopicName
-from pipeline.lanes.succession import Succession
+from pipeline.lanes.output_succession import Succession
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Plan
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.rights import KafkaRights
-from brokers.records import NewTopicSpec, TopicDescription
+from brokers.records import TopicDescription
+from pipeline.deploy.apply import spec_of
 from pipeline.doctor.facts import NetworkSeen, TopicSeen, Trouble
 from pipeline.errors import MedusaError
 from pipeline.ids import TopicName
@@ -38,7 +39,7 @@ class TopicsLook:
         needed = (topic for topic in plan.topics if not topic.when_needed)
         absent = [topic for topic in needed if topic.name not in allowed]
         asked = absent if plan.auto_create and not network.deployed else []
-        against = self.rights.why_not_created(_spec(topic) for topic in asked)
+        against = self.rights.why_not_created(spec_of(topic) for topic in asked)
         answers: Mapping[TopicName, Answer | None] = {**against, **allowed}
         return tuple(_seen(topic, answers.get(topic.name), there, configs) for topic in plan.topics)
 
@@ -61,7 +62,3 @@ def _seen(
 def _tells(allowed: frozenset[str]) -> bool:
     """Whether a topic's settings may be read; where no rights are kept, all may."""
     return not allowed or "DESCRIBE_CONFIGS" in allowed
-
-
-def _spec(topic: NewTopic) -> NewTopicSpec:
-    return NewTopicSpec(topic.name, topic.partitions, topic.replication, topic.config)

@@ -3,14 +3,18 @@
 The project itself lies in `pipeline/projects/<name>`, as `medusa init <name>` writes it.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from pipeline.ids import BoxName
 from pipeline.network.model import Network
 from pipeline.reference.compare import Row, Value
 from pipeline.reference.inputs import Due, Inputs
+
+Rules = TypeVar("Rules")
+"""The times of a network that the reference computes with."""
 
 DOCUMENT = "network.yaml"
 PRODUCER = "producer.py"
@@ -37,6 +41,25 @@ class Result:
     identity: tuple[str, ...]
     due: Callable[[Inputs, Network], Iterable[Due]]
     tell: Callable[[Row], str]
+
+
+def columns_of(kind: Any) -> tuple[str, ...]:
+    """The columns of a result, which are the fields of its dataclass."""
+    return tuple(one.name for one in fields(kind))
+
+
+def due_by(
+    compute: Callable[[Inputs, Rules], Iterable[Any]],
+    rules_of: Callable[[Network], Rules],
+    event_time: str,
+) -> Callable[[Inputs, Network], Iterator[Due]]:
+    """What has to come out of a box, where the event time of a result is one of its columns."""
+
+    def due(inputs: Inputs, network: Network) -> Iterator[Due]:
+        for result in compute(inputs, rules_of(network)):
+            yield Due(astuple(result), getattr(result, event_time))
+
+    return due
 
 
 def unchanged(document: str) -> str:

@@ -1,9 +1,9 @@
 """The prices example: what has to come of its trades and quotes. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 
-from pipeline.examples.example import Example, Result, clock_time
+from pipeline.examples.example import Example, Result, clock_time, columns_of, due_by
 from pipeline.examples.known import Known
 from pipeline.ids import BoxName
 from pipeline.network.model import Network
@@ -87,28 +87,6 @@ def _back(known: Known, name: str) -> int:
     return bound.upper_ms
 
 
-def due_bars(name: str) -> Callable[[Inputs, Network], Iterator[Due]]:
-    """What the bars of one size have to be."""
-
-    def due(inputs: Inputs, network: Network) -> Iterator[Due]:
-        for bar in _bars(inputs, rules_of(network), name):
-            yield Due(astuple(bar), bar.window_end)
-
-    return due
-
-
-def due_aged(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """The bars that each average is made of."""
-    for bar in _aged(inputs, rules_of(network)):
-        yield Due(astuple(bar), bar.bar_end)
-
-
-def due_averages(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Both averages at the end of each bar."""
-    for average in _averages(inputs, rules_of(network)):
-        yield Due(astuple(average), average.window_end)
-
-
 def due_crossings(inputs: Inputs, network: Network) -> Iterator[Due]:
     """Where they cross."""
     rules = rules_of(network)
@@ -175,6 +153,16 @@ def _aged(inputs: Inputs, rules: Rules) -> list[Aged]:
     return aged(_bars(inputs, rules, _OF_AVERAGES), rules.step_ms, rules.reach_ms)
 
 
+def due_bars(name: str) -> Callable[[Inputs, Network], Iterator[Due]]:
+    """What the bars of one size have to be."""
+    return due_by(lambda inputs, rules: _bars(inputs, rules, name), rules_of, "window_end")
+
+
+due_aged = due_by(_aged, rules_of, "bar_end")
+"""The bars that each average is made of."""
+due_averages = due_by(_averages, rules_of, "window_end")
+"""Both averages at the end of each bar."""
+
 PRICES = Example(
     name="prices",
     summary="Bars of trades, moving averages and where they cross, trades with their quotes.",
@@ -185,7 +173,7 @@ PRICES = Example(
             Result(
                 box=BoxName(name),
                 name=name.replace("bars_", "bars of "),
-                columns=tuple(field.name for field in fields(Bar)),
+                columns=columns_of(Bar),
                 identity=("symbol", "window_end"),
                 due=due_bars(name),
                 tell=told_bar,
@@ -195,7 +183,7 @@ PRICES = Example(
         Result(
             box=BoxName("averages"),
             name="moving averages",
-            columns=tuple(field.name for field in fields(Average)),
+            columns=columns_of(Average),
             identity=("symbol", "bar_end"),
             due=due_averages,
             tell=told_average,
@@ -203,7 +191,7 @@ PRICES = Example(
         Result(
             box=BoxName("crossings"),
             name="crossings",
-            columns=tuple(field.name for field in fields(Crossing)),
+            columns=columns_of(Crossing),
             identity=("symbol", "bar_end"),
             due=due_crossings,
             tell=told_crossing,
@@ -211,7 +199,7 @@ PRICES = Example(
         Result(
             box=BoxName("spreads"),
             name="spreads",
-            columns=tuple(field.name for field in fields(Spread)),
+            columns=columns_of(Spread),
             identity=("symbol", "window_end"),
             due=due_spreads,
             tell=told_spread,
@@ -219,7 +207,7 @@ PRICES = Example(
         Result(
             box=BoxName("trades_quoted"),
             name="trades with quotes",
-            columns=tuple(field.name for field in fields(Quoted)),
+            columns=columns_of(Quoted),
             identity=("symbol", "trade"),
             due=due_quoted,
             tell=told_quoted,

@@ -1,9 +1,9 @@
 """The sensors example: what has to come of its readings and calibrations. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 
-from pipeline.examples.example import Example, Result, clock_time
+from pipeline.examples.example import Example, Result, clock_time, columns_of, due_by
 from pipeline.examples.known import Known
 from pipeline.ids import BoxName
 from pipeline.network.model import Network
@@ -14,6 +14,7 @@ from pipeline.reference.sensors import (
     Alarm,
     Calibrated,
     Drift,
+    Earlier,
     Level,
     Reading,
     Room,
@@ -92,30 +93,6 @@ def _end_to_end(known: Known, name: str) -> int:
     return window.size_ms
 
 
-def due_once(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """The readings without their repeats."""
-    for reading in _once(inputs, rules_of(network)):
-        yield Due(astuple(reading), reading.measured_at)
-
-
-def due_calibrated(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Readings in degrees."""
-    for reading in _calibrated(inputs, rules_of(network)):
-        yield Due(astuple(reading), reading.measured_at)
-
-
-def due_statistics(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """What each device showed."""
-    for one in _statistics(inputs, rules_of(network)):
-        yield Due(astuple(one), one.window_end)
-
-
-def due_rooms(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """What is typical of each room."""
-    for room in _rooms(inputs, rules_of(network)):
-        yield Due(astuple(room), room.window_end)
-
-
 def due_drifts(inputs: Inputs, network: Network) -> Iterator[Due]:
     """Devices that show something else than their room."""
     rules = rules_of(network)
@@ -128,19 +105,6 @@ def due_silences(inputs: Inputs, network: Network) -> Iterator[Due]:
     rules = rules_of(network)
     for silence in silences(_once(inputs, rules), rules.gap_ms):
         yield Due(astuple(silence), silence.since + rules.gap_ms)
-
-
-def due_levels(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Whether it was too hot."""
-    for level in _levels(inputs, rules_of(network)):
-        yield Due(astuple(level), level.window_end)
-
-
-def due_earlier(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """The same, a second later."""
-    rules = rules_of(network)
-    for one in earlier(_levels(inputs, rules), rules.level_ms):
-        yield Due(astuple(one), one.window_end)
 
 
 def due_alarms(inputs: Inputs, network: Network) -> Iterator[Due]:
@@ -204,10 +168,22 @@ def _levels(inputs: Inputs, rules: Rules) -> list[Level]:
     return levels(_calibrated(inputs, rules), rules.level_ms)
 
 
-def columns_of(kind: type) -> tuple[str, ...]:
-    """The columns of a result."""
-    return tuple(field.name for field in fields(kind))
+def _earlier(inputs: Inputs, rules: Rules) -> list[Earlier]:
+    return earlier(_levels(inputs, rules), rules.level_ms)
 
+
+due_once = due_by(_once, rules_of, "measured_at")
+"""The readings without their repeats."""
+due_calibrated = due_by(_calibrated, rules_of, "measured_at")
+"""Readings in degrees."""
+due_statistics = due_by(_statistics, rules_of, "window_end")
+"""What each device showed."""
+due_rooms = due_by(_rooms, rules_of, "window_end")
+"""What is typical of each room."""
+due_levels = due_by(_levels, rules_of, "window_end")
+"""Whether it was too hot."""
+due_earlier = due_by(_earlier, rules_of, "window_end")
+"""The same, a second later."""
 
 SENSORS = Example(
     name="sensors",

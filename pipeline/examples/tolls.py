@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import astuple, fields
+from dataclasses import astuple
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.examples.example import Example, Result, clock_time
+from pipeline.examples.example import Example, Result, clock_time, columns_of
+from pipeline.examples.known import Known
 from pipeline.ids import BoxName
-from pipeline.network.boxes.aggregate import Aggregate
-from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Network
 from pipeline.reference.compare import Row
@@ -51,25 +50,16 @@ def rules_of(network: Network) -> Rules:
     Raises:
         BrokenInvariantError: the network is not the toll network.
     """
-    boxes = {box.name: box for box in network.boxes}
-    speeds, notifications, dispatches = (
-        boxes.get(name) for name in (_SPEEDS, NOTIFICATIONS, DISPATCHES)
-    )
-    if not (
-        isinstance(speeds, Aggregate)
-        and isinstance(notifications, Join)
-        and isinstance(dispatches, Join)
-        and isinstance(speeds.window, TumblingWindow)
-        and speeds.window.offset_ms == 0
-        and notifications.bound.lower_ms == 0
-        and dispatches.bound.lower_ms == -dispatches.bound.upper_ms
-    ):
-        raise BrokenInvariantError(f"network {network.name} is not the one the reference knows")
-    return Rules(
-        window_ms=speeds.window.size_ms,
-        valid_ms=notifications.bound.upper_ms,
-        reach_ms=dispatches.bound.upper_ms,
-    )
+    known = Known(network)
+    speeds = known.window(_SPEEDS)
+    notified, dispatched = known.bound(NOTIFICATIONS), known.bound(DISPATCHES)
+    if not isinstance(speeds, TumblingWindow):
+        raise known.other(_SPEEDS)
+    if notified.lower_ms != 0:
+        raise known.other(NOTIFICATIONS)
+    if dispatched.lower_ms != -dispatched.upper_ms:
+        raise known.other(DISPATCHES)
+    return Rules(window_ms=speeds.size_ms, valid_ms=notified.upper_ms, reach_ms=dispatched.upper_ms)
 
 
 def due_notifications(inputs: Inputs, network: Network) -> Iterator[Due]:
@@ -111,7 +101,7 @@ TOLLS = Example(
         Result(
             box=NOTIFICATIONS,
             name="toll notifications",
-            columns=tuple(field.name for field in fields(TollNotification)),
+            columns=columns_of(TollNotification),
             identity=("car", "segment", "seen_at"),
             due=due_notifications,
             tell=told_notification,
@@ -119,7 +109,7 @@ TOLLS = Example(
         Result(
             box=DISPATCHES,
             name="tow dispatches",
-            columns=tuple(field.name for field in fields(TowDispatch)),
+            columns=columns_of(TowDispatch),
             identity=("car", "tow_truck", "stopped_at", "truck_seen_at"),
             due=due_dispatches,
             tell=told_dispatch,

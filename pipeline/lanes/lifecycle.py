@@ -83,13 +83,3 @@ def move(phase: Phase, happening: Happening, place: str) -> Phase:
         message = f"a lane that is {phase.value} cannot have {happening.value}"
         raise BrokenInvariantError(message, place=place)
     return found
-
-
-def diagram() -> str:
-    """The table as a Mermaid state diagram."""
-    names = {phase: phase.value.replace(" ", "_") for phase in Phase}
-    lines = [
-        f"    {names[phase]} --> {names[after]}: {happening.value}"
-        for (phase, happening), after in TRANSITIONS.items()
-    ]
-    return "\n".join(["stateDiagram-v2", f"    [*] --> {names[Phase.STOPPED]}", *lines]) + "\n"

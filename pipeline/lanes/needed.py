@@ -10,14 +10,17 @@ cannot be needed longer than that one, so it joins it. Only when there are more 
 two neighbours become one, which keeps the older start and the newer time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pipeline.boundaries.promise import kept_from
 from pipeline.ids import Millis, Offset
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.shape import Shape, Stateless
+
+S = TypeVar("S")
 
 SPANS_MAX = 256
 """Spans per partition: with batches of 100 ms, half a minute of state to the batch, and longer
@@ -82,7 +85,9 @@ def after_batch(shape: Shape, log: NeededLog, batch: BatchRead) -> tuple[NeededL
         before = spans.get(partition, ())
         last = before[-1] if before else None
         if last is None or (last.newest_ms is not None and last.newest_ms < newest_ms):
-            spans[partition] = _bounded((*before, Span(batch.start[partition], newest_ms)))
+            spans[partition] = bounded(
+                (*before, Span(batch.start[partition], newest_ms)), SPANS_MAX, _joined
+            )
     spans = {
         partition: left
         for partition, found in spans.items()
@@ -101,10 +106,14 @@ def _open(spans: tuple[Span, ...], kept_from_ms: Millis | None) -> tuple[Span, .
     return tuple(s for s in spans if s.newest_ms is None or s.newest_ms >= kept_from_ms)
 
 
-def _bounded(spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Join neighbours of the older half, two by two, when there are too many."""
-    if len(spans) <= SPANS_MAX:
+def _joined(older: Span, newer: Span) -> Span:
+    return Span(older.start, newer.newest_ms)
+
+
+def bounded(spans: tuple[S, ...], most: int, join: Callable[[S, S], S]) -> tuple[S, ...]:
+    """Join neighbours of the older half, two by two, when there are more than `most`."""
+    if len(spans) <= most:
         return spans
     half = len(spans) // 4 * 2
-    joined = [Span(spans[i].start, spans[i + 1].newest_ms) for i in range(0, half, 2)]
+    joined = (join(spans[i], spans[i + 1]) for i in range(0, half, 2))
     return (*joined, *spans[half:])

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pipeline.ids import Offset
+from pipeline.lanes.needed import bounded
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 
@@ -56,7 +57,9 @@ def after_letters(
         needed: the oldest positions still needed after it.
     """
     found = spans if written is None else (*spans, written)
-    return _bounded(tuple(span for span in found if not _covered(span.ends, needed)))
+    return bounded(
+        tuple(span for span in found if not _covered(span.ends, needed)), SPANS_MAX, _joined
+    )
 
 
 def letters_from(spans: Sequence[LetterSpan]) -> dict[int, Offset]:
@@ -107,15 +110,6 @@ def first_gone(
 def _covered(ends: Positions, needed: Positions) -> bool:
     """Whether everything below the ends was read and is not needed any more."""
     return all(needed.get(at, end) >= end for at, end in ends.items())
-
-
-def _bounded(spans: tuple[LetterSpan, ...]) -> tuple[LetterSpan, ...]:
-    """Join neighbours of the older half, two by two, when there are too many."""
-    if len(spans) <= SPANS_MAX:
-        return spans
-    half = len(spans) // 4 * 2
-    joined = (_joined(spans[i], spans[i + 1]) for i in range(0, half, 2))
-    return (*joined, *spans[half:])
 
 
 def _joined(older: LetterSpan, newer: LetterSpan) -> LetterSpan:

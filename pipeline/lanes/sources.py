@@ -83,8 +83,8 @@ class Carried:
 
     Args:
         marker: with the positions of all sources that were read before.
-        unread: the sources that were never read, or only by a lane of an earlier version that began
-            after a deploy had decided where they begin: what was decided counts.
+        unread: the sources that were never read, or only by a lane of an earlier version of the
+            network that began after a deploy had decided where they begin: what was decided counts.
         read: how far such a lane has read them, if it has run a batch.
         same: whether the plan reads exactly what the marker's lane has read, in the same order.
     """
@@ -291,7 +291,8 @@ def first_positions(
 def begun(carried: Carried, begins: Mapping[StreamName, Begin], *, rebuilds: bool) -> CommitMarker:
     """The marker with positions of sources that were never read, where a deploy decided them.
 
-    What a lane of an earlier version has read of them meanwhile is not read a second time.
+    What a lane of an earlier version of the network has read of them meanwhile is not read a
+    second time.
 
     Args:
         carried: the marker in the names of the plan.

@@ -167,9 +167,7 @@ def _run(
         claimed=warm_up.end,
     )
     context = NodeContext(
-        node=record.node,
-        participant=record.participant,
-        life=record.started_at_ms,
+        node=record,
         catalog=servers.catalog,
         make_plan=Planning(servers.catalog.versions.get, replan).plan,
         admit=host.admit,
@@ -179,7 +177,7 @@ def _run(
         workers=Workers(Background("planning"), Background("signals"), Background("reports")),
         clock=clock,
     )
-    state = NodeState(Shared(record.node, record.participant))
+    state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
     agent = Agent(mailbox, Performer(context, mailbox.tell), state, clock)
     looks: dict[str, Poll] = {
         "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.tell),

@@ -17,7 +17,7 @@ def fragments_of(name: str, connections: Connections) -> tuple[Fragment, ...]:
     Raises:
         RefusedError: there is none of that name; lists those that exist.
     """
-    every = tuple(f for plan in deployed_plans(connections) for f in plan.fragments)
+    every = tuple(f for plan in deployed_plans(connections.catalog) for f in plan.fragments)
     found = tuple(f for f in every if name in {"", f.names.network, f.names.fragment, label(f)})
     if name and not found:
         there = ", ".join(label(f) for f in every)
@@ -49,7 +49,9 @@ def plan_of(fragment: Fragment, connections: Connections) -> Plan:
         RefusedError: the network is not deployed any more.
     """
     network = fragment.names.network
-    plan = next((one for one in deployed_plans(connections) if one.network == network), None)
+    plan = next(
+        (one for one in deployed_plans(connections.catalog) if one.network == network), None
+    )
     if plan is None:
         raise RefusedError("it is not deployed any more", place=f"network {network}")
     return plan

@@ -2,17 +2,11 @@
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.documents import replan_or_none
-from pipeline.operations.connections import Connections
 from pipeline.planner.plan import Plan
 
 
-def deployed_plans(connections: Connections) -> tuple[Plan, ...]:
+def deployed_plans(catalog: Catalog) -> tuple[Plan, ...]:
     """The plan of every deployed network; without those that this version cannot plan."""
-    return plans_in(connections.catalog)
-
-
-def plans_in(catalog: Catalog) -> tuple[Plan, ...]:
-    """The same, from a catalog."""
     deployed = catalog.versions.deployed()
     plans = (replan_or_none(version, record.owner) for record, version in deployed)
     return tuple(plan for plan in plans if plan is not None)

@@ -21,7 +21,7 @@ def topic_of(name: str, connections: Connections, *, without_catalog: bool = Fal
         RefusedError: nothing has this name, and the streams that there are; or it is ambiguous.
     """
     try:
-        plans = deployed_plans(connections)
+        plans = deployed_plans(connections.catalog)
     except UnavailableError:
         topic = TopicName(name)
         if without_catalog and topic in connections.topics.describe([topic]):
@@ -42,7 +42,7 @@ def writers_of(topic: TopicName, connections: Connections) -> tuple[str, ...]:
     """The deployed fragments that write a topic, as `network.fragment`."""
     return tuple(
         f"{plan.network}.{fragment.name}"
-        for plan in deployed_plans(connections)
+        for plan in deployed_plans(connections.catalog)
         for fragment in plan.fragments
         if fragment.output.topic == topic
     )

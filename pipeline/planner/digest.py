@@ -26,7 +26,7 @@ from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 """Counts up when the same plan gets another digest. What was digested in another format is neither
 equal nor different: see `same_format`."""
 

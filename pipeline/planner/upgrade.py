@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.errors import Problem
-from pipeline.ids import FragmentName, Incarnation, TopicName
+from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import differences, key_text, state_differences
 from pipeline.planner.digest import fragment_digest, same_format
@@ -171,16 +171,7 @@ class Upgrade:
     def _topics_changed(self, record: DeployedFragment) -> bool:
         """Whether a topic of it is another one than when it was deployed: also its state's."""
         exist = {topic.name: topic.topic_id for topic in self.current.topics}
-        return any(
-            exist.get(name) != topic_id
-            for name, topic_id in record.topic_ids
-            if name in self._wanted
-        )
-
-    @property
-    def _wanted(self) -> frozenset[TopicName]:
-        """The topics that the plan needs; others may be gone, whoever has needed them before."""
-        return frozenset(topic.name for topic in self.new.topics)
+        return any(exist.get(name) != topic_id for name, topic_id in record.topic_ids)
 
     def _with_inputs(self, item: Item) -> Item:
         """The item with what becomes of inputs that it begins to read or leaves."""
@@ -250,8 +241,10 @@ class Upgrade:
     def _cut_off(self, item: Item, record: DeployedFragment) -> Item:
         """Refused if a topic of its own is gone or another one by now.
 
-        An input that is another topic by now is one that was never read: see `inputs.py`.
+        A topic that the new plan does not need may be gone. An input that is another topic by now
+        is one that was never read: see `inputs.py`.
         """
+        needed = {topic.name for topic in self.new.topics}
         inputs = {
             stream.topic
             for fragment in self.new.fragments
@@ -261,7 +254,7 @@ class Upgrade:
         exist = {topic.name: topic for topic in self.current.topics}
         for name, topic_id in record.topic_ids:
             topic = exist.get(name)
-            if name not in self._wanted or name in inputs:
+            if name not in needed or name in inputs:
                 continue
             if topic is None:
                 what = "is gone"

@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 
 from pipeline.reference.numbers import average, decimal_of
 
@@ -272,12 +273,12 @@ def quoted(trades: Iterable[Trade], quotes: Iterable[Quote], reach_ms: int) -> l
         reach_ms: how old a quote may be; a trade for which there is none is left out.
     """
     by_symbol: defaultdict[str, list[Quote]] = defaultdict(list)
-    for quote in sorted(quotes, key=_quoted_at):
+    for quote in sorted(quotes, key=attrgetter("quoted_at")):
         by_symbol[quote.symbol].append(quote)
     found = []
     for trade in trades:
         known = by_symbol[trade.symbol]
-        before = bisect_right(known, trade.traded_at, key=_quoted_at)
+        before = bisect_right(known, trade.traded_at, key=attrgetter("quoted_at"))
         if trade.status != "new" or before == 0:
             continue
         quote = known[before - 1]
@@ -285,10 +286,6 @@ def quoted(trades: Iterable[Trade], quotes: Iterable[Quote], reach_ms: int) -> l
             told = (trade.symbol, trade.trade, trade.price, trade.volume, trade.traded_at)
             found.append(Quoted(*told, quote.bid, quote.ask, quote.quoted_at))
     return found
-
-
-def _quoted_at(quote: Quote) -> int:
-    return quote.quoted_at
 
 
 def _weighed(near: Iterable[Aged], factor: float) -> float:

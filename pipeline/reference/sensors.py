@@ -23,6 +23,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import TypeVar
 
 from pipeline.reference.numbers import average, deviation, percentile
@@ -187,7 +188,7 @@ def once(readings: Iterable[Reading], repeat_ms: int) -> list[Reading]:
     """The readings that repeat none, by time; they are given in the order of their positions."""
     last: dict[tuple[str, int], int] = {}
     kept = []
-    for reading in sorted(readings, key=_measured_at):
+    for reading in sorted(readings, key=attrgetter("measured_at")):
         key = reading.device, reading.number
         if key not in last or reading.measured_at - last[key] > repeat_ms:
             kept.append(reading)
@@ -200,11 +201,11 @@ def calibrated(
 ) -> list[Calibrated]:
     """Readings in degrees; calibrations are given in the order of their positions."""
     versions: defaultdict[str, list[Calibration]] = defaultdict(list)
-    for version in sorted(calibrations, key=_since):
+    for version in sorted(calibrations, key=attrgetter("since")):
         versions[version.device].append(version)
     found = []
     for reading in readings:
-        held = _latest(versions[reading.device], _since, reading.measured_at, valid_ms)
+        held = _latest(versions[reading.device], attrgetter("since"), reading.measured_at, valid_ms)
         if held is not None:
             degrees = (reading.value - held.offset) * held.gain
             found.append(
@@ -312,11 +313,11 @@ def earlier(found: Iterable[Level], size_ms: int) -> list[Earlier]:
 def alarms(found: Iterable[Level], before: Iterable[Earlier], valid_ms: int) -> list[Alarm]:
     """Where a level differs from the last one before, which may be so much older."""
     by_device: defaultdict[str, list[Earlier]] = defaultdict(list)
-    for one in sorted(before, key=_end):
+    for one in sorted(before, key=attrgetter("window_end")):
         by_device[one.device].append(one)
     told = []
     for level in found:
-        was = _latest(by_device[level.device], _end, level.window_end, valid_ms)
+        was = _latest(by_device[level.device], attrgetter("window_end"), level.window_end, valid_ms)
         if was is not None and was.hot != level.hot:
             state = "hot" if level.hot else "cool"
             told.append(Alarm(level.device, level.window_end, state, level.value))
@@ -329,15 +330,3 @@ def _latest(known: Sequence[T], time: Callable[[T], int], at_ms: int, valid_ms: 
     if place == 0 or time(known[place - 1]) < at_ms - valid_ms:
         return None
     return known[place - 1]
-
-
-def _end(one: Earlier) -> int:
-    return one.window_end
-
-
-def _measured_at(reading: Reading) -> int:
-    return reading.measured_at
-
-
-def _since(version: Calibration) -> int:
-    return version.since

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import attrgetter
 
 from pipeline.reference.numbers import decimal_of
 
@@ -150,7 +151,7 @@ def notifications_of(
 def tow_dispatches(sightings: Sequence[Sighting], rules: Rules) -> list[TowDispatch]:
     """Every dispatch that has to come out, as often as it has to; in no special order."""
     trucks: defaultdict[str, list[Sighting]] = defaultdict(list)
-    for sighting in sorted(sightings, key=_seen_at):
+    for sighting in sorted(sightings, key=attrgetter("seen_at")):
         if sighting.kind == TOW_TRUCK:
             trucks[sighting.location].append(sighting)
     found = []
@@ -158,8 +159,8 @@ def tow_dispatches(sightings: Sequence[Sighting], rules: Rules) -> list[TowDispa
         if sighting.speed != 0 or sighting.kind == TOW_TRUCK:
             continue
         near = trucks.get(sighting.location, [])
-        first = bisect_left(near, sighting.seen_at - rules.reach_ms, key=_seen_at)
-        last = bisect_right(near, sighting.seen_at + rules.reach_ms, key=_seen_at)
+        first = bisect_left(near, sighting.seen_at - rules.reach_ms, key=attrgetter("seen_at"))
+        last = bisect_right(near, sighting.seen_at + rules.reach_ms, key=attrgetter("seen_at"))
         found += [
             TowDispatch(sighting.location, sighting.car, truck.car, sighting.seen_at, truck.seen_at)
             for truck in near[first:last]
@@ -176,7 +177,3 @@ def _price(average_mph: float, cars: int) -> float:
 
 def _minute(toll: Toll) -> int:
     return toll.minute
-
-
-def _seen_at(sighting: Sighting) -> int:
-    return sighting.seen_at

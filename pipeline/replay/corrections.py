@@ -13,7 +13,7 @@ from brokers.records import KafkaRecord
 from pipeline.clock import Clock
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, TopicName
-from pipeline.lanes.ids import CORRECTION, RESULT_ID
+from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.replay.period import Period
 from pipeline.replay.write import Result, Transactions, one_transaction
 

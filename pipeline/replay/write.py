@@ -15,7 +15,7 @@ from brokers.records import NewTopicSpec
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RefusedError
 from pipeline.ids import TopicName
-from pipeline.lanes.ids import RESULT_ID
+from pipeline.lanes.result_headers import RESULT_ID
 
 Result = tuple[bytes | None, bytes, int, int, bytes | None]
 """Key, value, timestamp in ms, partition or -1, id if it has one."""

@@ -13,14 +13,11 @@ from pipeline.nearest import nearest_first
 from pipeline.network.fields import Text
 from pipeline.testing.check import Checked, Checker, streams_of
 from pipeline.testing.document import (
-    AdvanceWritten,
     ExpectWritten,
     LettersWritten,
     Records,
     SendWritten,
-    SettleWritten,
     StepWritten,
-    WaitWritten,
     Written,
     time_of,
 )
@@ -28,6 +25,7 @@ from pipeline.testing.lane import StartQuery
 from pipeline.testing.load import read_network
 from pipeline.testing.network import NetworkUnderTest
 from pipeline.testing.run import run_step
+from pipeline.testing.steps import Advance, Settle, Wait
 
 JsonRecord = Mapping[str, Any]
 """A record as JSON has it; times may also be `datetime`, decimals `Decimal`."""
@@ -101,18 +99,18 @@ class TestedNetwork:
 
     def advance(self, to: str | datetime) -> None:
         """Let event time move on: nothing that comes from outside is at or below it any more."""
-        self._do(AdvanceWritten(time_of(str(to))))
+        self._do(Advance(time_of(str(to))))
 
     def wait(self, length: str) -> None:
         """Let time pass in which nothing comes, such as `30s`."""
         try:
-            self._do(WaitWritten(durations.parse(length)))
+            self._do(Wait(durations.parse(length)))
         except ValueError as error:
             raise UsageError(str(error)) from error
 
     def settle(self) -> None:
         """Let event time move on until nothing is kept any more."""
-        self._do(SettleWritten())
+        self._do(Settle())
 
     def take(self, stream: str) -> list[JsonRecord]:
         """What came of a stream since the last look, as JSON, in the order of its topic.

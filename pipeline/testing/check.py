@@ -20,15 +20,12 @@ from pipeline.spark.query.hidden import Reason
 from pipeline.testing import records
 from pipeline.testing.compare import Expected
 from pipeline.testing.document import (
-    AdvanceWritten,
     ExpectWritten,
     LettersWritten,
     Records,
     SendWritten,
-    SettleWritten,
     StepWritten,
     TestWritten,
-    WaitWritten,
     Written,
 )
 from pipeline.testing.letters import LETTER_FIELDS, RECORD, VALUES
@@ -187,12 +184,8 @@ class Checker:
             case LettersWritten(letters, line):
                 found = self._kept(self._letter(Line(one, self.file)) for one in letters)
                 return ExpectLetters(tuple(found), f"{self.file}:{line}")
-            case AdvanceWritten(to_ms):
-                return Advance(to_ms)
-            case WaitWritten(ms):
-                return Wait(ms)
-            case SettleWritten():
-                return Settle()
+            case Advance() | Wait() | Settle():
+                return written
 
     def _send(self, written: SendWritten) -> Step | None:
         name = StreamName(written.stream.value)

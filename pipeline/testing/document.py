@@ -16,6 +16,7 @@ from pipeline.ids import Millis
 from pipeline.network import yaml_reader
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode
+from pipeline.testing.steps import Advance, Settle, Wait
 
 WAIT_MAX_MS: Final = durations.UNITS_MS["d"]
 VERBS: Final = ("send", "advance", "wait", "settle", "expect", "dead_letters")
@@ -57,25 +58,6 @@ class SendWritten:
 
 
 @dataclass(frozen=True, slots=True)
-class AdvanceWritten:
-    """`advance`."""
-
-    to_ms: Millis
-
-
-@dataclass(frozen=True, slots=True)
-class WaitWritten:
-    """`wait`."""
-
-    ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class SettleWritten:
-    """`settle`."""
-
-
-@dataclass(frozen=True, slots=True)
 class ExpectWritten:
     """`expect`."""
 
@@ -93,9 +75,7 @@ class LettersWritten:
     line: int
 
 
-StepWritten = (
-    SendWritten | AdvanceWritten | WaitWritten | SettleWritten | ExpectWritten | LettersWritten
-)
+StepWritten = SendWritten | Advance | Wait | Settle | ExpectWritten | LettersWritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +169,7 @@ def _steps(fields: Fields, report: Report) -> Iterator[StepWritten]:
             found = step.read()
         else:
             word = "" if isinstance(item, YamlList) else item.text
-            found = SettleWritten() if word == "settle" else None
+            found = Settle() if word == "settle" else None
             if found is None:
                 report.add(
                     f"a step is settle, or begins with one of: {', '.join(VERBS)}", item.line
@@ -236,7 +216,7 @@ class _Step:
 
     def _advance(self) -> StepWritten | None:
         to_ms = self._time("advance")
-        return None if to_ms is None else AdvanceWritten(to_ms)
+        return None if to_ms is None else Advance(to_ms)
 
     def _wait(self) -> StepWritten | None:
         ms = self.fields.duration("wait", 0, low=1)
@@ -244,7 +224,7 @@ class _Step:
             most = durations.format(WAIT_MAX_MS)
             hint = "advance goes as far as you like."
             self.report.add(f"wait: at most {most}", self.fields.line_of("wait"), hint=hint)
-        return WaitWritten(ms)
+        return Wait(ms)
 
     def _settle(self) -> StepWritten | None:
         if self.fields.text("settle") is not None:

@@ -237,7 +237,7 @@ class Lane:
             mirror=nothing,
             schemas=nothing,
             topics=nothing,
-            beside=nothing,
+            commits=nothing,
             functions=lowered.functions,
             promised=lambda stream: lane_time.promised(self._time).get(stream),
             clock=Stopped(),

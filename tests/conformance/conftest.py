@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from brokers.embedded.stack import EmbeddedStack
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import VersionedStore
 from brokers.zookeeper import ZooKeeperStore
+from tests.memory_store import MemoryStore, MemoryTree
 
 TIMEOUT_S = 10.0
 OpenSession = Callable[[], VersionedStore]

@@ -23,9 +23,9 @@ from schemathesis.generation.feedback import NO_FEEDBACK
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from schemas.server import RegistryServer
 from tests.conformance.registry.scenario import STRING, field_of, record
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
 
 Operation: TypeAlias = APIOperation[Any, Any, Any, Any]

@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from brokers.embedded.stack import EmbeddedStack
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import (
     MAX_STEP_BYTES,
     Check,
@@ -24,6 +23,7 @@ from brokers.versioned_store import (
 )
 from pipeline.errors import BrokenInvariantError, MedusaError, RefusedError, UnavailableError
 from tests.conformance.conftest import OpenSession, zookeeper_sessions
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from brokers.records import KafkaRecord
 from pipeline.lanes.continuity import Breach, violations
-from pipeline.lanes.ids import LATE_RESULT
+from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.signals import BoundaryRecord
 from tests.faults.history import Finding, Kind, Place, place_of

@@ -7,7 +7,7 @@ from pipeline.errors import MedusaError
 from tests.histories.turns import CrashedError, Turn
 
 
-class Beside:
+class BackgroundJob:
     """Stands in for the class of the same name: a job runs at once, or when it is waited for."""
 
     rng: Callable[[], Random] = staticmethod(lambda: Random(0))

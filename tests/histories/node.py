@@ -10,7 +10,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
-from brokers.memory_store import MemoryStore
 from pipeline.agent import perform
 from pipeline.agent.background import Job, attempt
 from pipeline.agent.events import Event, Tick
@@ -33,7 +32,7 @@ from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark.run import lane, last_marker, rebuild, succession
+from pipeline.spark.run import lane, last_marker, output_succession, rebuild
 from pipeline.spark.run.lane import LaneHost, StableLane
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.surroundings import Surveyor
@@ -43,6 +42,7 @@ from tests.histories.kafka import Kafka, Producer
 from tests.histories.looking import Beginning
 from tests.histories.replaced import replaced
 from tests.histories.turns import Turn
+from tests.memory_store import MemoryStore
 
 OWNER = ParticipantId("local")
 
@@ -141,7 +141,7 @@ class Node:
         self._ended = around.ended
         shared = Catalog(self.store, Znodes(""))
         clock, brokers = around.clock, around.kafka
-        record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0")
+        record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0", reads=1)
         shared.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
         watched = Watched()
@@ -158,9 +158,7 @@ class Node:
             claimed=nothing.end,
         )
         context = NodeContext(
-            node=record.node,
-            participant=record.participant,
-            life=record.started_at_ms,
+            node=record,
             catalog=shared,
             make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
@@ -171,7 +169,7 @@ class Node:
             clock=clock,
         )
         self._performer = Performer(context, mailbox.tell)
-        state = NodeState(Shared(record.node, record.participant))
+        state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._polls: tuple[Any, ...] = (
             CatalogPoll(shared, record, clock, mailbox.tell),
@@ -240,13 +238,13 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "ArrowRows": lambda rows: rows,
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
-            "Beside": beside.Beside,
+            "BackgroundJob": beside.BackgroundJob,
         },
         rebuild: {"TopicReader": kafka.Reader},
         last_marker: {"read_last": kafka.read_last},
-        succession: {"read_last": kafka.read_last, "TransactionalWriter": kafka.Transaction},
+        output_succession: {"read_last": kafka.read_last, "TransactionalWriter": kafka.Transaction},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
-        beside.Beside: {"rng": staticmethod(rng)},
+        beside.BackgroundJob: {"rng": staticmethod(rng)},
     }
     with ExitStack() as undo:
         for place, names in stands_in.items():

@@ -8,7 +8,6 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Protocol, cast
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import KafkaRecord
 from brokers.versioned_store import Set
 from pipeline.catalog import codec as codec_of_catalog
@@ -40,6 +39,7 @@ from tests.histories.folders import Root
 from tests.histories.kafka import Kafka, Topics, Transaction
 from tests.histories.node import START, Around, Node
 from tests.histories.turns import Turn
+from tests.memory_store import MemoryStore, MemoryTree
 
 NOWHERE_ID = 9_000
 """A schema id that nobody registered."""

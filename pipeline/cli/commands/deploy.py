@@ -16,7 +16,7 @@ from pipeline.deploy.documents import Document, read_document
 from pipeline.errors import RefusedError
 from pipeline.ids import ParticipantId
 from pipeline.operations.connections import Connections
-from pipeline.operations.rollout.first_runs import starts
+from pipeline.operations.rollout.first_runs import started_fragments
 from pipeline.operations.rollout.running import await_running
 from pipeline.operations.status.observed import ObservedFragment
 from pipeline.planner.state import WORDS, Choices
@@ -113,7 +113,7 @@ def carry_out(
     with _told_when_cut_off(session, _UNFINISHED):
         done = deploy(found, connections.servers, session.printer.note)
     with _told_when_cut_off(session, _STARTING.format(name=done.name)):
-        begun = starts(found.recorded.fragments, done.fragments, before)
+        begun = started_fragments(found.recorded.fragments, done.fragments, before)
         watch, timeout_s = _news(session), manner.timeout_s
         seen = (
             await_running(done, begun, connections, session.clock, timeout_s, watch)

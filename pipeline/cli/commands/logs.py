@@ -8,8 +8,8 @@ from pipeline.cli.completing import parts
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.errors import RefusedError
-from pipeline.operations.logs.entries import Entry, labels
-from pipeline.operations.logs.files import Log, last_entries, new_entries, node_logs
+from pipeline.operations.logs.entries import LogEntry, labels
+from pipeline.operations.logs.files import LogFile, last_entries, new_entries, node_logs
 
 
 @click.command("logs")
@@ -39,7 +39,7 @@ def command(session: Session, about: str | None, *, follow: bool, lines: int) ->
       medusa logs -o json | jq 'select(.level == "ERROR")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
 
-    def wanted(entry: Entry) -> bool:
+    def wanted(entry: LogEntry) -> bool:
         return about is None or entry.is_about(about)
 
     found = node_logs(session.project.logs)
@@ -53,7 +53,7 @@ def command(session: Session, about: str | None, *, follow: bool, lines: int) ->
             session.printer.record(_data(entry), str(entry))
 
 
-def _data(entry: Entry) -> dict[str, str | None]:
+def _data(entry: LogEntry) -> dict[str, str | None]:
     return {
         "time": entry.time or None,
         "level": entry.level or None,
@@ -65,7 +65,9 @@ def _data(entry: Entry) -> dict[str, str | None]:
     }
 
 
-def _say_nothing_found(session: Session, logs: Sequence[Log], about: str, *, follow: bool) -> None:
+def _say_nothing_found(
+    session: Session, logs: Sequence[LogFile], about: str, *, follow: bool
+) -> None:
     """An error that names what there is; who follows may be early, and only hears of it."""
     known = labels(entry for log in logs for entry in log.entries())
     there = ", ".join(known) or "nothing about any fragment"

@@ -18,12 +18,12 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import label
 from pipeline.operations.replay.corrections import (
     check_correctable,
-    comparison,
+    comparison_input,
     correction_writer,
     differences,
     publish_corrections,
 )
-from pipeline.operations.replay.engine import Engine, RecordPlace
+from pipeline.operations.replay.engine import RecordPlace, ReplayEngine
 from pipeline.operations.replay.fragment import ReplayedFragment, replayed_fragment
 from pipeline.operations.replay.inputs import ReplayInput, replay_input, replay_period
 from pipeline.operations.replay.output import output_topic
@@ -78,7 +78,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         what = replayed_fragment(name, connections)
-        engine = Engine(what, connections, session.printer.note)
+        engine = ReplayEngine(what, connections, session.printer.note)
         now_ms = session.clock.now_ms()
         asked = Asked(
             _time_of(start, now_ms, engine),
@@ -105,14 +105,14 @@ def command(
 
 
 def _correct(
-    engine: Engine, asked: Asked, session: Session, connections: Connections, *, yes: bool
+    engine: ReplayEngine, asked: Asked, session: Session, connections: Connections, *, yes: bool
 ) -> None:
     """Compute, compare and, with `yes`, write what differs."""
     what, topic = engine.what, engine.what.fragment.output.topic
     check_correctable(what, connections)
     writer = correction_writer(what, connections, session.clock) if yes else None
     with session.printer.waiting("looking at the inputs and the output"):
-        compared = comparison(what, asked, connections)
+        compared = comparison_input(what, asked, connections)
     differ = differences(compared, engine)
     if writer is not None:
         publish_corrections(what, differ, writer, connections, session.clock)
@@ -133,7 +133,7 @@ def _correct(
     session.printer.show(data, "\n".join(text))
 
 
-def _time_of(text: str, now_ms: Millis, engine: Engine) -> Millis:
+def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:
     """A time as typed, or the event time of the record at TOPIC/PARTITION/OFFSET.
 
     Raises:

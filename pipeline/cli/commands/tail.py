@@ -17,7 +17,7 @@ from pipeline.ids import Millis, TopicName
 from pipeline.operations.connections import Connections
 from pipeline.operations.records.decoding import DecodedRecord
 from pipeline.operations.records.selection import Selector, parse_selection
-from pipeline.operations.records.tail import Limits, Start, Tail
+from pipeline.operations.records.tail import Tail, TailLimits, TailStart
 from pipeline.operations.streams import newest_schema, topic_of
 from schemas.avro import AvroSchema, parse
 
@@ -105,7 +105,7 @@ def command(
         selection = parse_selection(_schema(topic, connections), where, select) if asked else None
         selector = Selector(connections.registry, selection)
         goes_on = last is None if follow is None else follow
-        limits = Limits(_start(start, session.clock.now_ms()), last, over_at_s, goes_on)
+        limits = TailLimits(_start(start, session.clock.now_ms()), last, over_at_s, goes_on)
         shown = 0
         with _told_at_the_end(selector, session):
             for record in Tail(topic, limits, selector, connections, session.clock).records():
@@ -124,8 +124,8 @@ def _schema(topic: TopicName, connections: Connections) -> AvroSchema:
     return parse(newest_schema(topic, connections).text)
 
 
-def _start(text: str, now_ms: Millis) -> Start | Millis:
-    ends = {one.value: one for one in Start}
+def _start(text: str, now_ms: Millis) -> TailStart | Millis:
+    ends = {one.value: one for one in TailStart}
     return ends[text] if text in ends else parse_time(text, now_ms)
 
 

@@ -44,9 +44,6 @@ class Aggregate(SingleInput):
     by: tuple[Computed, ...]
     aggregations: tuple[Aggregation, ...]
     compute: tuple[Computed, ...]
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "aggregate"
 

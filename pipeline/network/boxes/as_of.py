@@ -27,7 +27,6 @@ from pipeline.network.boxes.sides import (
 )
 from pipeline.network.fields import Fields, Report
 from pipeline.network.model import ColumnRef, Computed
-from pipeline.network.types import Columns
 
 HOWS = (How.INNER, How.LEFT)
 
@@ -45,9 +44,6 @@ class AsOf(TwoInputs):
 
     within_ms: int
     select: tuple[Computed, ...]
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
     how: How = How.INNER
 
     kind = "as_of"

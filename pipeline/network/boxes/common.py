@@ -60,8 +60,17 @@ class Defaults:
     code: Mapping[BoxName, str | Problem] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What comes out of a box: its columns, which of them is the event time, and the key."""
+
+    columns: Columns
+    event_time_column: str | None
+    key: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
-class SingleInput:
+class SingleInput(Output):
     """What boxes that read one stream have in common."""
 
     name: BoxName
@@ -218,6 +227,14 @@ def read_entries(fields: Fields, key: str, *, plain_list: bool) -> tuple[Entry, 
         fields.problem(f"{key} of {fields.what} must be {shape} of columns", node.line)
         return None
     return tuple(entries) if _names_fit(fields, key, entries) else None
+
+
+def read_select(fields: Fields) -> tuple[Entry, ...] | None:
+    """The columns under `select`; None when missing, empty or broken."""
+    entries = read_entries(fields, "select", plain_list=True)
+    if entries is not None and not entries:
+        fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
+    return entries or None
 
 
 def unfit_name(name: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from pipeline.network.boxes.common import (
 from pipeline.network.boxes.shape import Joined, Shape, Sources
 from pipeline.network.coercion import is_orderable
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.types import Column, Columns
+from pipeline.network.types import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,6 @@ class Deduplicate(SingleInput):
 
     by: tuple[str, ...]
     within_ms: int
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "deduplicate"
 

@@ -18,7 +18,7 @@ from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Expression, Origin
 from pipeline.network.scope import Scope, Source
-from pipeline.network.types import Columns, Scalar
+from pipeline.network.types import Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,6 @@ class Filter(SingleInput):
     """`{filter: STREAM, where: CONDITION}`; columns, key and event time pass unchanged."""
 
     where: Expression
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "filter"
 

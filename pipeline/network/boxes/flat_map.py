@@ -16,13 +16,14 @@ from pipeline.network.boxes.common import (
     passed_on,
     read_entries,
     read_header,
+    read_select,
     unfit_name,
 )
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import ColumnRef, Computed, Origin
 from pipeline.network.scope import Scope, Source
-from pipeline.network.types import ArrayType, Column, Columns, Scalar
+from pipeline.network.types import ArrayType, Column, Scalar
 
 AT_MOST = 1_000
 AT_MOST_MAX = 100_000
@@ -41,9 +42,6 @@ class FlatMap(SingleInput):
 
     each: Computed
     select: tuple[Computed, ...]
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
     at: str | None = None
     at_most: int = AT_MOST
 
@@ -149,9 +147,7 @@ def read(name: BoxName, fields: Fields, _defaults: Defaults) -> FlatMapDraft | N
         fields.problem(unfit, at.line, column=at.value, hint=hint)
     at_most = fields.integer("at_most", AT_MOST, low=1, high=AT_MOST_MAX)
     fields.required("select")
-    select = read_entries(fields, "select", plain_list=True)
-    if select is not None and not select:
-        fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
+    select = read_select(fields)
     if not (stream and each and select) or unfit:
         return None
     return FlatMapDraft(header, stream, each, select, at, at_most)

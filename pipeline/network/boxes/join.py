@@ -30,7 +30,6 @@ from pipeline.network.boxes.time_bound import Limits, limits_of, read_within
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.term import FaultError
-from pipeline.network.types import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,6 @@ class Join(TwoInputs):
 
     bound: TimeBound
     select: tuple[Computed, ...]
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
     how: How = How.INNER
 
     kind = "join"

@@ -14,13 +14,12 @@ from pipeline.network.boxes.common import (
     compute,
     key_or,
     passed_on,
-    read_entries,
     read_header,
+    read_select,
 )
 from pipeline.network.fields import Fields, Report
 from pipeline.network.model import ColumnRef, Computed
 from pipeline.network.scope import Scope, Source
-from pipeline.network.types import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,6 @@ class Map(SingleInput):
     """`{map: STREAM, select: {COLUMN: EXPRESSION, …}}`; one row in, one row out."""
 
     select: tuple[Computed, ...]
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "map"
 
@@ -73,7 +69,5 @@ def read(name: BoxName, fields: Fields, _defaults: Defaults) -> MapDraft | None:
     header = read_header(name, fields)
     stream = fields.text(Map.kind, required=True)
     fields.required("select")
-    select = read_entries(fields, "select", plain_list=True)
-    if select is not None and not select:
-        fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
+    select = read_select(fields)
     return MapDraft(header, stream, select) if stream and select else None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline import durations
@@ -46,16 +46,11 @@ class Python(SingleInput):
 
     function: str
     source: str
-    columns: Columns
     timeout_ms: int
-    key: tuple[str, ...] = ()
+    event_time_column: None = field(default=None, init=False)
+    """It is not known what a function makes of a column."""
 
     kind = "python"
-
-    @property
-    def event_time_column(self) -> str | None:
-        """None: nobody knows what a function makes of a column."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Expression, Origin
 from pipeline.network.scope import Scope, Source
-from pipeline.network.types import Column, Columns, Scalar
+from pipeline.network.types import Column, Scalar
 
 BRANCH = "__branch"
 """The column that says to which branch a record goes."""
@@ -48,9 +48,6 @@ class Route(SingleInput):
 
     to: tuple[Choice, ...]
     otherwise: BoxName | None
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "route"
 
@@ -58,10 +55,6 @@ class Route(SingleInput):
 @dataclass(frozen=True, slots=True)
 class Branch(SingleInput):
     """One of the streams that a route makes; columns, key and event time are its input's."""
-
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "branch"
 
@@ -74,7 +67,9 @@ class BranchDraft(OneInput):
         """What the route reads, without the column that only branches see."""
         (facts,) = inputs
         columns = tuple(column for column in facts.columns if column.name != BRANCH)
-        return Branch(self.name, facts.name, columns, facts.event_time_column)
+        return Branch(
+            self.name, facts.name, columns=columns, event_time_column=facts.event_time_column
+        )
 
 
 @dataclass(frozen=True, slots=True)

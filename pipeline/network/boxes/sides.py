@@ -12,12 +12,13 @@ from pipeline.network.boxes.common import (
     Entry,
     Headed,
     Header,
+    Output,
     StreamFacts,
     compute,
     input_column,
     named_once,
-    read_entries,
     read_header,
+    read_select,
     refuse_unreadable,
 )
 from pipeline.network.coercion import is_integral, is_orderable
@@ -44,7 +45,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class TwoInputs:
+class TwoInputs(Output):
     """What such boxes have in common."""
 
     name: BoxName
@@ -293,10 +294,8 @@ def read_sides(
         None where one is missing (reported).
     """
     header = read_header(name, fields)
-    select = read_entries(fields, "select", plain_list=True)
-    broken = fields.has("select") and not select
-    if select is not None and not select:
-        fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
+    select = read_select(fields)
+    broken = fields.has("select") and select is None
     node = fields.mapping(kind)
     if node is None:
         return None
@@ -306,4 +305,4 @@ def read_sides(
     if left is None or right is None:
         return inner, None
     broken = broken or on is None or how is None
-    return inner, Sides(header, left, right, on or (), select or None, how or How.INNER, broken)
+    return inner, Sides(header, left, right, on or (), select, how or How.INNER, broken)

@@ -17,6 +17,7 @@ from pipeline.network.boxes.common import (
     key_or,
     read_entries,
     read_header,
+    read_select,
     refuse_unreadable,
 )
 from pipeline.network.boxes.shape import Shape, Sources, Windowed
@@ -27,7 +28,7 @@ from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Computed, Expression, Origin
 from pipeline.network.scope import Scope, Source
 from pipeline.network.sql_text import quoted
-from pipeline.network.types import Column, Columns, Scalar
+from pipeline.network.types import Column, Scalar
 
 RANK = "rank"
 ROWS_MAX = 1_000
@@ -56,9 +57,6 @@ class Top(SingleInput):
     ordered_by: Expression
     highest: bool
     select: tuple[Computed, ...]
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "top"
 
@@ -160,12 +158,9 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> TopDraft | None:
     fields.required("rows")
     rows = fields.integer("rows", 1, low=1, high=ROWS_MAX)
     order = _read_order(fields)
-    select = read_entries(fields, "select", plain_list=True)
-    if fields.has("select") and not select:
-        if select is not None:
-            fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
-        return None
-    if stream is None or by is None or order is None:
+    select = read_select(fields)
+    broken = fields.has("select") and select is None
+    if stream is None or by is None or order is None or broken:
         return None
     return TopDraft(header, stream, window, by, rows, order, select)
 

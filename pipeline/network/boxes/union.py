@@ -8,6 +8,7 @@ from pipeline.nearest import nearest_first
 from pipeline.network.boxes.common import (
     Defaults,
     Headed,
+    Output,
     StreamFacts,
     key_or,
     read_header,
@@ -15,13 +16,13 @@ from pipeline.network.boxes.common import (
 )
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.logic import difference_hint
-from pipeline.network.types import Column, Columns, EnumForm, Form
+from pipeline.network.types import Column, EnumForm, Form
 
 LEAST_INPUTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(Output):
     """`{union: [STREAM, STREAM, …]}`; event time passes, and keys do unless one is declared.
 
     The columns are those of the first stream; each other stream has the same names and types, in
@@ -30,9 +31,6 @@ class Union:
 
     name: BoxName
     inputs: tuple[StreamName, ...]
-    columns: Columns
-    event_time_column: str | None
-    key: tuple[str, ...] = ()
 
     kind = "union"
 

@@ -50,7 +50,7 @@ def count_letters(name: str, connections: Connections) -> LetterCounts:
             gone.
         UnavailableError, RetryError: a server does not answer, or a topic was not read to its end.
     """
-    plans = {plan.network: plan for plan in deployed_plans(connections)}
+    plans = {plan.network: plan for plan in deployed_plans(connections.catalog)}
     fragments, problems, found = fragments_of(name, connections), [], []
     for fragment in fragments:
         plan, sent = plans[fragment.names.network], None

@@ -23,7 +23,7 @@ _QUERY = re.compile(rf"\b({_NAME})\.({_NAME})(?:\.\w+)+ \[id = ")
 """How Spark names a query of ours: by fragment, epoch and kind."""
 
 
-class Source(Enum):
+class LogSource(Enum):
     """Who wrote an entry."""
 
     NODE = "node"
@@ -31,7 +31,7 @@ class Source(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One entry of a log.
 
     Args:
@@ -46,7 +46,7 @@ class Entry:
     time: str
     level: str
     node: str
-    source: Source
+    source: LogSource
     network: str
     fragment: str
     message: str
@@ -62,36 +62,36 @@ class Entry:
 
     def __str__(self) -> str:
         label = f"[{self.label}]" if self.fragment else ""
-        by = "spark:" if self.source is Source.SPARK else ""
+        by = "spark:" if self.source is LogSource.SPARK else ""
         return " ".join(filter(None, (self.time, self.level, label, by, self.message)))
 
 
-Parser = Callable[[Iterable[str]], Iterator[Entry]]
+EntryParser = Callable[[Iterable[str]], Iterator[LogEntry]]
 """Lines of a log to its entries."""
 
 
-def entries_of_node(node: str, lines: Iterable[str]) -> Iterator[Entry]:
+def entries_of_node(node: str, lines: Iterable[str]) -> Iterator[LogEntry]:
     """The entries of a node's own log."""
     for text in _whole(lines, _BY_NODE):
         found = _BY_NODE.fullmatch(text)
         if found is None:
-            yield Entry("", "", node, Source.NODE, "", "", text)
+            yield LogEntry("", "", node, LogSource.NODE, "", "", text)
         else:
             time, level, network, fragment, message = (part or "" for part in found.groups())
-            yield Entry(time, level, node, Source.NODE, network, fragment, message)
+            yield LogEntry(time, level, node, LogSource.NODE, network, fragment, message)
 
 
-def entries_of_spark(node: str, lines: Iterable[str]) -> Iterator[Entry]:
+def entries_of_spark(node: str, lines: Iterable[str]) -> Iterator[LogEntry]:
     """The entries that Spark wrote in the process of a node, and what else was written there."""
     for text in _whole(lines, _BY_SPARK):
         found = _BY_SPARK.fullmatch(text)
         time, level, message = ("", "", text) if found is None else found.groups()
         query = _QUERY.search(message)
         network, fragment = query.groups() if query else ("", "")
-        yield Entry(_in_utc(time), level, node, Source.SPARK, network, fragment, message)
+        yield LogEntry(_in_utc(time), level, node, LogSource.SPARK, network, fragment, message)
 
 
-def merged(logs: Sequence[Iterable[Entry]]) -> Iterator[Entry]:
+def merged(logs: Sequence[Iterable[LogEntry]]) -> Iterator[LogEntry]:
     """The entries of several logs by their times; those of one log stay in their order.
 
     All times have one form and zone, so texts compare as times.
@@ -99,7 +99,7 @@ def merged(logs: Sequence[Iterable[Entry]]) -> Iterator[Entry]:
     return heapq.merge(*logs, key=lambda entry: entry.time)
 
 
-def labels(found: Iterable[Entry]) -> tuple[str, ...]:
+def labels(found: Iterable[LogEntry]) -> tuple[str, ...]:
     """Every network.fragment that entries are about, sorted."""
     return tuple(sorted({entry.label for entry in found if entry.fragment}))
 

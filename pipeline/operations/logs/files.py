@@ -9,8 +9,8 @@ from pathlib import Path
 from pipeline.clock import Clock
 from pipeline.errors import RefusedError
 from pipeline.operations.logs.entries import (
-    Entry,
-    Parser,
+    EntryParser,
+    LogEntry,
     entries_of_node,
     entries_of_spark,
     merged,
@@ -20,13 +20,13 @@ _POLL_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogFile:
     """A log file and the parser of its entries; the file may be missing."""
 
     file: Path
-    read: Parser
+    read: EntryParser
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LogEntry]:
         """All entries of the file."""
         if self.file.is_file():
             with self.file.open(encoding="utf-8", errors="replace") as stream:
@@ -38,7 +38,7 @@ class Log:
         return self.file.stat().st_size if self.file.is_file() else 0
 
 
-def node_logs(folder: Path) -> tuple[Log, ...]:
+def node_logs(folder: Path) -> tuple[LogFile, ...]:
     """The log of each node, and what its process wrote if `up` started it: NODE.out.
 
     Raises:
@@ -52,20 +52,20 @@ def node_logs(folder: Path) -> tuple[Log, ...]:
             hint="logs are on the machine where the node runs; is it up? try `medusa up`.",
         )
     return (
-        *(Log(folder / f"node-{node}.log", partial(entries_of_node, node)) for node in nodes),
-        *(Log(folder / f"{node}.out", partial(entries_of_spark, node)) for node in nodes),
+        *(LogFile(folder / f"node-{node}.log", partial(entries_of_node, node)) for node in nodes),
+        *(LogFile(folder / f"{node}.out", partial(entries_of_spark, node)) for node in nodes),
     )
 
 
 def last_entries(
-    logs: Sequence[Log], count: int, wanted: Callable[[Entry], bool]
-) -> tuple[Entry, ...]:
+    logs: Sequence[LogFile], count: int, wanted: Callable[[LogEntry], bool]
+) -> tuple[LogEntry, ...]:
     """The last wanted entries of several logs, by their times, at most `count`."""
     lasts = [deque(filter(wanted, log.entries()), maxlen=count) for log in logs]
     return tuple(deque(merged(lasts), maxlen=count))
 
 
-def new_entries(logs: Sequence[Log], clock: Clock) -> Iterator[Entry]:
+def new_entries(logs: Sequence[LogFile], clock: Clock) -> Iterator[LogEntry]:
     """Entries that are added from now on, without end; blocks while it waits.
 
     Those of one look are in the order of their times. A file that was rotated is read from its
@@ -73,7 +73,7 @@ def new_entries(logs: Sequence[Log], clock: Clock) -> Iterator[Entry]:
     """
     done = {log.file: log.size for log in logs}
     while True:
-        new: list[list[Entry]] = []
+        new: list[list[LogEntry]] = []
         for log in logs:
             size = log.size
             if size < done[log.file]:

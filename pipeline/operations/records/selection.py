@@ -243,7 +243,7 @@ def _inward(data_type: DataType, value: Any) -> Any:  # noqa: PLR0911 - one case
             return (value - _FIRST_DAY).days
         case Scalar.STRING:
             return str(value)
-        case Scalar.FLOAT | Scalar.DOUBLE:  # written as a whole number by an earlier version
+        case Scalar.FLOAT | Scalar.DOUBLE:  # a whole number in an earlier schema
             return single(float(value)) if data_type is Scalar.FLOAT else float(value)
         case ArrayType(element):
             return [_inward(element, part) for part in value]

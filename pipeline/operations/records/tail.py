@@ -16,7 +16,7 @@ from pipeline.operations.records.selection import Selector
 _POLL_S = 0.5
 
 
-class Start(Enum):
+class TailStart(Enum):
     """Where a tail begins, besides at a time."""
 
     BEGINNING = "beginning"
@@ -24,7 +24,7 @@ class Start(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TailLimits:
     """Where a tail begins and when it ends.
 
     Args:
@@ -34,7 +34,7 @@ class Limits:
         follow: whether it goes on with new records.
     """
 
-    start: Start | Millis
+    start: TailStart | Millis
     last: int | None
     over_at_s: float | None
     follow: bool
@@ -45,7 +45,7 @@ class Tail:
     """One tail of one topic."""
 
     topic: TopicName
-    limits: Limits
+    limits: TailLimits
     selector: Selector
     connections: Connections
     clock: Clock
@@ -75,9 +75,9 @@ class Tail:
         """The first offset of each partition."""
         topics, start = self.connections.topics, self.limits.start
         match start:
-            case Start.BEGINNING:
+            case TailStart.BEGINNING:
                 return topics.start_offsets([self.topic])[self.topic]
-            case Start.NOW:
+            case TailStart.NOW:
                 return topics.end_offsets([self.topic])[self.topic]
             case _:
                 return topics.offsets_for_time(self.topic, start)

@@ -10,7 +10,7 @@ from pipeline.errors import RefusedError, RetryError
 from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import label
 from pipeline.operations.networks import deployed_plans
-from pipeline.operations.replay.engine import Engine
+from pipeline.operations.replay.engine import ReplayEngine
 from pipeline.operations.replay.fragment import ReplayedFragment
 from pipeline.operations.replay.inputs import (
     ReplayInput,
@@ -25,7 +25,7 @@ from pipeline.replay.write import START_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonInput:
     """What a comparison reads: the published results by id, and the inputs to compute them from."""
 
     published: Mapping[bytes, Standing]
@@ -64,7 +64,7 @@ def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
             "later record with an id take the place of the earlier one; or replay into a topic of "
             "its own.",
         )
-    plans = deployed_plans(connections)
+    plans = deployed_plans(connections.catalog)
     readers = [
         label(fragment)
         for plan in plans
@@ -93,7 +93,9 @@ def correction_writer(
     return writer
 
 
-def comparison(what: ReplayedFragment, asked: Asked, connections: Connections) -> Comparison:
+def comparison_input(
+    what: ReplayedFragment, asked: Asked, connections: Connections
+) -> ComparisonInput:
     """Published results of a period, and the inputs that they are computed from; changes nothing.
 
     Raises:
@@ -105,10 +107,10 @@ def comparison(what: ReplayedFragment, asked: Asked, connections: Connections) -
     # First, so that the inputs hold whatever these results were made of: a lane without state
     # publishes late ones at any time.
     published = published_results(what, period, connections)
-    return Comparison(published, replay_input(what, period, connections, incomplete=False))
+    return ComparisonInput(published, replay_input(what, period, connections, incomplete=False))
 
 
-def differences(compared: Comparison, engine: Engine) -> Differences:
+def differences(compared: ComparisonInput, engine: ReplayEngine) -> Differences:
     """Compute the results again and compare; changes nothing.
 
     Raises:

@@ -30,7 +30,7 @@ class RecordPlace:
         return f"{self.input}/{self.partition}/{self.offset}"
 
 
-class Engine:
+class ReplayEngine:
     """Computes records and results of a replayed fragment.
 
     Args:

@@ -36,7 +36,7 @@ def replayed_fragment(name: str, connections: Connections) -> ReplayedFragment:
     Raises:
         RefusedError: it means none, or several; lists those that exist.
     """
-    plans = deployed_plans(connections)
+    plans = deployed_plans(connections.catalog)
     every = [(plan, fragment) for plan in plans for fragment in plan.fragments]
     found = [(p, f) for p, f in every if name in {f.names.fragment, label(f)}] or [
         (p, f)

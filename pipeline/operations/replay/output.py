@@ -31,7 +31,7 @@ def output_topic(
     """
     output = what.fragment.output.topic
     topic = _unused(output, connections) if into is None else TopicName(into)
-    mine = {t.name for plan in deployed_plans(connections) for t in plan.topics}
+    mine = {t.name for plan in deployed_plans(connections.catalog) for t in plan.topics}
     if topic in mine or topic.endswith(INTERNAL_SUFFIXES):
         raise RefusedError(
             "the topic belongs to a network, or is named like one that Medusa keeps for itself",

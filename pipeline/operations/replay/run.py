@@ -8,7 +8,7 @@ from brokers.records import NewTopicSpec
 from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.operations.connections import Connections
-from pipeline.operations.replay.engine import Engine
+from pipeline.operations.replay.engine import ReplayEngine
 from pipeline.operations.replay.inputs import ReplayInput
 from pipeline.operations.replay.output import check_empty
 from pipeline.replay.write import Target, write
@@ -34,7 +34,7 @@ class Replayed:
 def replay(
     found: ReplayInput,
     into: NewTopicSpec,
-    engine: Engine,
+    engine: ReplayEngine,
     connections: Connections,
     clock: Clock,
 ) -> Replayed:

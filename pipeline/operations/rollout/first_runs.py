@@ -12,7 +12,7 @@ STEADY_AFTER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
+class StartedFragments:
     """The fragments that a deploy starts.
 
     Args:
@@ -24,11 +24,11 @@ class Starts:
     until: Mapping[FragmentName, Epoch]
 
 
-def starts(
+def started_fragments(
     before: Sequence[FragmentRecord],
     after: Sequence[FragmentRecord],
     reports: Sequence[FragmentStatus],
-) -> Starts:
+) -> StartedFragments:
     """Compare what the catalog held before a deploy with what it holds now.
 
     Args:
@@ -38,7 +38,7 @@ def starts(
     """
     then = {record.fragment: record for record in before}
     now = {record.fragment: record for record in after}
-    return Starts(
+    return StartedFragments(
         frozenset(name for name in now if now[name] != then.get(name)),
         {
             one.fragment: one.epoch

@@ -6,7 +6,7 @@ from pipeline.clock import Clock, Deadline
 from pipeline.deploy.apply import Deployed
 from pipeline.errors import FragmentFailedError
 from pipeline.operations.connections import Connections
-from pipeline.operations.rollout.first_runs import FirstRuns, Starts
+from pipeline.operations.rollout.first_runs import FirstRuns, StartedFragments
 from pipeline.operations.status.fragments import networks_status
 from pipeline.operations.status.observed import ObservedFragment, failed, settled
 
@@ -18,7 +18,7 @@ Watch = Callable[[Sequence[ObservedFragment]], None]
 
 def await_running(
     done: Deployed,
-    starts: Starts,
+    starts: StartedFragments,
     connections: Connections,
     clock: Clock,
     timeout_s: float,

@@ -59,9 +59,9 @@ class ObservedFragment:
 
     @property
     def lag(self) -> Lag:
-        """Measured of a lane that runs, by a node that is up; else unknown."""
+        """Measured by a node that is up, and only while the lane runs; else unknown."""
         status = self.status
-        if status is None or not self.node_up or status.state is not LaneState.RUNNING:
+        if status is None or not self.node_up:
             return Lag()
         return Lag(status.lag_records, status.lag_ms, dict(status.inputs))
 

@@ -1,6 +1,6 @@
 """What a sink needs of the engine, of Kafka and of a second look, as small protocols.
 
-`facts.py`, `inspect.py` and `brokers/kafka/` are the real ones; tests hand in twins.
+`facts.py`, `second_look.py` and `brokers/kafka/` are the real ones; tests hand in twins.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +34,7 @@ class BatchEngine(Protocol):
 
 
 class SecondLook(Protocol):
-    """As in `inspect.py`."""
+    """As in `second_look.py`."""
 
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
         """All records of a range for the dead letters."""
@@ -140,7 +140,7 @@ class Followed(Protocol):
 
 
 class Jobs(Protocol):
-    """As in `beside.py`."""
+    """As in `background_job.py`."""
 
     def start(self, job: Callable[[], None]) -> None:
         """Run a job when the one before it has ended well."""

@@ -16,7 +16,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.dead_letters import LATENESS, Context, attempt_of
-from pipeline.lanes.ids import LATE_RESULT
+from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.spark.query.functions import checksum

@@ -10,7 +10,7 @@ from pipeline import durations
 from pipeline.errors import SchemaError
 from pipeline.ids import Millis, SchemaHandle
 from pipeline.lanes.dead_letters import NOT_COMPUTED
-from pipeline.lanes.ids import WRITTEN_TO
+from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.planner.instants import instant
 from pipeline.spark.query.hidden import Failed, Reason, reason_of
 from pipeline.spark.query.lowered import Source

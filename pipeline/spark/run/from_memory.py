@@ -25,7 +25,7 @@ from pipeline.ids import Incarnation
 from pipeline.markers.positions import Positions
 from pipeline.settings import Settings
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.inspect import Inspector
+from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered, Source
 from pipeline.spark.query.readers import Ranges

@@ -61,8 +61,8 @@ from pipeline.names import FragmentNames
 from pipeline.planner.state import OnChange
 from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.inspect import Inspector
 from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, as_accepted, restricted
@@ -75,12 +75,13 @@ from pipeline.spark.query.readers import (
     starting_at,
 )
 from pipeline.spark.run.ahead import Ahead, BatchLimit
-from pipeline.spark.run.beside import Beside
+from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import read_marker, settled_marker
 from pipeline.spark.run.lost import in_batch, in_rebuild
+from pipeline.spark.run.output_succession import Others, look_back
 from pipeline.spark.run.planned import plan_first_batch
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
@@ -92,7 +93,6 @@ from pipeline.spark.run.query_runner import (
 )
 from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
-from pipeline.spark.run.succession import Others, look_back
 from pipeline.spark.run.surroundings import Surveyor
 from pipeline.spark.run.topics import watch_topics
 from pipeline.spark.run.wanted import wanted_lane
@@ -156,7 +156,7 @@ class StableLane:
         self._from = CarriedMarker(None, ())
         ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
         self._limit = BatchLimit(ahead, fragment)
-        self._beside = Beside(f"write {self._label}")
+        self._write_job = BackgroundJob(f"write {self._label}")
         self.promises = Promises()
         self._started = False
         retention = Retention(
@@ -189,7 +189,7 @@ class StableLane:
         except StoppingError:
             return
         finally:
-            self._beside.close()
+            self._write_job.close()
             writer.close()
             boundaries.close()
 
@@ -347,7 +347,7 @@ class StableLane:
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
             schemas=self._host.surveyor,
             topics=self._topics,
-            beside=self._beside,
+            commits=self._write_job,
             functions=lowered.functions,
             promised=self.promises.of,
             clock=self._clock,
@@ -409,7 +409,7 @@ class StableLane:
             return lowered
         self._log.info("an input has more partitions; batch %d is executed without them", planned)
         self._query(restricted(lowered, marker.end), folder, sink, once=True)
-        self._beside.wait(SETTLE_DEADLINE_S)
+        self._write_job.wait(SETTLE_DEADLINE_S)
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
         lowered = self._lowered()
@@ -438,7 +438,7 @@ class StableLane:
                 sink.write(ArrowRows(rows), batch, engine, inspector)
 
             def watch(_: Engine) -> None:
-                self._beside.check()
+                self._write_job.check()
                 self._topics.look()
                 self._trimmer.look()
                 sink.publisher.publish_again()
@@ -459,7 +459,7 @@ class StableLane:
     def _settle(self) -> None:
         """Let the last batch be written; if it cannot be, the next start does it again."""
         try:
-            self._beside.wait(SETTLE_DEADLINE_S)
+            self._write_job.wait(SETTLE_DEADLINE_S)
         except MedusaError as error:
             self._log.info("the last batch was not written: %s", error)
 

@@ -30,7 +30,7 @@ from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range
 from pipeline.replay.write import Result
 from pipeline.settings import Settings
-from pipeline.spark.batch.inspect import most_frequent
+from pipeline.spark.batch.second_look import most_frequent
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit, emit_path, unknown_schemas
 from pipeline.spark.query.hidden import UNKNOWN_SCHEMA, Reason, reason_of

@@ -32,16 +32,16 @@ from pipeline.lanes.batch import (
     is_repeat,
     next_marker,
 )
+from pipeline.lanes.dead_letter_limits import count
 from pipeline.lanes.dead_letters import LATENESS, Context, headers
 from pipeline.lanes.events import BatchFinished
-from pipeline.lanes.ids import LATE_RESULT, RESULT_ID, WRITTEN_TO
-from pipeline.lanes.limits import count
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.needed_letters import (
     LetterSpan,
     after_letters,
     resume_letters,
 )
+from pipeline.lanes.result_headers import LATE_RESULT, RESULT_ID, WRITTEN_TO
 from pipeline.lanes.sources import answered_by
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
@@ -162,7 +162,7 @@ class Sink:
         started_s = clock.monotonic_s()
         table = rows.toArrow()
         facts = engine.batch_facts(batch, table)
-        self._context.beside.wait()
+        self._context.commits.wait()
         if is_repeat(self.marker, facts):
             self._check_repeated(facts, inspector)
             self._log.info("batch %d was written before; executed for its state only", batch)
@@ -180,7 +180,7 @@ class Sink:
         if self._traits.stateful:
             commit()
         else:
-            self._context.beside.start(commit)
+            self._context.commits.start(commit)
 
     def _commit(self, judged: _Judged, started_s: float) -> None:
         """Write a batch in one transaction; it is the truth from its commit on.

@@ -50,7 +50,7 @@ class SinkContext:
     mirror: Followed
     schemas: Schemas
     topics: Topics
-    beside: Jobs
+    commits: Jobs
     functions: Mapping[str, tuple[BoxName, ...]]
     promised: Callable[[StreamName], Millis | None]
     clock: Clock

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from random import Random
 
+from pipeline.examples.example import columns_of
 from pipeline.examples.sensors import (
     SENSORS as EXAMPLE,
 )
 from pipeline.examples.sensors import (
-    columns_of,
     due_earlier,
     due_levels,
     due_once,

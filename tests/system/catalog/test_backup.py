@@ -16,9 +16,7 @@ from schemas.registry.register import register
 from schemas.registry.registry import Registry
 from schemas.registry.state import Decided, State, Version
 from tests.unit.catalog.support import (
-    ME,
     MOVING,
-    NODE1,
     NOW,
     SPEED,
     TOLLS,
@@ -61,7 +59,7 @@ def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None
         before.nodes.register(node())
         fragments = (fragment(), fragment(SPEED))
         before.networks.deploy(network(), network_version(), fragments, None)
-        before.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+        before.owners.claim(TOLLS, MOVING, node(), NOW)
         first, _ = registered(old, znodes)
         backup = loads(dumps(read(old, NOW)), "here")
 
@@ -71,8 +69,8 @@ def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None
 
         assert after.fragments.of(TOLLS) == before.fragments.of(TOLLS)
         assert after.nodes.all() == ()
-        assert after.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) == 8
-        assert after.owners.claim(TOLLS, SPEED, NODE1, ME, NOW) == 1
+        assert after.owners.claim(TOLLS, MOVING, node(), NOW) == 8
+        assert after.owners.claim(TOLLS, SPEED, node(), NOW) == 1
         assert registered(new, znodes) == (first, False)
         other = SCHEMA.replace('"R"', '"S"')
         assert registered(new, znodes, other)[0].id == first.id + 1

@@ -13,9 +13,7 @@ from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Epoch, NetworkVersion, NodeId
 from pipeline.names import Znodes
 from tests.unit.catalog.support import (
-    ME,
     MOVING,
-    NODE1,
     NODE2,
     NOW,
     SPEED,
@@ -69,7 +67,7 @@ def test_the_life_of_a_network(open_catalog: OpenCatalog) -> None:
     one, two = open_catalog(), open_catalog()
     deployed(one, MOVING, SPEED)
     assert two.fragments.of(TOLLS) == (fragment(SPEED), fragment(MOVING))
-    assert two.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) == 1
+    assert two.owners.claim(TOLLS, MOVING, node(), NOW) == 1
     two.statuses.report(report(1, 7))
     assert one.statuses.of(TOLLS) == (report(1, 7),)
     plan = (fragment(SPEED),)
@@ -86,13 +84,13 @@ def test_a_node_gives_way_when_its_session_ends(
     """The fragments of a node that went can be claimed by another, and not before."""
     one, two = open_catalog(), open_catalog()
     deployed(one)
-    one.nodes.register(node(NODE1))
-    one.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    one.nodes.register(node())
+    one.owners.claim(TOLLS, MOVING, node(), NOW)
     with pytest.raises(RetryError, match="node1 owns it"):
-        two.owners.claim(TOLLS, MOVING, NODE2, ME, NOW)
+        two.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     stores[0].close()
     assert two.nodes.all() == ()
-    assert two.owners.claim(TOLLS, MOVING, NODE2, ME, NOW) == 2
+    assert two.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
 
 
 def test_claims_that_race_win_different_epochs(open_catalog: OpenCatalog) -> None:
@@ -106,7 +104,7 @@ def test_claims_that_race_win_different_epochs(open_catalog: OpenCatalog) -> Non
         def run() -> None:
             for _ in range(20):
                 try:
-                    won.append(catalog.owners.claim(TOLLS, MOVING, NodeId(f"n{number}"), ME, NOW))
+                    won.append(catalog.owners.claim(TOLLS, MOVING, node(NodeId(f"n{number}")), NOW))
                 except RetryError:
                     continue
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import VersionedStore
 from brokers.zookeeper import ZooKeeperStore
 from schemas.rest.access import Access, Role, User
 from schemas.server import Certificate, Guard, RegistryServer
 from tests.certificates import LOOPBACK, Authority
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.system.clients.foreign import Foreign, Served
 from tests.system.clients.installing import NotHereError, Program, go_program, node_program
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.catalog.records import LaneState
 from pipeline.lanes.dead_letters import PREFIX
-from pipeline.lanes.ids import WRITTEN_TO
+from pipeline.lanes.result_headers import WRITTEN_TO
 from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]

@@ -14,7 +14,7 @@ from pipeline.deploy.pause import pause, resume
 from pipeline.errors import DeployError, FencedError
 from pipeline.ids import FragmentName, NetworkName, SchemaId
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
-from pipeline.lanes.ids import LATE_RESULT
+from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.names import FragmentNames
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from schemas import wire

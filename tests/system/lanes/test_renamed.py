@@ -8,7 +8,7 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.errors import DeployError
 from pipeline.ids import StreamName
-from pipeline.lanes.ids import LATE_RESULT
+from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.state import Choices
 from tests.system.lanes.test_upgrade import rolled_back

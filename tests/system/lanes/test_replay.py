@@ -21,7 +21,7 @@ from pipeline.cli.main import run
 from pipeline.clock import Deadline, SystemClock, rfc3339
 from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
-from pipeline.lanes.ids import CORRECTION, RESULT_ID
+from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.names import FragmentNames
 from tests.system.support import OWNER, READING, Installation
 

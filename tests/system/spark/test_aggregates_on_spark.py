@@ -141,8 +141,8 @@ def aggregate() -> tuple[Aggregate, dict[str, Aggregation]]:
         (Computed("g", expression("`g`", Scalar.INT, nullable=False)),),
         tuple(collector.found),
         (),
-        (),
-        None,
+        columns=(),
+        event_time_column=None,
     )
     return box, {text: found[name] for text, name in names.items()}
 

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame
 from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.ids import WRITTEN_TO
+from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.lanes.sources import named_sources
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.inspect import Inspector
+from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.query import hidden
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lower import Surroundings, lower

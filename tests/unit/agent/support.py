@@ -135,9 +135,9 @@ def wish(
     desired = DesiredState.RUNNING if running else DesiredState.STOPPED
     chosen = None if choice is None else (choice.on_change, choice.incarnation)
     record = FragmentRecord(
-        fragment.network, fragment.fragment, number, desired, digest, (), chosen
+        fragment.network, fragment.fragment, number, desired, digest, (), chosen, (), None
     )
-    return Deployed(NetworkRecord(fragment.network, OWNER, number, life), record)
+    return Deployed(NetworkRecord(fragment.network, OWNER, number, life, (), ()), record)
 
 
 def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:
@@ -152,7 +152,7 @@ class Agent:
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        self.state = NodeState(Shared(NodeId("node1"), OWNER))
+        self.state = NodeState(Shared(NodeId("node1"), OWNER, START_MS))
         self.steady_ms = BEGAN_MS
         self.ahead_ms = 0
         """By how much its wall clock is ahead of the right time."""

@@ -1,10 +1,9 @@
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     MakePlan,
@@ -25,10 +24,10 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
     DesiredState,
     FragmentRecord,
-    FragmentStatus,
     LaneState,
     NetworkRecord,
     NetworkVersionRecord,
+    NodeRecord,
 )
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.clock import Deadline, SystemClock
@@ -73,6 +72,8 @@ from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
 from pipeline.spark.run.lane_settings import LaneSettings
 from tests.conftest import WaitFor
+from tests.memory_store import MemoryStore, MemoryTree
+from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
 NETWORK = NetworkName("net")
@@ -80,7 +81,7 @@ MOVING = FragmentId(NETWORK, FragmentName("moving"))
 LANE, RUN = stable_lane(MOVING), RunNumber(3)
 VERSION = NetworkVersion(1)
 LIFE = NetworkLife("one")
-STARTED_MS = Millis(4_000)
+NODE = NodeRecord(NodeId("node1"), OWNER, "host", 1, Millis(4_000), "0", reads=1)
 SIGHTINGS = external("sightings")
 PLAN = plan(network((SIGHTINGS,), (filtered("moving", SIGHTINGS, "`at` > 0"),)), OWNER)
 FRAGMENT = FragmentRecord(
@@ -91,8 +92,10 @@ FRAGMENT = FragmentRecord(
     fragment_digest(PLAN.fragments[0]),
     ((TopicName("net.moving"), "id"),),
     (OnChange.EMPTY, Incarnation("1-5")),
+    begins=(),
+    succeeds=None,
 )
-DEPLOYED = Deployed(NetworkRecord(NETWORK, OWNER, VERSION, LIFE), FRAGMENT)
+DEPLOYED = Deployed(NetworkRecord(NETWORK, OWNER, VERSION, LIFE, (), ()), FRAGMENT)
 
 
 @dataclass
@@ -197,7 +200,7 @@ def make_node() -> Callable[[Exception | None], Node]:
     def make(raises: Exception | None) -> Node:
         catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
         catalog.format.ensure()
-        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
+        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
         catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
         planned: list[Plan | MedusaError] = [PLAN]
         lanes: list[Lane] = []
@@ -222,9 +225,7 @@ def make_node() -> Callable[[Exception | None], Node]:
             return lanes[-1]
 
         context = NodeContext(
-            node=NodeId("node1"),
-            participant=OWNER,
-            life=STARTED_MS,
+            node=NODE,
             catalog=catalog,
             make_plan=make_plan,
             admit=admit,
@@ -371,7 +372,8 @@ def test_a_fenced_lane_says_in_the_log_whose_the_fragment_is(
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     if owner:
-        node.catalog.owners.claim(NETWORK, MOVING.fragment, NodeId(owner), OWNER, Millis(5_000))
+        by = replace(NODE, node=NodeId(owner))
+        node.catalog.owners.claim(NETWORK, MOVING.fragment, by, Millis(5_000))
     node.lanes[0].raises_then = FencedError("another instance has taken over")
     node.lanes[0].request_stop()
     wait_for(lambda: node.told, "the end is told")
@@ -446,15 +448,10 @@ def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
 ) -> None:
     """A node that starts must not tell zeros until it has read the marker."""
     node = make_node(None)
-    old = FragmentStatus(
-        NETWORK, MOVING.fragment, NodeId("node1"), Epoch(2), LaneState.RUNNING, Millis(1), 9, 8
-    )
-    node.catalog.statuses.report(old)
-    new = FragmentStatus(
-        NETWORK, MOVING.fragment, NodeId("node1"), Epoch(3), LaneState.STARTING, Millis(2)
-    )
+    nothing = replace(NOTHING_READ, network=NETWORK, fragment=MOVING.fragment)
+    node.catalog.statuses.report(replace(nothing, epoch=Epoch(2), records_in=9, records_out=8))
+    new = replace(nothing, epoch=Epoch(3), state=LaneState.STARTING)
     node.performer.perform(PublishStatus(LANE, new, counted=False))
     found = node.catalog.statuses.get(NETWORK, MOVING.fragment)
     assert found is not None
     assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)
-    assert found.life == STARTED_MS

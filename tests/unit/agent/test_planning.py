@@ -12,7 +12,7 @@ from tests.unit.agent.support import LIFE, NETWORK, PLAN
 from tests.unit.planner.networks import OWNER
 
 ONE = VersionId(NETWORK, LIFE, NetworkVersion(1))
-RECORD = NetworkVersionRecord(NETWORK, NetworkVersion(1), "", (), "digest", Millis(0))
+RECORD = NetworkVersionRecord(NETWORK, NetworkVersion(1), "", (), "digest", Millis(0), ())
 
 
 def test_a_version_is_planned_for_the_owner_of_its_network() -> None:

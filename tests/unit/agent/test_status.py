@@ -28,6 +28,12 @@ def agent() -> Agent:
     return agent
 
 
+def test_a_report_names_the_life_of_its_node(agent: Agent) -> None:
+    """By when the node was started."""
+    report = agent.report()
+    assert (report.node, report.life) == ("node1", START_MS)
+
+
 def test_a_lane_at_the_ends_of_its_inputs_has_no_lag(agent: Agent) -> None:
     """Neither in records nor in time."""
     agent.ends({ONE: 10, TWO: 20})

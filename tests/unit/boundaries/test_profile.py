@@ -67,14 +67,16 @@ def fragment(box: Box, *inputs: FragmentInput) -> Fragment:
 
 def aggregate() -> Aggregate:
     """Windows of a minute over `cars`."""
-    return Aggregate(BoxName("speed"), StreamName("cars"), WINDOW, (), (), (), (), None)
+    return Aggregate(
+        BoxName("speed"), StreamName("cars"), WINDOW, (), (), (), columns=(), event_time_column=None
+    )
 
 
 def join(lower_ms: int, upper_ms: int) -> Join:
     """`moving` with `speed`."""
     bound = TimeBound(lower_ms, upper_ms)
     left, right = StreamName("moving"), StreamName("speed")
-    return Join(BoxName("tolls"), left, right, (), bound, (), (), None)
+    return Join(BoxName("tolls"), left, right, (), bound, (), columns=(), event_time_column=None)
 
 
 def test_an_external_input_keeps_what_the_document_says() -> None:
@@ -130,7 +132,7 @@ def test_a_join_spans_the_larger_of_its_directions(
 
 def test_filters_make_a_stateless_lane() -> None:
     """No stateful box, no state."""
-    box = Filter(BoxName("moving"), StreamName("cars"), TRUE, (), None)
+    box = Filter(BoxName("moving"), StreamName("cars"), TRUE, columns=(), event_time_column=None)
     assert fragment(box, CARS).shape == Stateless()
 
 

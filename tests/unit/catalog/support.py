@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Versioned
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
@@ -27,6 +26,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 
 TOLLS = NetworkName("tolls")
 ME = ParticipantId("local")
@@ -36,6 +36,36 @@ NODE1 = NodeId("node1")
 NODE2 = NodeId("node2")
 LIFE = NetworkLife("4d65647573610001")
 NOW = Millis(1_700_000_000_000)
+NOTHING_READ = FragmentStatus(
+    network=TOLLS,
+    fragment=MOVING,
+    node=NODE1,
+    epoch=Epoch(1),
+    state=LaneState.RUNNING,
+    reported_at_ms=NOW,
+    life=NOW,
+    records_in=0,
+    records_out=0,
+    lag_records=None,
+    lag_ms=None,
+    boundary_ms=None,
+    dead_letters=0,
+    late_dropped=0,
+    skipped=0,
+    restarts=0,
+    batch_ms=0,
+    last_error="",
+    inputs=(),
+    rebuild_since_ms=None,
+    rebuild_offsets=0,
+    rebuild_read=0,
+    held_by="",
+    held_ms=None,
+    held_since_ms=None,
+    held_silent_since_ms=None,
+    steps_ms=None,
+)
+"""What is reported of a lane that has just started."""
 
 
 def session(tree: MemoryTree) -> tuple[MemoryStore, Catalog]:
@@ -47,31 +77,32 @@ def session(tree: MemoryTree) -> tuple[MemoryStore, Catalog]:
 def network(version: int = 1, life: NetworkLife = LIFE) -> NetworkRecord:
     """The network `tolls`."""
     made = (TopicName("tolls.moving"),)
-    return NetworkRecord(TOLLS, ME, NetworkVersion(version), life, made)
+    return NetworkRecord(TOLLS, ME, NetworkVersion(version), life, made, ())
 
 
 def network_version(version: int = 1) -> NetworkVersionRecord:
     """A version of the network `tolls`."""
     return NetworkVersionRecord(
-        TOLLS, NetworkVersion(version), "network: tolls\n", (), f"digest{version}", NOW
+        TOLLS, NetworkVersion(version), "network: tolls\n", (), f"digest{version}", NOW, ()
     )
 
 
 def fragment(name: FragmentName = MOVING, version: int = 1, digest: str = "d1") -> FragmentRecord:
     """A fragment of it that should run."""
-    return FragmentRecord(TOLLS, name, NetworkVersion(version), DesiredState.RUNNING, digest, ())
+    number = NetworkVersion(version)
+    return FragmentRecord(
+        TOLLS, name, number, DesiredState.RUNNING, digest, (), choice=None, begins=(), succeeds=None
+    )
 
 
 def node(name: NodeId = NODE1, pid: int = 7) -> NodeRecord:
     """A node that is up."""
-    return NodeRecord(name, ME, "host", pid, NOW, "0.1.0")
+    return NodeRecord(name, ME, "host", pid, NOW, "0.1.0", reads=1)
 
 
 def report(epoch: int, records_in: int = 0, name: FragmentName = MOVING) -> FragmentStatus:
     """What an owner reports."""
-    return FragmentStatus(
-        TOLLS, name, NODE1, Epoch(epoch), LaneState.RUNNING, NOW, records_in=records_in
-    )
+    return replace(NOTHING_READ, fragment=name, epoch=Epoch(epoch), records_in=records_in)
 
 
 def deployed(catalog: Catalog, *names: FragmentName) -> None:
@@ -124,7 +155,7 @@ def filled(networks: int, fragments: int) -> MemoryTree:
         version = replace(network_version(), network=name)
         catalog.networks.deploy(replace(network(), network=name), version, tuple(records), None)
         for record in records:
-            epoch = catalog.owners.claim(name, record.fragment, NODE1, ME, NOW)
+            epoch = catalog.owners.claim(name, record.fragment, node(), NOW)
             status = replace(report(epoch, name=record.fragment), network=name)
             catalog.statuses.report(status)
     return tree

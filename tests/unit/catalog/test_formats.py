@@ -1,6 +1,5 @@
 """Programs of several versions on one catalog; `newest=2` is a version that does not exist yet."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -8,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.codec import decode, encode
 from pipeline.catalog.formats import check_all_read
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import MedusaError, NewerFormatError, RefusedError, RetryError
 from pipeline.ids import NodeId
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import NODE1, NODE2, deployed, node
 
 ZNODES = Znodes("")
@@ -43,13 +41,6 @@ def content(store: MemoryStore, path: str = "") -> dict[str, tuple[bytes, int]]:
         found[child] = (value.value, value.version)
         found.update(content(store, child))
     return found
-
-
-def test_a_node_that_says_nothing_reads_the_first_format() -> None:
-    """So did the versions that did not say it yet."""
-    plain = json.loads(encode(of_version(2)))
-    del plain["reads"]
-    assert decode(NodeRecord, json.dumps(plain).encode(), "/x").reads == 1
 
 
 def test_versions_live_together_until_the_format_is_raised() -> None:

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import NetworkName, NetworkVersion, TopicName
 from pipeline.names import FragmentNames
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
     ME,
     MOVING,

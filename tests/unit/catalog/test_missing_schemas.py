@@ -1,7 +1,7 @@
 """Schemas that the registry does not have."""
 
-from brokers.memory_store import MemoryTree
 from pipeline.ids import SchemaGuid, SchemaId
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import session
 
 GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")

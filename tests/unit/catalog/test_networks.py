@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Create, Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.networks import VERSIONS_PER_STEP_MAX
@@ -13,10 +12,9 @@ from pipeline.catalog.retrying import ATTEMPTS_MAX
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, UnavailableError
 from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import (
-    ME,
     MOVING,
-    NODE1,
     NOW,
     SPEED,
     TOLLS,
@@ -24,6 +22,7 @@ from tests.unit.catalog.support import (
     fragment,
     network,
     network_version,
+    node,
     report,
     session,
 )
@@ -110,7 +109,7 @@ def test_a_second_deploy_changes_adds_and_removes_fragments() -> None:
     """After a deploy the fragments are those of the plan, and old versions can still be read."""
     _, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    catalog.owners.claim(TOLLS, SPEED, NODE1, ME, NOW)
+    catalog.owners.claim(TOLLS, SPEED, node(), NOW)
     catalog.statuses.report(report(1, name=SPEED))
     stopped = FragmentName("stopped")
     plan = (fragment(MOVING, 2, "d2"), fragment(stopped, 2))
@@ -126,7 +125,7 @@ def test_an_unchanged_fragment_keeps_its_owner_and_its_znode() -> None:
     """A deploy does not touch fragments whose record is the same."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    epoch = catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    epoch = catalog.owners.claim(TOLLS, MOVING, node(), NOW)
     before = store.get(Znodes().fragment(TOLLS, MOVING))
     plan = (fragment(MOVING), fragment(SPEED, 2, "d2"))
     catalog.networks.deploy(network(2), network_version(2), plan, NetworkVersion(1))
@@ -217,7 +216,7 @@ def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
     """An undeploy removes all records of the network and counts as one change."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
     catalog.statuses.report(report(1))
     assert catalog.networks.remove(TOLLS) is True
     assert catalog.networks.all() == ()

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from brokers.versioned_store import Versioned
 from pipeline.catalog.codec import encode
 from pipeline.catalog.records import ParticipantRecord
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 from pipeline.names import Znodes
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import ME, NODE1, NOW, node, session
 
 

@@ -1,18 +1,19 @@
 """Claims of fragments and their epochs."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import OwnerRecord
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import Epoch, NodeId, ParticipantId
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
 from tests.unit.catalog.support import (
     ME,
@@ -52,8 +53,8 @@ def test_the_first_claim_is_epoch_one_and_each_raises_it() -> None:
     _, catalog = session(MemoryTree())
     deployed(catalog)
     assert catalog.owners.get(TOLLS, MOVING) is None
-    assert [catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) for _ in range(3)] == [1, 2, 3]
-    assert catalog.owners.get(TOLLS, MOVING) == OwnerRecord(NODE1, ME, Epoch(3), NOW)
+    assert [catalog.owners.claim(TOLLS, MOVING, node(), NOW) for _ in range(3)] == [1, 2, 3]
+    assert catalog.owners.get(TOLLS, MOVING) == OwnerRecord(NODE1, ME, Epoch(3), NOW, life=NOW)
 
 
 def test_an_epoch_is_above_that_of_the_last_marker() -> None:
@@ -64,9 +65,7 @@ def test_an_epoch_is_above_that_of_the_last_marker() -> None:
     _, catalog = session(MemoryTree())
     deployed(catalog)
     written = [Epoch(0), Epoch(9), Epoch(3), Epoch(11)]
-    claimed = [
-        catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW, written=last) for last in written
-    ]
+    claimed = [catalog.owners.claim(TOLLS, MOVING, node(), NOW, written=last) for last in written]
     assert claimed == [1, 10, 11, 12]
 
 
@@ -74,8 +73,9 @@ def test_a_node_of_another_participant_cannot_claim() -> None:
     """The error says whose the network is; nothing is changed."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
+    stranger = replace(node(), participant=ParticipantId("others"))
     with pytest.raises(RefusedError, match="belongs to participant local"):
-        catalog.owners.claim(TOLLS, MOVING, NODE1, ParticipantId("others"), NOW)
+        catalog.owners.claim(TOLLS, MOVING, stranger, NOW)
     assert catalog.owners.get(TOLLS, MOVING) is None
 
 
@@ -84,7 +84,7 @@ def test_a_fragment_that_is_not_there_cannot_be_claimed() -> None:
     _, catalog = session(MemoryTree())
     deployed(catalog)
     with pytest.raises(RefusedError, match="no fragment average_speed"):
-        catalog.owners.claim(TOLLS, SPEED, NODE1, ME, NOW)
+        catalog.owners.claim(TOLLS, SPEED, node(), NOW)
 
 
 def test_a_living_owner_is_not_robbed() -> None:
@@ -94,23 +94,23 @@ def test_a_living_owner_is_not_robbed() -> None:
     _, second = session(tree)
     deployed(first)
     first.nodes.register(node(NODE1))
-    first.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    first.owners.claim(TOLLS, MOVING, node(), NOW)
     with pytest.raises(RetryError, match="node1 owns it"):
-        second.owners.claim(TOLLS, MOVING, NODE2, ME, NOW)
+        second.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     first_store.close()
-    assert second.owners.claim(TOLLS, MOVING, NODE2, ME, NOW) == 2
+    assert second.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
 
 
 def test_epochs_go_on_after_an_undeploy() -> None:
     """A network deployed again under its name begins above all epochs of its former life."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
-    catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
-    catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
     catalog.networks.remove(TOLLS)
     catalog.networks.deploy(network(), network_version(), (fragment(),), None)
     assert catalog.owners.get(TOLLS, MOVING) is None
-    assert catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW) == 3
+    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW) == 3
 
 
 def test_a_claim_of_a_fragment_that_was_redeployed_meanwhile_fails() -> None:
@@ -121,8 +121,8 @@ def test_a_claim_of_a_fragment_that_was_redeployed_meanwhile_fails() -> None:
     slow_store = SlowStore(tree)
     slow = Catalog(slow_store, Znodes())
     slow_store.hold = True
-    slow.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
-    other.owners.claim(TOLLS, MOVING, NODE2, ME, NOW)
+    slow.owners.claim(TOLLS, MOVING, node(), NOW)
+    other.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     other.networks.remove(TOLLS)
     other.networks.deploy(network(), network_version(), (fragment(),), None)
     slow_store.hold = False
@@ -139,11 +139,11 @@ def test_of_claims_that_saw_the_same_exactly_one_wins(order: list[int], earlier:
     _, catalog = session(tree)
     deployed(catalog)
     for _ in range(earlier):
-        catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+        catalog.owners.claim(TOLLS, MOVING, node(), NOW)
     stores = [SlowStore(tree) for _ in order]
     for number, store in enumerate(stores):
         store.hold = True
-        Catalog(store, Znodes()).owners.claim(TOLLS, MOVING, NodeId(f"n{number}"), ME, NOW)
+        Catalog(store, Znodes()).owners.claim(TOLLS, MOVING, node(NodeId(f"n{number}")), NOW)
         store.hold = False
     winners = []
     for number in order:
@@ -169,7 +169,7 @@ def test_threads_that_claim_at_once_get_different_epochs() -> None:
         _, mine = session(tree)
         for _ in range(50):
             try:
-                won.append(mine.owners.claim(TOLLS, MOVING, NodeId(name), ME, NOW))
+                won.append(mine.owners.claim(TOLLS, MOVING, node(NodeId(name)), NOW))
             except RetryError:
                 continue
 

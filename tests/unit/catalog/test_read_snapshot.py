@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from brokers.versioned_store import Versioned
 from pipeline.catalog import backup
 from pipeline.catalog.catalog import Catalog
@@ -12,8 +11,8 @@ from pipeline.catalog.records import DesiredState
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import NetworkName
 from pipeline.names import Znodes
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
-    ME,
     MOVING,
     NODE1,
     NODE2,
@@ -67,7 +66,7 @@ def test_a_snapshot_has_every_fragment_with_its_owner_and_the_nodes_that_are_up(
     deployed(catalog, MOVING, SPEED)
     catalog.nodes.register(node(NODE1))
     other.nodes.register(node(NODE2))
-    other.owners.claim(TOLLS, SPEED, NODE2, ME, NOW)
+    other.owners.claim(TOLLS, SPEED, node(NODE2), NOW)
     owner = catalog.owners.get(TOLLS, SPEED)
     fragments = Deployed(network(), fragment(SPEED), owner), Deployed(network(), fragment(MOVING))
     assert catalog.snapshot() == CatalogSnapshot(frozenset({NODE1, NODE2}), fragments)

@@ -17,14 +17,16 @@ from pipeline.ids import (
 
 ME, OTHERS = ParticipantId("me"), ParticipantId("others")
 HERE, THERE = NodeId("here"), NodeId("there")
-ONE = NetworkVersion(1)
+ONE, NOW = NetworkVersion(1), Millis(0)
 
 
 def _fragment(name: str, owner: NodeId | None, participant: ParticipantId = ME) -> Deployed:
     network = NetworkName("net")
-    record = FragmentRecord(network, FragmentName(name), ONE, DesiredState.RUNNING, "d", ())
-    claim = None if owner is None else OwnerRecord(owner, participant, Epoch(1), Millis(0))
-    return Deployed(NetworkRecord(network, participant, ONE, NetworkLife("one")), record, claim)
+    of = network, FragmentName(name), ONE
+    record = FragmentRecord(*of, DesiredState.RUNNING, "d", (), None, (), None)
+    claim = None if owner is None else OwnerRecord(owner, participant, Epoch(1), NOW, NOW)
+    life = NetworkLife("one")
+    return Deployed(NetworkRecord(network, participant, ONE, life, (), ()), record, claim)
 
 
 FRAGMENTS = (

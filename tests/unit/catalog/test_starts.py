@@ -2,16 +2,14 @@
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import FencedError, RetryError
 from pipeline.ids import Epoch, NetworkLife, NetworkVersion
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
     LIFE,
-    ME,
     MOVING,
-    NODE1,
     NOW,
     SPEED,
     TOLLS,
@@ -19,6 +17,7 @@ from tests.unit.catalog.support import (
     fragment,
     network,
     network_version,
+    node,
     session,
 )
 
@@ -33,7 +32,7 @@ def catalog() -> Catalog:
 
 def claimed(catalog: Catalog) -> Epoch:
     """The epoch of a claim."""
-    return catalog.owners.claim(TOLLS, MOVING, NODE1, ME, NOW)
+    return catalog.owners.claim(TOLLS, MOVING, node(), NOW)
 
 
 def version(number: int, life: str = LIFE) -> VersionId:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from pipeline.errors import FencedError
 from pipeline.names import Znodes
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import MOVING, SPEED, TOLLS, deployed, report, session
 
 

@@ -1,7 +1,7 @@
 """Versions of networks."""
 
-from brokers.memory_store import MemoryTree
 from pipeline.ids import NetworkVersion
+from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
     TOLLS,
     deployed,

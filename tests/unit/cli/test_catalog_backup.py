@@ -44,9 +44,9 @@ def world(medusa: Caller) -> World:
     found = World.new()
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
-    node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1")
+    node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1", reads=1)
     found.catalog.nodes.register(node)
-    epoch = found.catalog.owners.claim(CARS, MOVING, node.node, ME, NOW)
+    epoch = found.catalog.owners.claim(CARS, MOVING, node, NOW)
     found.catalog.starts.record(CARS, MOVING, epoch)
     return found
 
@@ -182,7 +182,7 @@ def test_a_dry_run_restores_nothing(medusa: Caller, world: World) -> None:
 def test_large_catalogs_go_in_steps() -> None:
     """None is larger than the bound, unless one value alone is."""
     half = "x" * (STEP_BYTES // 2)
-    entries = {ZnodePath("/format"): "{}", **{f"/schemas/ids/{n}": half for n in range(5)}}
+    entries = {ZnodePath("/format"): "{}", **{f"/registry/contents/{n}": half for n in range(5)}}
     sizes = [
         sum(len(o.value) for o in step if not isinstance(o, Set) and hasattr(o, "value"))
         for step in steps(restored(Backup(NOW, entries), {}, {}))

@@ -17,7 +17,7 @@ from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import NOW, World, write_project
 
 Caller = Callable[..., Any]
-OLD = NodeRecord(NodeId("n1"), ParticipantId("local"), "host", 7, NOW, "0.1")
+OLD = NodeRecord(NodeId("n1"), ParticipantId("local"), "host", 7, NOW, "0.1", reads=1)
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def rated(medusa: Caller) -> Rated:
         ]
     )  # fmt: skip
     connections = TwinConnections(world, log, TwinRecomputer())
-    (plan,) = deployed_plans(connections)  # type: ignore[arg-type]
+    (plan,) = deployed_plans(connections.catalog)
     (fragment,) = plan.fragments
     ids = {name: TopicId(topic.topic_id) for name, topic in world.kafka.topics.items()}
     sources = first_sources(planned_sources(fragment, ids))
@@ -138,7 +138,7 @@ def rated(medusa: Caller) -> Rated:
 
 
 def test_the_left_row_is_shown(rated: Rated) -> None:
-    """Beside the values, and as data."""
+    """BackgroundJob the values, and as data."""
     lines = rated.dlq("show", "rated").out.splitlines()
     assert (
         lines[2] == "  from   a result: that of the left row in car-sightings 0@1, input sightings"
@@ -200,7 +200,7 @@ def test_what_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
         ({"row": "car-sightings/0/9"}, "not in its topic any more"),
         ({"topic_id": "another"}, "not that of their input"),
         ({"row": "gone/0/1"}, "not in its topic any more"),
-        ({"held_by": "2:other"}, "would decide otherwise by now"),
+        ({"held_by": "1:other"}, "would decide otherwise by now"),
     ],
 )
 def test_what_cannot_be_had_exactly_is_refused(
@@ -263,5 +263,5 @@ def test_a_deploy_with_another_select_still_takes_it(rated: Rated) -> None:
     write_project(Path(), mended)
     connections = TwinConnections(rated.world, rated.log, TwinRecomputer())
     before = answered_by(rated.fragment, rated.sources)
-    (plan,) = deployed_plans(connections)  # type: ignore[arg-type]
+    (plan,) = deployed_plans(connections.catalog)
     assert answered_by(plan.fragments[0], rated.sources) == before

@@ -12,12 +12,14 @@ from pipeline.clock import Clock, rfc3339
 from pipeline.errors import UnavailableError
 from pipeline.ids import FragmentName, Millis, NetworkName, NetworkVersion, NodeId, ParticipantId
 from pipeline.settings import Settings
+from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.cli.twins import Screen, opener
 from tests.unit.deploy.test_python_files import CARS as IN_PYTHON
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
 Caller = Callable[..., Any]
-CARS, NODE, LOCAL = NetworkName("cars"), NodeId("n1"), ParticipantId("local")
+CARS = NetworkName("cars")
+NODE = NodeRecord(NodeId("n1"), ParticipantId("local"), "host", 1, NOW, "0", reads=1)
 
 
 def _deployed(medusa: Caller, world: World) -> Opener:
@@ -36,11 +38,11 @@ def _report(
     rebuild: int = 0,
 ) -> None:
     name = FragmentName(fragment)
-    world.catalog.nodes.register(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
-    epoch = world.catalog.owners.claim(CARS, name, NODE, LOCAL, NOW)
+    world.catalog.nodes.register(NODE)
+    epoch = world.catalog.owners.claim(CARS, name, NODE, NOW)
     world.catalog.statuses.report(
-        FragmentStatus(
-            CARS, name, NODE, epoch, state, NOW,
+        replace(
+            NOTHING_READ, network=CARS, fragment=name, node=NODE.node, epoch=epoch, state=state,
             records_in=5, lag_records=lag, lag_ms=lag, last_error=error,
             rebuild_since_ms=Millis(NOW - 75_000) if rebuild else None,
             rebuild_offsets=3 * rebuild, rebuild_read=rebuild,
@@ -308,16 +310,6 @@ def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
     assert row.endswith(f"last seen {lost['reported_at']}; boom")
 
 
-def test_the_lag_of_a_fragment_that_does_not_run_is_unknown(medusa: Caller) -> None:
-    """Also when a node reports one, as earlier versions did."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.FAILED, lag=0)
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert (found["lag_records"], found["lag_ms"]) == (None, None)
-    assert "last seen" not in medusa("status", opener=connect).out
-
-
 def test_status_shows_how_far_a_rebuild_is(medusa: Caller) -> None:
     """How much of how much and for how long, instead of the error that led to it."""
     world = World.new()
@@ -338,7 +330,7 @@ def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> No
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
     world.store.expire()
-    world.catalog.nodes.register(NodeRecord(NODE, LOCAL, "host", 2, Millis(NOW + 1), "0"))
+    world.catalog.nodes.register(replace(NODE, started_at_ms=Millis(NOW + 1)))
     found = medusa("status", "-o", "json", opener=connect).data["fragments"]
     assert [f["state"] for f in found] == ["lost", "pending"]
 

@@ -21,7 +21,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.dead_letters import Context, headers
-from pipeline.lanes.ids import CORRECTION, RESULT_ID
+from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.markers.codec import encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.positions import InputPartition

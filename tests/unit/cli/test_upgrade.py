@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.catalog.backup import read
-from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
+from pipeline.catalog.records import LaneState, NodeRecord
 from pipeline.cli.session import Opener
 from pipeline.deploy.documents import replan
 from pipeline.ids import (
@@ -22,11 +22,13 @@ from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import encode_marker
 from pipeline.planner.digest import state_digest
 from pipeline.planner.state import OnChange
+from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
 
 Caller = Callable[..., Any]
-CARS, NODE, LOCAL = NetworkName("cars"), NodeId("n1"), ParticipantId("local")
+CARS, LOCAL = NetworkName("cars"), ParticipantId("local")
+NODE = NodeRecord(NodeId("n1"), LOCAL, "host", 1, NOW, "0", reads=1)
 COUNTS = FragmentName("counts")
 WINDOWS = """\
 network: cars
@@ -59,12 +61,11 @@ def _has_run(world: World, state: str = "") -> None:
 
 def _report(world: World, fragment: str, state: LaneState, error: str = "") -> None:
     name = FragmentName(fragment)
-    if world.catalog.nodes.get(NODE) is None:
-        world.catalog.nodes.register(NodeRecord(NODE, LOCAL, "host", 1, NOW, "0"))
-    epoch = world.catalog.owners.claim(CARS, name, NODE, LOCAL, NOW)
-    world.catalog.statuses.report(
-        FragmentStatus(CARS, name, NODE, epoch, state, NOW, last_error=error)
-    )
+    if world.catalog.nodes.get(NODE.node) is None:
+        world.catalog.nodes.register(NODE)
+    epoch = world.catalog.owners.claim(CARS, name, NODE, NOW)
+    status = replace(NOTHING_READ, network=CARS, fragment=name, node=NODE.node, epoch=epoch)
+    world.catalog.statuses.report(replace(status, state=state, last_error=error))
 
 
 def test_plan_and_deploy_refuse_a_state_that_does_not_fit(medusa: Caller) -> None:
@@ -104,7 +105,7 @@ def test_a_state_that_another_version_made_is_refused_with_the_way_out(medusa: C
     """Its digest is in another format, which says neither that it fits nor that it does not."""
     world = World.new()
     connect = _deployed(medusa, world, WINDOWS)
-    _has_run(world, state="1:abc")
+    _has_run(world, state="2:abc")
     write_project(Path(), SHORTER)
     before = read(world.store, NOW)
     for verb in ("plan", "deploy"):

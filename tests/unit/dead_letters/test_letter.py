@@ -60,7 +60,7 @@ def test_a_failed_result_has_no_place() -> None:
 
 
 def test_the_originals_timestamp_is_in_a_header() -> None:
-    """The topic's own says when the letter came; a topic of an earlier version says it twice."""
+    """The topic's own says when the letter came; of a record of others nothing else is known."""
     found = letter(time=NOW, came=Millis(NOW + 86_400_000))
     assert (found.timestamp_ms, found.came_ms) == (NOW, NOW + 86_400_000)
     strange = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, ())
@@ -71,12 +71,12 @@ def test_a_failed_result_may_name_the_record_of_its_row() -> None:
     """It is no record itself; where that stood at first is there, too, once it was sent again."""
     of_row = {
         **dict.fromkeys(("topic", "partition", "offset")),
-        "row": "car-sightings/1/7", "held": b"\xff", "held_by": "2:a",
+        "row": "car-sightings/1/7", "held": b"\xff", "held_by": "1:a",
     }  # fmt: skip
     found = letter(**of_row)
     assert (found.at, found.row, found.first) == (None, found.place, found.place)
     assert found.place == Place(TopicName("car-sightings"), 1, Offset(7))
-    assert (found.held, found.held_by, found.topic_id) == (b"\xff", "2:a", "id of car-sightings")
+    assert (found.held, found.held_by, found.topic_id) == (b"\xff", "1:a", "id of car-sightings")
     assert found.again == found.record
     first = letter(**of_row, first="car-sightings/0/3").first
     assert first == Place(TopicName("car-sightings"), 0, Offset(3))

@@ -164,15 +164,15 @@ def test_what_cannot_be_taken_again_is_not_sent(one: Letter, obstacle: str) -> N
 def test_a_letter_that_names_a_record_is_sent_once_that_was_found() -> None:
     """And if what decides what the table says is what it was."""
     facts = dict.fromkeys(("topic", "partition", "offset"))
-    one = letter(**facts, row="car-sightings/3/7", held_by="2:a", port="only")
-    rules = replace(RULES, decided="2:a")
+    one = letter(**facts, row="car-sightings/3/7", held_by="1:a", port="only")
+    rules = replace(RULES, decided="1:a")
     assert rules.wants_original(one)
     assert "not in its topic any more" in rules.obstacle(one)
     original = KafkaRecord(TopicName("car-sightings"), 3, Offset(7), Millis(9), b"k", b"v")
     found = replace(one, original=original)
     assert rules.obstacle(found) == ""
     assert "retention" in replace(rules, kept_from_ms=Millis(10)).obstacle(found)
-    for other in (RULES, replace(rules, decided="2:b"), replace(rules, reads=frozenset())):
+    for other in (RULES, replace(rules, decided="1:b"), replace(rules, reads=frozenset())):
         assert not other.wants_original(one)
         assert other.obstacle(found)
     assert not rules.wants_original(letter())
@@ -181,7 +181,7 @@ def test_a_letter_that_names_a_record_is_sent_once_that_was_found() -> None:
     send([found], NAMES.redrive, range(4), topic, SystemClock())
     (copy,) = topic.visible
     assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (b"k", b"v", 9, 3)
-    assert copy.headers[-1] == ("medusa.error.held_by", b"2:a")
+    assert copy.headers[-1] == ("medusa.error.held_by", b"1:a")
 
 
 def test_what_the_topic_is_about_to_forget_is_not_sent() -> None:
@@ -211,10 +211,10 @@ def test_what_the_topic_does_not_take_is_not_sent() -> None:
 
 def test_a_letter_of_a_row_names_a_record_of_its_input_or_of_the_redrive_topic() -> None:
     """Another one is no record of the row; a letter that somebody else has made may name any."""
-    rules = replace(RULES, redrive=NAMES.redrive, decided="2:a")
+    rules = replace(RULES, redrive=NAMES.redrive, decided="1:a")
     facts = dict.fromkeys(("topic", "partition", "offset"))
     own, again, other = (
-        letter(**facts, row=f"{topic}/0/1", topic_id=TopicId(topic_id), held_by="2:a")
+        letter(**facts, row=f"{topic}/0/1", topic_id=TopicId(topic_id), held_by="1:a")
         for topic, topic_id in (
             ("car-sightings", "id of car-sightings"),
             (NAMES.redrive, "#9"),

@@ -360,7 +360,7 @@ def test_what_a_network_writes_is_its_own_though_nobody_understands_its_document
     _deploy(world, tmp_path)
     network = world.catalog.networks.get(CARS)
     assert network is not None
-    later = NetworkVersionRecord(CARS, NetworkVersion(2), "format: 9", (), "9:x", NOW)
+    later = NetworkVersionRecord(CARS, NetworkVersion(2), "format: 9", (), "9:x", NOW, ())
     world.catalog.networks.deploy(
         replace(network, version=NetworkVersion(2)), later, (), NetworkVersion(1)
     )

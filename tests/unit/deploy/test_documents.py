@@ -73,6 +73,7 @@ def test_a_deployed_version_is_planned_again_without_files(tmp_path: Path) -> No
         schemas=tuple(document.schemas.items()),
         digest=plan_digest(plan),
         deployed_at_ms=NOW,
+        code=(),
     )
     assert replan(record, owner) == plan
 

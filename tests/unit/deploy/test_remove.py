@@ -1,8 +1,9 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
+from pipeline.catalog.records import LaneState, NodeRecord
 from pipeline.clock import Deadline
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
@@ -17,11 +18,12 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
+from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
 
 CARS = NetworkName("cars")
 US = ParticipantId("us")
-NODE = NodeId("n1")
+NODE = NodeRecord(NodeId("n1"), US, "host", 1, NOW, "0", reads=1)
 MOVING = FragmentName("moving")
 HOUR_MS = 3_600_000
 
@@ -37,15 +39,16 @@ def _deployed(folder: Path, world: World | None = None, document: str = DOCUMENT
 
 def _run(world: World, state: LaneState) -> None:
     """Let a node own and report one fragment."""
-    world.catalog.nodes.register(NodeRecord(NODE, US, "host", 1, NOW, "0"))
-    epoch = world.catalog.owners.claim(CARS, MOVING, NODE, US, NOW)
-    world.catalog.statuses.report(FragmentStatus(CARS, MOVING, NODE, epoch, state, NOW))
+    world.catalog.nodes.register(NODE)
+    world.catalog.owners.claim(CARS, MOVING, NODE, NOW)
+    _report(world, state)
 
 
 def _report(world: World, state: LaneState) -> None:
     owner = world.catalog.owners.get(CARS, MOVING)
     assert owner is not None
-    world.catalog.statuses.report(FragmentStatus(CARS, MOVING, NODE, owner.epoch, state, NOW))
+    status = replace(NOTHING_READ, network=CARS, fragment=MOVING, node=NODE.node)
+    world.catalog.statuses.report(replace(status, epoch=owner.epoch, state=state))
 
 
 def test_stop_is_idempotent(tmp_path: Path) -> None:
@@ -83,7 +86,7 @@ def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
     _report(world, LaneState.RUNNING)
     world.store.expire()
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
-    world.catalog.nodes.register(NodeRecord(NODE, US, "host", 2, Millis(NOW + 1), "0"))
+    world.catalog.nodes.register(replace(NODE, started_at_ms=Millis(NOW + 1)))
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
 
 
@@ -92,13 +95,12 @@ def test_a_nodes_clock_that_was_set_does_not_hide_what_runs(tmp_path: Path, jump
     """A claim is of the life that made it, not of the life that its time would be of."""
     world = _deployed(tmp_path)
     _run(world, LaneState.RUNNING)
-    world.catalog.owners.claim(CARS, MOVING, NODE, US, Millis(NOW + jump_ms))
+    world.catalog.owners.claim(CARS, MOVING, NODE, Millis(NOW + jump_ms))
     stop(CARS, world.catalog)
     with pytest.raises(RetryError):
         await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
     world.store.expire()
-    next_life = NodeRecord(NODE, US, "host", 2, Millis(NOW - 9 * HOUR_MS), "0")
-    world.catalog.nodes.register(next_life)
+    world.catalog.nodes.register(replace(NODE, started_at_ms=Millis(NOW - 9 * HOUR_MS)))
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
 
 

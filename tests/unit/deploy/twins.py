@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import Ends, KafkaRecord, NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.apply import Servers
@@ -38,6 +37,7 @@ from schemas.registry.refused import IncompatibleError, NoSchemaError, NoSubject
 from schemas.registry.register import register
 from schemas.registry.state import ConfigPut, State
 from schemas.registry.state import Version as KeptVersion
+from tests.memory_store import MemoryStore, MemoryTree
 
 NOW = Millis(1_700_000_000_000)
 

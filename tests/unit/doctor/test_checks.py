@@ -17,8 +17,9 @@ from pipeline.doctor.facts import (
     Verdict,
 )
 from pipeline.errors import ExitCode
-from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NodeId, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkName, TopicName
 from pipeline.planner.plan import NewTopic
+from tests.unit.catalog.support import NOTHING_READ
 
 NAME = TopicName("out")
 WANTED = NewTopic(NAME, 2, 1, (("cleanup.policy", "delete"), ("retention.ms", "1000")), False)
@@ -160,9 +161,8 @@ NOW_MS = Millis(1_700_000_000_000)
 
 def running() -> FragmentStatus:
     """What the fragment that writes the topic reports."""
-    return FragmentStatus(
-        NetworkName("n"), FragmentName("f"), NodeId("node"), Epoch(1), LaneState.RUNNING, NOW_MS
-    )
+    network, fragment = NetworkName("n"), FragmentName("f")
+    return replace(NOTHING_READ, network=network, fragment=fragment, reported_at_ms=NOW_MS)
 
 
 @pytest.mark.parametrize(

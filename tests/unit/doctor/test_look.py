@@ -1,5 +1,6 @@
 """What is seen of access control lists, and of deployed networks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,7 @@ from brokers.kafka.errors import NoAccessListsError
 from brokers.kafka.rights import KafkaRights
 from brokers.kafka.servers import KafkaServers
 from brokers.records import TopicRule
-from pipeline.catalog.records import (
-    FragmentStatus,
-    LaneState,
-    NetworkRecord,
-    NetworkVersionRecord,
-)
+from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.doctor.checks import exit_code, findings
@@ -25,10 +21,10 @@ from pipeline.ids import (
     NetworkLife,
     NetworkName,
     NetworkVersion,
-    NodeId,
     ParticipantId,
 )
 from pipeline.settings import combine
+from tests.unit.catalog.support import NOTHING_READ, node
 from tests.unit.deploy.twins import NOW, World, write_project
 
 RULE = TopicRule("out", False, "User:eve", "*", "WRITE", True)
@@ -74,14 +70,14 @@ def test_a_deployed_network_is_seen_with_its_topics_and_writers(tmp_path: Path) 
     us = ParticipantId("local")
     document = read_document(write_project(tmp_path), lambda _: None)
     deploy(compare(document, us, world.servers), world.servers, lambda _: None)
-    cars, moving, node = NetworkName("cars"), FragmentName("moving"), NodeId("n1")
-    epoch = world.catalog.owners.claim(cars, moving, node, us, NOW)
-    status = FragmentStatus(cars, moving, node, epoch, LaneState.RUNNING, NOW)
+    cars, moving = NetworkName("cars"), FragmentName("moving")
+    epoch = world.catalog.owners.claim(cars, moving, node(), NOW)
+    status = replace(NOTHING_READ, network=cars, fragment=moving, epoch=epoch)
     world.catalog.statuses.report(status)
     for name, owner in (("damaged", us), ("theirs", ParticipantId("others"))):
         life, version = NetworkLife(name), NetworkVersion(1)
-        network = NetworkRecord(NetworkName(name), owner, version, life)
-        record = NetworkVersionRecord(network.network, version, "format: 9", (), "", NOW)
+        network = NetworkRecord(NetworkName(name), owner, version, life, (), ())
+        record = NetworkVersionRecord(network.network, version, "format: 9", (), "", NOW, ())
         world.catalog.networks.deploy(network, record, (), None)
     seen = {
         name: one for name, (one, _) in Look(combine(()), None)._deployed(world.catalog).items()

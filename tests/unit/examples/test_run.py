@@ -1,6 +1,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -17,7 +17,6 @@ from pipeline.ids import (
     FragmentName,
     Millis,
     NetworkName,
-    NodeId,
     Offset,
     ParticipantId,
     StreamName,
@@ -31,6 +30,7 @@ from pipeline.network.boxes.filter import Filter
 from pipeline.network.model import Expression
 from pipeline.network.types import Scalar
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
+from tests.unit.catalog.support import NOTHING_READ
 
 SIGHTINGS = TopicName("car-sightings")
 
@@ -44,7 +44,7 @@ def fragment(name: str, topic: str) -> Fragment:
     """A fragment that reads the sightings; what is in it does not matter here."""
     where = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=frozenset())
     names = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName(name))
-    box = Filter(BoxName(name), StreamName("sightings"), where, (), None)
+    box = Filter(BoxName(name), StreamName("sightings"), where, columns=(), event_time_column=None)
     return Fragment(names, (derived("sightings", SIGHTINGS),), (box,), derived(name, topic))
 
 
@@ -156,15 +156,7 @@ class Pages:
 
 def status(name: str, state: LaneState, error: str = "") -> FragmentStatus:
     """What the node reports."""
-    return FragmentStatus(
-        NetworkName("tolls"),
-        FragmentName(name),
-        NodeId("node1"),
-        Epoch(1),
-        state,
-        Millis(0),
-        last_error=error,
-    )
+    return replace(NOTHING_READ, fragment=FragmentName(name), state=state, last_error=error)
 
 
 @dataclass

@@ -1,22 +1,17 @@
+from dataclasses import replace
+from typing import Any
+
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.examples.view import Arrow, Look, Reader, View, as_lines, troubles
-from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NodeId, TopicName
+from pipeline.ids import FragmentName, Millis, TopicName
+from tests.unit.catalog.support import NOTHING_READ
 
 MOVING = Reader(FragmentName("moving"), 1_012)
 
 
-def status(name: str, **facts: object) -> FragmentStatus:
+def status(name: str, **facts: Any) -> FragmentStatus:
     """What a node reports of a fragment of the toll network."""
-    base = FragmentStatus(
-        NetworkName("tolls"),
-        FragmentName(name),
-        NodeId("node1"),
-        Epoch(1),
-        LaneState.RUNNING,
-        Millis(0),
-    )
-    values = {field: getattr(base, field) for field in FragmentStatus.__slots__}
-    return FragmentStatus(**{**values, **facts})
+    return replace(NOTHING_READ, fragment=FragmentName(name), **facts)
 
 
 def look(*statuses: FragmentStatus) -> Look:

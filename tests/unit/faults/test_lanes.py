@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from brokers.records import KafkaRecord
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
-from pipeline.lanes.ids import LATE_RESULT
+from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals

@@ -70,13 +70,13 @@ def test_a_result_of_an_as_of_join_names_the_record_of_its_row() -> None:
     """What the table said are bytes, and stand there as they are."""
     context = replace(
         CONTEXT, topic=None, partition=None, offset=None, row="in/1/7", held=b"\xff\x00",
-        held_by="2:a", first="in/0/3",
+        held_by="1:a", first="in/0/3",
     )  # fmt: skip
     plain, found = dict(headers(NAMES, CONTEXT, ())), dict(headers(NAMES, context, ()))
     assert {name: value for name, value in found.items() if name not in plain} == {
         f"{PREFIX}row": b"in/1/7",
         f"{PREFIX}held": b"\xff\x00",
-        f"{PREFIX}held_by": b"2:a",
+        f"{PREFIX}held_by": b"1:a",
         "medusa.redriven.origin": b"in/0/3",
     }
 

@@ -14,8 +14,8 @@ from brokers.versioned_store import VersionConflictError
 from pipeline import errors
 from pipeline.errors import MedusaError
 from pipeline.ids import Epoch, FragmentId, FragmentName, NetworkName, RunNumber, stable_lane
+from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.events import stopped_by
-from pipeline.lanes.limits import TooManyDeadLettersError
 from pipeline.spark.run.query_runner import DamagedCheckpointError, LostDataError
 from pipeline.spark.run.surroundings import MissingSchemaError
 

@@ -8,12 +8,39 @@ import pytest
 
 from pipeline.network.aggregate_functions import AGGREGATES
 from pipeline.network.boxes.traits import KINDS
-from pipeline.network.functions import FUNCTIONS, REFUSED
+from pipeline.network.functions import FUNCTIONS, REFUSED, SECTIONS
 from pipeline.network.model import Network
-from pipeline.network.reference import function_tables
 from tests.box_examples import SCHEMAS, Example, examples
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
+
+
+def function_tables() -> str:
+    """Every allowed function by section: what it gives and when it fails; and those refused."""
+    parts = []
+    for title, table in SECTIONS:
+        rows = [
+            _row(f"`{f.signature}`" + _also(f.also), f.result, f.meaning, f.fails) for f in table
+        ]
+        head = [
+            f"### {title}",
+            "",
+            _row("function", "result", "meaning", "fails when"),
+            "|---" * 4 + "|",
+        ]
+        parts.append("\n".join([*head, *rows]))
+    refused = [_row(f"`{name}`", reason, instead) for name, (reason, instead) in REFUSED.items()]
+    head = ["### Refused", "", _row("function", "it", "instead"), "|---" * 3 + "|"]
+    parts.append("\n".join([*head, *refused]))
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _also(names: tuple[str, ...]) -> str:
+    return "" if not names else ", also " + ", ".join(f"`{name}`" for name in names)
 
 
 def test_the_list_of_functions_is_the_table_in_force() -> None:

@@ -1,16 +1,16 @@
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from brokers.memory_store import MemoryTree
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import NodeRecord
 from pipeline.errors import RefusedError
 from pipeline.node.run import Folders, refuse_second
 from pipeline.settings import combine
-from tests.unit.catalog.support import ME, NODE1, NODE2, NOW, session
+from tests.memory_store import MemoryTree
+from tests.unit.catalog.support import NODE1, NODE2, node, session
 
 _NOBODY = 2**22 + 1
 """Above every process number that Linux gives."""
@@ -19,7 +19,7 @@ _NOBODY = 2**22 + 1
 def _with_node(pid: int, host: str) -> Catalog:
     _, catalog = session(MemoryTree())
     catalog.format.ensure()
-    catalog.nodes.register(NodeRecord(NODE1, ME, host, pid, NOW, "0"))
+    catalog.nodes.register(replace(node(pid=pid), host=host))
     return catalog
 
 

@@ -76,16 +76,22 @@ def filtered(name: str, source: ExternalStream | Box, where: str) -> Filter:
         BoxName(name),
         StreamName(source.name),
         expression(where, Scalar.BOOLEAN),
-        source.columns,
-        time,
-        () if isinstance(source, ExternalStream) else source.key,
+        columns=source.columns,
+        event_time_column=time,
+        key=() if isinstance(source, ExternalStream) else source.key,
     )
 
 
 def mapped(name: str, source: ExternalStream | Box, select: dict[str, str]) -> Map:
     """A map of a stream; columns of the result are nullable numbers."""
     computed = tuple(Computed(new, expression(sql)) for new, sql in select.items())
-    return Map(BoxName(name), StreamName(source.name), computed, tuple(map(column, select)), None)
+    return Map(
+        BoxName(name),
+        StreamName(source.name),
+        computed,
+        columns=tuple(map(column, select)),
+        event_time_column=None,
+    )
 
 
 def aggregated(
@@ -120,9 +126,9 @@ def aggregated(
         groups,
         aggregations,
         results,
-        columns,
-        "window_end",
-        tuple(by),
+        columns=columns,
+        event_time_column="window_end",
+        key=tuple(by),
     )
 
 
@@ -163,8 +169,8 @@ def united(name: str, *sources: ExternalStream | Box) -> Union:
     return Union(
         BoxName(name),
         tuple(StreamName(source.name) for source in sources),
-        sources[0].columns,
-        None,
+        columns=sources[0].columns,
+        event_time_column=None,
     )
 
 
@@ -193,8 +199,8 @@ def flat_mapped(
         StreamName(source.name),
         Computed("item", expression(array, ArrayType(Scalar.LONG, element_nullable=True))),
         tuple(Computed(new, expression(sql)) for new, sql in select.items()),
-        tuple(map(column, select)),
-        None,
+        columns=tuple(map(column, select)),
+        event_time_column=None,
         at=at,
     )
 
@@ -212,11 +218,14 @@ def routed(
         StreamName(source.name),
         tuple(Choice(BoxName(branch), where) for branch, where in to.items()),
         BoxName(otherwise) if otherwise else None,
-        (*source.columns, column(BRANCH, Scalar.STRING, nullable=False)),
-        time,
+        columns=(*source.columns, column(BRANCH, Scalar.STRING, nullable=False)),
+        event_time_column=time,
     )
     names = [*to, *([otherwise] if otherwise else [])]
-    branches = (Branch(BoxName(n), StreamName(name), source.columns, time) for n in names)
+    branches = (
+        Branch(BoxName(n), StreamName(name), columns=source.columns, event_time_column=time)
+        for n in names
+    )
     return route, tuple(branches)
 
 
@@ -241,8 +250,8 @@ def joined(
         on,
         TimeBound(*bound),
         tuple(Computed(new, expression(sql)) for new, sql in select.items()),
-        tuple(map(column, select)),
-        None,
+        columns=tuple(map(column, select)),
+        event_time_column=None,
     )
 
 
@@ -262,8 +271,8 @@ def held(
         on,
         within_ms,
         tuple(Computed(new, expression(sql)) for new, sql in select.items()),
-        tuple(map(column, select)),
-        None,
+        columns=tuple(map(column, select)),
+        event_time_column=None,
     )
 
 
@@ -277,9 +286,9 @@ def deduplicated(
         StreamName(source.name),
         by,
         within_ms,
-        source.columns,
-        time,
-        () if isinstance(source, ExternalStream) else source.key,
+        columns=source.columns,
+        event_time_column=time,
+        key=() if isinstance(source, ExternalStream) else source.key,
     )
 
 

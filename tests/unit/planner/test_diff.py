@@ -208,7 +208,7 @@ def test_stateless_fragments_go_on_at_their_positions() -> None:
     rebuild, empty = (Choices(named={FragmentName("f"): choice}) for choice in OnChange)
     (problem,) = changes(new, old, deployed(old), rebuild).problems
     assert "keeps no state" in problem.message
-    ran = replace(deployed(old), states={FragmentName("f"): KeptState("2:any", LIFE)})
+    ran = replace(deployed(old), states={FragmentName("f"): KeptState("1:any", LIFE)})
     for wanted in (old, new):
         chosen = changes(wanted, old, ran, empty)
         assert chosen.problems == ()
@@ -303,7 +303,7 @@ def test_a_fragment_that_comes_back_goes_on_if_its_state_fits() -> None:
     found = changes(PLAN, PLAN, forgotten)
     assert found.problems == ()
     assert _item(found, "tow_dispatch").fate is Fate.KEPT
-    strange = {name: replace(kept, digest="2:other") for name, kept in _states(PLAN).items()}
+    strange = {name: replace(kept, digest="1:other") for name, kept in _states(PLAN).items()}
     (problem,) = changes(PLAN, PLAN, replace(forgotten, states=strange)).problems
     assert problem.box == "tow_dispatch"
     assert "does not fit" in problem.message
@@ -352,7 +352,7 @@ def test_an_input_that_was_made_again_asks_for_the_state_that_was_made_of_it() -
 
 def test_a_state_that_waits_for_a_choice_made_before_is_not_asked_about_again() -> None:
     """An unchanged fragment may not have started yet; another one is chosen for meanwhile."""
-    old = {name: replace(one, digest="2:other") for name, one in _states(PLAN).items()}
+    old = {name: replace(one, digest="1:other") for name, one in _states(PLAN).items()}
     choices = Choices(named={FragmentName("tow_dispatch"): OnChange.EMPTY})
     found = changes(PLAN, PLAN, replace(deployed(), states=old), choices)
     assert found.problems == ()

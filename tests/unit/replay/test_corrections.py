@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from brokers.records import KafkaRecord
 from pipeline.errors import RefusedError, UnavailableError
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.lanes.ids import CORRECTION, RESULT_ID
+from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.replay import corrections as module
 from pipeline.replay.corrections import Change, Correction, corrections, publish, standing
 from pipeline.replay.period import Period

@@ -7,7 +7,7 @@ from brokers.records import NewTopicSpec
 from pipeline.clock import Deadline
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import TopicName
-from pipeline.lanes.ids import RESULT_ID
+from pipeline.lanes.result_headers import RESULT_ID
 from pipeline.replay import write as module
 from pipeline.replay.write import RECORDS_AT_ONCE, Result, Target, write
 from tests.unit.deploy.twins import TwinClock, TwinKafka

@@ -1,35 +1,11 @@
 import json
 
 import pytest
-from fastavro.schema import fingerprint, to_parsing_canonical_form
 from hypothesis import given
 
 from schemas.avro import AvroSchema, parse
-from schemas.canonical import canonical_form, content_key, crc_fingerprint, sha256_fingerprint
+from schemas.canonical import content_key
 from tests.unit.schemas.strategies import schemas
-
-
-@given(schemas())
-def test_canonical_form_is_idempotent(schema: AvroSchema) -> None:
-    """The canonical form of the canonical form is itself."""
-    form = canonical_form(schema)
-    assert canonical_form(parse(form)) == form
-
-
-@given(schemas())
-def test_fingerprints_agree_with_another_implementation(schema: AvroSchema) -> None:
-    """Form, CRC-64-AVRO and SHA-256 are those of fastavro."""
-    form = to_parsing_canonical_form(schema.value)
-    assert canonical_form(schema) == form
-    theirs = int.from_bytes(bytes.fromhex(fingerprint(form, "CRC-64-AVRO")), "little")
-    assert crc_fingerprint(schema) == theirs
-    assert sha256_fingerprint(schema) == fingerprint(form, "sha256")
-
-
-def test_crc_of_the_specification() -> None:
-    """The fingerprint of "null" that Java Avro computes."""
-    assert crc_fingerprint(parse('"null"')) == 0x63DD24E7CC258F8A
-
 
 SAME = [
     ('"int"', ' {"type" : "int"} '),

@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from brokers.access import Login
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import KafkaRecord
 from pipeline.errors import InputError, RefusedError, SchemaError, UnavailableError
 from pipeline.ids import Millis, Offset, SchemaGuid, SchemaId, SchemaVersion, TopicName
@@ -23,6 +22,7 @@ from schemas.records import IncompatibleSchemaError
 from schemas.registry.content import Reference
 from schemas.server import RegistryServer
 from schemas.transport import ATTEMPTS_MAX, NotARegistryError, RegistryAddress, registry_address
+from tests.memory_store import MemoryStore, MemoryTree
 
 A = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 TOP = '{"type":"record","name":"Top","fields":[{"name":"r","type":"R"}]}'

@@ -11,7 +11,6 @@ from schemas.compatibility import (
     DIFFERENCES_MAX,
     Level,
     Reason,
-    can_read,
     check,
     differences,
     looks_at_all,
@@ -54,7 +53,7 @@ def test_vectors_are_all_there() -> None:
 @given(schemas())
 def test_every_schema_reads_itself(schema: AvroSchema) -> None:
     """A reader fits the same writer, also when it was parsed apart."""
-    assert can_read(schema, parse(" " + schema.text))
+    assert not differences(schema, parse(" " + schema.text))
 
 
 def test_messages_name_the_path_and_both_types() -> None:
@@ -86,7 +85,7 @@ def test_recursive_types_end() -> None:
             {"name": "v", "type": kind}, {"name": "next", "type": ["null", "R"], "default": None}
         )
 
-    assert can_read(node("long"), node("int"))
+    assert not differences(node("long"), node("int"))
     found = differences(node("int"), node("long"))
     assert [d.location for d in found if d.reason is Reason.TYPE_MISMATCH] == ["/fields/0/type"]
 
@@ -129,7 +128,7 @@ def test_what_relied_on_a_refuted_assumption_is_judged_again() -> None:
             )
         )
 
-    assert can_read(reader(), schema("int"))
+    assert not differences(reader(), schema("int"))
     places = [found.path for found in differences(reader(), schema("long"))]
     assert any(place.startswith("/fields/b/") for place in places)
     assert not any(place.startswith("/fields/u/") for place in places)
@@ -142,7 +141,7 @@ def test_many_uses_of_one_type_stay_fast() -> None:
         fields = [{"name": "a", "type": value}, {"name": "b", "type": f"R{number - 1}"}]
         value = {"type": "record", "name": f"R{number}", "fields": fields}
     text = json.dumps(value)
-    assert can_read(parse(text), parse(" " + text))
+    assert not differences(parse(text), parse(" " + text))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ def test_types_that_are_used_again_and_again_have_a_hundred_differences() -> Non
     """There would be two to the power of forty."""
     found = differences(parse(_ladder("int")), parse(_ladder("string")))
     assert len(found) == DIFFERENCES_MAX
-    assert not can_read(parse(_ladder("int")), parse(_ladder("string")))
+    assert differences(parse(_ladder("int")), parse(_ladder("string")))
 
 
 def test_unions_of_thousands_are_not_compared() -> None:

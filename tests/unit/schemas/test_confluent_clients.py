@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from schemas.avro import parse
 from schemas.codec import decode
 from schemas.server import RegistryServer
 from schemas.wire import Framed, split
+from tests.memory_store import MemoryStore, MemoryTree
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what the client's own dependencies say about each other

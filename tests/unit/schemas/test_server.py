@@ -6,10 +6,10 @@ import time
 import httpx
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.errors import EnvironmentProblem
 from schemas.client import RegistryClient
 from schemas.server import RegistryServer
+from tests.memory_store import MemoryStore, MemoryTree
 
 
 def test_start_stop_and_start_again_on_the_same_port() -> None:

@@ -4,15 +4,13 @@ import pytest
 
 from pipeline.errors import DocumentError
 from pipeline.testing.document import (
-    AdvanceWritten,
     ExpectWritten,
     LettersWritten,
     SendWritten,
-    SettleWritten,
     TestWritten,
-    WaitWritten,
     read,
 )
+from pipeline.testing.steps import Advance, Settle, Wait
 
 VERBS = "send, advance, wait, settle, expect, dead_letters"
 
@@ -42,9 +40,9 @@ def test_every_kind_of_step() -> None:
     send, advance, wait, settle, expect, letters = found.steps
     assert isinstance(send, SendWritten)
     assert (send.stream.value, send.partition, send.timestamp_ms) == ("cars", 3, 0)
-    assert isinstance(advance, AdvanceWritten)
-    assert wait == WaitWritten(90_000)
-    assert settle == SettleWritten()
+    assert isinstance(advance, Advance)
+    assert wait == Wait(90_000)
+    assert settle == Settle()
     assert isinstance(expect, ExpectWritten)
     assert expect.in_order
     assert expect.records.file is not None

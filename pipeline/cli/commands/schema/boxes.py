@@ -33,7 +33,7 @@ def require_readers(
     if session.elsewhere:
         return {"boxes_checked": False, "breaks": []}
     try:
-        broken = broken_by(subject, text, deployed_plans(connections))
+        broken = broken_by(subject, text, deployed_plans(connections.catalog))
     except UnavailableError as error:
         session.printer.note(f"deployed boxes were not checked: {error}")
         return {"boxes_checked": False, "breaks": []}

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro
 
-from pipeline.lanes.ids import WRITTEN_TO
+from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
 from pipeline.spark.query.emitting.wanted import is_sent_again

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.agent.events import CatalogRead, Event
 from pipeline.agent.polls.catalog import CatalogPoll
 from pipeline.catalog.catalog import Catalog
@@ -24,6 +23,7 @@ from pipeline.ids import (
     ParticipantId,
 )
 from pipeline.names import Znodes
+from tests.memory_store import MemoryStore, MemoryTree
 
 OWNER = ParticipantId("local")
 NETWORK = NetworkName("net")
@@ -34,7 +34,7 @@ LIFE = NetworkLife("one")
 
 def node_record(name: str) -> NodeRecord:
     """A node of the participant."""
-    return NodeRecord(NodeId(name), OWNER, "here", 1, Millis(0), "1")
+    return NodeRecord(NodeId(name), OWNER, "here", 1, Millis(0), "1", reads=1)
 
 
 @dataclass
@@ -53,9 +53,10 @@ class World:
 
     def deploy(self, *, owner: ParticipantId = OWNER) -> None:
         """Deploy one fragment."""
-        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0))
-        record = FragmentRecord(NETWORK, MOVING, VERSION, DesiredState.RUNNING, "digest", ())
-        network = NetworkRecord(NETWORK, owner, VERSION, LIFE)
+        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
+        running = DesiredState.RUNNING
+        record = FragmentRecord(NETWORK, MOVING, VERSION, running, "digest", (), None, (), None)
+        network = NetworkRecord(NETWORK, owner, VERSION, LIFE, (), ())
         self.catalog.networks.deploy(network, version, (record,), None)
 
     def assigned(self) -> list[str]:

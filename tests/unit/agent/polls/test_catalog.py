@@ -3,14 +3,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from brokers.memory_store import MemoryStore
 from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.catalog.catalog import Catalog
 from pipeline.errors import NewerFormatError
-from pipeline.ids import Millis, NodeId
+from pipeline.ids import Millis
 from pipeline.names import Znodes
-from tests.unit.agent.polls.support import MOVING, NETWORK, OWNER, World, node_record
+from tests.memory_store import MemoryStore
+from tests.unit.agent.polls.support import MOVING, NETWORK, World, node_record
 
 
 def test_the_catalog_is_told_when_it_changes_and_not_before() -> None:
@@ -31,7 +31,7 @@ def test_a_fragment_of_another_living_node_is_not_ours() -> None:
     other = MemoryStore(world.tree)
     theirs = Catalog(other, Znodes(""))
     theirs.nodes.register(node_record("there"))
-    theirs.owners.claim(NETWORK, MOVING, NodeId("there"), OWNER, Millis(0))
+    theirs.owners.claim(NETWORK, MOVING, node_record("there"), Millis(0))
     world.poll.look()
     assert world.assigned() == []
     other.close()

@@ -32,7 +32,9 @@ THERE = NodeId("node2")
 class Node:
     """An agent whose plans are made when a test says so."""
 
-    state: NodeState = field(default_factory=lambda: NodeState(Shared(NodeId("node1"), OWNER)))
+    state: NodeState = field(
+        default_factory=lambda: NodeState(Shared(NodeId("node1"), OWNER, Millis(0)))
+    )
     at_ms: int = 0
 
     def hear(self, event: Event) -> tuple[Effect, ...]:
@@ -151,7 +153,7 @@ def test_the_newest_version_of_a_network_is_planned_too() -> None:
 def test_a_node_that_runs_no_lane_rehearses_what_others_run() -> None:
     """And forgets it when that ends. A paused fragment is no lane that runs."""
     node = Node()
-    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0)))
+    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
     paused = wish(FragmentId(NetworkName("other"), SPEED.fragment), running=False)
     snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere, paused))
     assert ONE in node.asked(CatalogRead(snapshot))
@@ -164,7 +166,7 @@ def test_a_node_that_runs_no_lane_rehearses_what_others_run() -> None:
 def test_what_cannot_be_rehearsed_is_not_planned_again_and_again() -> None:
     """Its version stays what it is; a catalog that did not answer is asked again."""
     node = Node()
-    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0)))
+    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
     snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere,))
     node.hear(CatalogRead(snapshot))
     node.hear(PlanFailed(ONE, UnavailableError("ZooKeeper does not answer")))

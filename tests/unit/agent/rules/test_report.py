@@ -14,13 +14,13 @@ from tests.unit.agent.support import LANE, wish
 from tests.unit.planner.networks import OWNER
 
 HERE, THERE = NodeId("node1"), NodeId("node2")
-KNOWN = Shared(HERE, OWNER, catalog_known=True)
+KNOWN = Shared(HERE, OWNER, Millis(0), catalog_known=True)
 NOW = Now(Millis(0), SteadyMillis(0))
 
 
 def _reports(owner: NodeId | None, epoch: Epoch, shared: Shared = KNOWN) -> bool:
     """Whether a lane with an epoch is reported, of a fragment that was claimed with epoch 3."""
-    claimed = None if owner is None else OwnerRecord(owner, OWNER, Epoch(3), Millis(0))
+    claimed = None if owner is None else OwnerRecord(owner, OWNER, Epoch(3), Millis(0), Millis(0))
     assigned = replace(wish(), owner=claimed)
     _, effects = report(Lane(LANE, assigned, epoch=epoch), shared, Tick(), NOW)
     return bool(effects)
@@ -42,5 +42,5 @@ def test_what_another_node_owned_last_is_not_reported_before_it_is_claimed() -> 
 
 def test_nothing_is_reported_while_the_catalog_is_in_doubt() -> None:
     """Nor is a lane that the catalog assigns to another node."""
-    assert not _reports(HERE, Epoch(3), Shared(HERE, OWNER, catalog_known=False))
+    assert not _reports(HERE, Epoch(3), Shared(HERE, OWNER, Millis(0), catalog_known=False))
     assert not report(Lane(LANE), KNOWN, Tick(), NOW)[1]

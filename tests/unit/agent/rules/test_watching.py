@@ -36,17 +36,18 @@ PLAN = plan(network((_SIGHTINGS,), (_COUNTS, _SUMS)), OWNER)
 def _sums(topic_id: str) -> Deployed:
     """The fragment that reads the other one's stream, over a topic of this id."""
     one, name = NetworkVersion(1), NetworkName("net")
+    topics, running = ((COUNTS, topic_id),), DesiredState.RUNNING
     record = FragmentRecord(
-        name, FragmentName("sums"), one, DesiredState.RUNNING, "digest", ((COUNTS, topic_id),)
+        name, FragmentName("sums"), one, running, "digest", topics, None, (), None
     )
-    return Deployed(NetworkRecord(name, OWNER, one, NetworkLife("life")), record)
+    return Deployed(NetworkRecord(name, OWNER, one, NetworkLife("life"), (), ()), record)
 
 
 class _Node:
     """An agent, and what it watches."""
 
     def __init__(self) -> None:
-        self.state = NodeState(Shared(NodeId("node1"), OWNER))
+        self.state = NodeState(Shared(NodeId("node1"), OWNER, Millis(0)))
 
     def hear(self, event: Event) -> list[WatchTopics]:
         """Tell it something; what it watches by that."""

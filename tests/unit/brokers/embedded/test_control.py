@@ -1,12 +1,14 @@
+import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from brokers.embedded.control import (
+    CONTROL_FORMAT,
     ControlFile,
     Member,
     Stopped,
@@ -29,6 +31,7 @@ MINE = ControlFile(
     zookeeper_connect="127.0.0.1:2181/medusa",
     registry_url="http://127.0.0.1:8081",
     members=(Member("kafka", 17),),
+    format=CONTROL_FORMAT,
 )
 
 HOLD = """
@@ -41,7 +44,7 @@ if sys.argv[2] == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 lock = control.take_lock(data, SystemClock())
 born = control.process_born(os.getpid())
-control.write_control(data, control.ControlFile(os.getpid(), born, 0, "", "", "", ()))
+control.write_control(data, control.ControlFile(os.getpid(), born, 0, "", "", "", (), 1))
 print("held", flush=True)
 time.sleep(60)
 """
@@ -89,7 +92,19 @@ def test_a_file_of_another_process_with_the_same_number_is_stale(tmp_path: Path)
     assert running_stack(tmp_path) is None
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 2, "members": []}'])
+STORED = asdict(MINE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"format": 1}',
+        json.dumps({**STORED, "format": CONTROL_FORMAT + 1}),
+        json.dumps({name: value for name, value in STORED.items() if name != "format"}),
+    ],
+)
 def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, text: str) -> None:
     """Damage and other versions are told, with the folder."""
     control_path(tmp_path).write_text(text)

@@ -98,9 +98,11 @@ def test_the_planner_says_what_is_kept_where_something_is(kind: str) -> None:
 
 def test_a_box_has_the_row_of_its_kind() -> None:
     """With the shape that follows from it; of a kind without a row nothing may be guessed."""
-    box = Filter(BoxName("moving"), StreamName("cars"), TRUE, (), None)
+    box = Filter(BoxName("moving"), StreamName("cars"), TRUE, columns=(), event_time_column=None)
     assert traits(box) is TRAITS["filter"]
     assert traits(box).shape(box, {}) == Stateless()
     sort = type("Sort", (Filter,), {"kind": "sort"})
     with pytest.raises(BrokenInvariantError, match="box of kind sort"):
-        traits(sort(BoxName("by_time"), StreamName("cars"), TRUE, (), None))
+        traits(
+            sort(BoxName("by_time"), StreamName("cars"), TRUE, columns=(), event_time_column=None)
+        )

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.operations.logs.entries import Entry, Source, entries_of_node, entries_of_spark
+from pipeline.operations.logs.entries import LogEntry, LogSource, entries_of_node, entries_of_spark
 from tests.unit.operations.logs.texts import LOG, SPARK
 
 
@@ -23,8 +23,8 @@ def test_the_parts_of_what_spark_writes() -> None:
     odd_line = "26/02/31 00:00:02 WARN no such day"
     first, lost, query, odd = entries_of_spark("n", [*SPARK.splitlines(), odd_line])
     assert (first.time, first.level, first.message) == ("", "", "connecting to Kafka")
-    assert lost == Entry(
-        "2025-12-31T22:00:01.000Z", "WARN", "n", Source.SPARK, "", "",
+    assert lost == LogEntry(
+        "2025-12-31T22:00:01.000Z", "WARN", "n", LogSource.SPARK, "", "",
         "TaskSetManager: Lost task 0.0\njava.lang.IllegalStateException: no\n"
         "\tat org.apache.spark.Task",
     )  # fmt: skip

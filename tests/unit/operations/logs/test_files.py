@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.operations.logs.entries import Entry, entries_of_node, entries_of_spark
-from pipeline.operations.logs.files import Log, new_entries
+from pipeline.operations.logs.entries import LogEntry, entries_of_node, entries_of_spark
+from pipeline.operations.logs.files import LogFile, new_entries
 from tests.unit.deploy.twins import TwinClock
 from tests.unit.operations.logs.texts import LOG
 
@@ -38,10 +38,10 @@ def test_new_entries_are_followed_in_files_that_come_later(tmp_path: Path) -> No
         ]
     )
     both = (
-        Log(node, partial(entries_of_node, "n")),
-        Log(spark, partial(entries_of_spark, "n")),
+        LogFile(node, partial(entries_of_node, "n")),
+        LogFile(spark, partial(entries_of_spark, "n")),
     )
-    found: list[Entry] = []
+    found: list[LogEntry] = []
     with pytest.raises(KeyboardInterrupt):
         found.extend(new_entries(both, clock))
     assert [(one.label, one.message) for one in found] == [("tolls.moving", "whole"), ("", "A: b")]

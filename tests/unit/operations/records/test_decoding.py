@@ -1,10 +1,10 @@
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.records import KafkaRecord
 from pipeline.ids import Offset, TopicName
 from pipeline.operations.records.decoding import decode_record
 from schemas import avro, codec, wire
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.deploy.twins import NOW, TwinRegistry
 
 SCHEMA = '{"type":"record","name":"Car","fields":[{"name":"id","type":"long"}]}'

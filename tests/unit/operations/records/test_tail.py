@@ -5,7 +5,7 @@ from pipeline.errors import RetryError
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.operations.connections import Connections
 from pipeline.operations.records.selection import Selector
-from pipeline.operations.records.tail import Limits, Start, Tail
+from pipeline.operations.records.tail import Tail, TailLimits, TailStart
 from tests.unit.deploy.twins import World
 from tests.unit.operations.twins import TwinLog
 
@@ -20,7 +20,7 @@ def log() -> TwinLog:
     )
 
 
-def _offsets(world: World, connections: Connections, limits: Limits) -> list[int]:
+def _offsets(world: World, connections: Connections, limits: TailLimits) -> list[int]:
     selector = Selector(connections.registry, None)
     tail = Tail(TOPIC, limits, selector, connections, world.clock)
     return [record.offset for record in tail.records()]
@@ -29,22 +29,22 @@ def _offsets(world: World, connections: Connections, limits: Limits) -> list[int
 @pytest.mark.parametrize(
     ("start", "last", "offsets"),
     [
-        (Start.BEGINNING, None, [0, 1, 2, 3]),
-        (Start.NOW, None, []),
+        (TailStart.BEGINNING, None, [0, 1, 2, 3]),
+        (TailStart.NOW, None, []),
         (Millis(1_500), None, [2, 3]),
-        (Start.BEGINNING, 1, [3]),
+        (TailStart.BEGINNING, 1, [3]),
         (Millis(1_500), 9, [2, 3]),
     ],
 )
 def test_a_tail_begins_at_an_end_or_at_a_time(
     world: World,
     connections: Connections,
-    start: Start | Millis,
+    start: TailStart | Millis,
     last: int | None,
     offsets: list[int],
 ) -> None:
     """With `last`, only so many of those records."""
-    limits = Limits(start, last, None, follow=False)
+    limits = TailLimits(start, last, None, follow=False)
     assert _offsets(world, connections, limits) == offsets
 
 
@@ -54,5 +54,7 @@ def test_the_last_records_are_an_error_if_they_are_not_found_in_time(
     """All others end quietly."""
     over = world.clock.monotonic_s()
     with pytest.raises(RetryError, match="not found in time"):
-        _offsets(world, connections, Limits(Start.BEGINNING, 1, over, follow=False))
-    assert _offsets(world, connections, Limits(Start.BEGINNING, None, over, follow=True)) == []
+        _offsets(world, connections, TailLimits(TailStart.BEGINNING, 1, over, follow=False))
+    assert (
+        _offsets(world, connections, TailLimits(TailStart.BEGINNING, None, over, follow=True)) == []
+    )

@@ -5,7 +5,7 @@ import pytest
 from brokers.records import KafkaRecord
 from pipeline.ids import Offset, TopicName
 from pipeline.operations.connections import Connections
-from pipeline.operations.replay.engine import Engine
+from pipeline.operations.replay.engine import ReplayEngine
 from pipeline.operations.replay.fragment import replayed_fragment
 from tests.unit.deploy.twins import NOW
 from tests.unit.operations.twins import TwinLog
@@ -25,6 +25,6 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def engine(connections: Connections, told: list[str]) -> Engine:
+def engine(connections: Connections, told: list[str]) -> ReplayEngine:
     """Of the fragment `moving`."""
-    return Engine(replayed_fragment("cars.moving", connections), connections, told.append)
+    return ReplayEngine(replayed_fragment("cars.moving", connections), connections, told.append)

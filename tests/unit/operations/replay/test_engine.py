@@ -4,12 +4,12 @@ import pytest
 
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset
-from pipeline.operations.replay.engine import Engine, RecordPlace
+from pipeline.operations.replay.engine import RecordPlace, ReplayEngine
 from tests.unit.operations.twins import TwinRecomputer
 
 
 def test_the_event_time_of_a_record_of_an_external_stream_is_computed(
-    engine: Engine, told: list[str]
+    engine: ReplayEngine, told: list[str]
 ) -> None:
     """The session is opened once, and only for that."""
     assert told == []
@@ -28,7 +28,7 @@ def test_the_event_time_of_a_record_of_an_external_stream_is_computed(
     ],
 )
 def test_a_record_that_is_not_there_is_refused(
-    engine: Engine, place: RecordPlace, reason: str
+    engine: ReplayEngine, place: RecordPlace, reason: str
 ) -> None:
     """Before any session is opened."""
     with pytest.raises(RefusedError, match=reason):

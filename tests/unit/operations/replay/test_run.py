@@ -5,7 +5,7 @@ import pytest
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 from pipeline.operations.connections import Connections
-from pipeline.operations.replay.engine import Engine
+from pipeline.operations.replay.engine import ReplayEngine
 from pipeline.operations.replay.inputs import replay_input, replay_period
 from pipeline.operations.replay.output import check_empty, output_topic
 from pipeline.operations.replay.run import Replayed, replay
@@ -15,7 +15,7 @@ from tests.unit.operations.twins import TwinLog, TwinRecomputer
 
 
 def test_results_are_written_into_a_topic_of_their_own(
-    world: World, connections: Connections, engine: Engine, told: list[str], log: TwinLog
+    world: World, connections: Connections, engine: ReplayEngine, told: list[str], log: TwinLog
 ) -> None:
     """Like the output, but kept for ever; what was left out is counted."""
     period = replay_period(engine.what, Asked(NOW, None), connections)
@@ -32,7 +32,9 @@ def test_results_are_written_into_a_topic_of_their_own(
         check_empty(into, connections)
 
 
-def test_a_period_without_results_is_refused(connections: Connections, engine: Engine) -> None:
+def test_a_period_without_results_is_refused(
+    connections: Connections, engine: ReplayEngine
+) -> None:
     """Its end lies before its beginning."""
     with pytest.raises(RefusedError, match="does not lie after"):
         replay_period(engine.what, Asked(NOW, Millis(NOW - 1)), connections)

@@ -1,20 +1,26 @@
 from dataclasses import replace
 
-from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, LaneState
-from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, NetworkVersion, NodeId
-from pipeline.operations.rollout.first_runs import STEADY_AFTER_S, FirstRuns, Starts, starts
+from pipeline.catalog.records import DesiredState, FragmentRecord, LaneState
+from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion
+from pipeline.operations.rollout.first_runs import (
+    STEADY_AFTER_S,
+    FirstRuns,
+    StartedFragments,
+    started_fragments,
+)
 from pipeline.operations.status.observed import ObservedFragment
+from tests.unit.catalog.support import NOTHING_READ
 
 NET, MOVING = NetworkName("cars"), FragmentName("moving")
-RECORD = FragmentRecord(NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", ())
+RECORD = FragmentRecord(
+    NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", (), None, (), None
+)
 STARTED = FirstRuns(frozenset({MOVING}))
 
 
 def _seen(state: LaneState, read: int, lag: int | None) -> tuple[ObservedFragment]:
-    status = FragmentStatus(NET, MOVING, NodeId("n"), Epoch(1), state, Millis(0))
-    return (
-        ObservedFragment(RECORD, replace(status, records_in=read, lag_records=lag), node_up=True),
-    )
+    status = replace(NOTHING_READ, network=NET, state=state, records_in=read, lag_records=lag)
+    return (ObservedFragment(RECORD, status, node_up=True),)
 
 
 def test_it_is_steady_after_a_batch() -> None:
@@ -61,10 +67,10 @@ def test_a_deploy_starts_what_it_adds_and_what_it_changes() -> None:
     other = replace(RECORD, fragment=FragmentName("stopped"))
     changed = replace(RECORD, version=NetworkVersion(2))
     reports = [
-        FragmentStatus(NET, name, NodeId("n"), Epoch(4), LaneState.RUNNING, Millis(0))
+        replace(NOTHING_READ, network=NET, fragment=name, epoch=Epoch(4))
         for name in (MOVING, other.fragment)
     ]
-    assert starts([RECORD, other], [changed, other], reports) == Starts(
+    assert started_fragments([RECORD, other], [changed, other], reports) == StartedFragments(
         frozenset({MOVING}), {MOVING: Epoch(4)}
     )
-    assert starts([], [other], []) == Starts(frozenset({other.fragment}), {})
+    assert started_fragments([], [other], []) == StartedFragments(frozenset({other.fragment}), {})

@@ -6,7 +6,7 @@ from pipeline.deploy.apply import Deployed
 from pipeline.errors import RetryError
 from pipeline.ids import NetworkName, NetworkVersion
 from pipeline.operations.connections import Connections
-from pipeline.operations.rollout.first_runs import Starts
+from pipeline.operations.rollout.first_runs import StartedFragments
 from pipeline.operations.rollout.running import await_running
 from pipeline.operations.status.observed import ObservedFragment
 from tests.unit.deploy.twins import World
@@ -19,7 +19,7 @@ def test_a_network_that_does_not_come_up_is_waited_for_until_a_limit(
 ) -> None:
     """The watcher receives the fragments at every look."""
     looks: list[Sequence[ObservedFragment]] = []
-    starts = Starts(frozenset(), {})
+    starts = StartedFragments(frozenset(), {})
     with pytest.raises(RetryError, match="waiting for cars@1 to run") as late:
         await_running(DONE, starts, connections, world.clock, 1.0, looks.append)
     assert "no node is up" in late.value.hint

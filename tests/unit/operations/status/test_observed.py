@@ -1,33 +1,22 @@
 from dataclasses import replace
 
-from pipeline.catalog.records import (
-    DesiredState,
-    FragmentRecord,
-    FragmentStatus,
-    LaneState,
-    NodeRecord,
-)
-from pipeline.ids import (
-    Epoch,
-    FragmentName,
-    Millis,
-    NetworkName,
-    NetworkVersion,
-    NodeId,
-    ParticipantId,
-    TopicName,
-)
+from pipeline.catalog.records import DesiredState, FragmentRecord, LaneState
+from pipeline.ids import FragmentName, Millis, NetworkName, NetworkVersion, TopicName
 from pipeline.operations.status.observed import LOST, STOPPING, Lag, failed, observe, settled
+from tests.unit.catalog.support import NOTHING_READ, NOW, node
 
-NET, MOVING, NODE = NetworkName("cars"), FragmentName("moving"), NodeId("n1")
-RECORD = FragmentRecord(NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", ())
+NET, MOVING = NetworkName("cars"), FragmentName("moving")
+RECORD = FragmentRecord(
+    NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", (), None, (), None
+)
 STATUS = replace(
-    FragmentStatus(NET, MOVING, NODE, Epoch(1), LaneState.RUNNING, Millis(2_000)),
+    NOTHING_READ,
+    network=NET,
     lag_records=7,
     lag_ms=500,
     inputs=((TopicName("a"), 7),),
 )
-UP = NodeRecord(NODE, ParticipantId("us"), "host", 1, Millis(1_000), "0")
+UP = node()
 
 
 def test_a_fragment_that_runs_has_its_lag() -> None:
@@ -41,7 +30,7 @@ def test_a_fragment_that_runs_has_its_lag() -> None:
 
 def test_a_report_of_a_node_that_is_down_or_was_started_again_is_out_of_date() -> None:
     """Its figures say nothing."""
-    for nodes in ([], [replace(UP, started_at_ms=Millis(3_000))]):
+    for nodes in ([], [replace(UP, started_at_ms=Millis(NOW + 1))]):
         (one,) = observe([RECORD], [STATUS], nodes)
         assert (one.state, one.lag, one.behind_ms) == (LOST, Lag(), None)
         assert not settled([one])

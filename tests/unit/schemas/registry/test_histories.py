@@ -7,7 +7,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.ids import ZnodePath
 from schemas.registry.config import Mode
 from schemas.registry.content import Reference
@@ -21,6 +20,7 @@ from schemas.registry.registry import Decide, Registry
 from schemas.registry.scopes import config_in_force, mode_in_force
 from schemas.registry.state import Decided, State
 from schemas.registry.tune import delete_config, set_config, set_mode
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
 from tests.unit.schemas.registry.model import Key, Model, Name, Refused, Target
 

@@ -2,7 +2,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation, Versioned
 from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import ZnodePath
@@ -12,6 +11,7 @@ from schemas.registry.prepare import Sent
 from schemas.registry.records import REMEMBERED
 from schemas.registry.register import register
 from schemas.registry.state import ConfigPut, ModePut, State, SubjectPut
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.schemas.registry.making import INT, LONG, NAME
 
 ROOT = ZnodePath("/registry")

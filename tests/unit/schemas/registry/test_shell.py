@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import Operation, VersionConflictError
 from pipeline.errors import InputError, MedusaError, RetryError, UnavailableError
 from pipeline.ids import ZnodePath
@@ -17,6 +16,7 @@ from schemas.registry.refused import TooLargeError
 from schemas.registry.register import register
 from schemas.registry.registry import WAITING_MAX, Decide, Registry
 from schemas.registry.state import Change, ConfigPut, Decided, ModePut, State
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.schemas.registry.making import NAME, record
 
 ROOT = ZnodePath("/registry")

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import httpx
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from schemas.rest.access import Access
 from schemas.server import Certificate, Guard, RegistryServer
+from tests.memory_store import MemoryStore, MemoryTree
 
 TIMEOUT_S = 30.0
 

@@ -271,7 +271,7 @@ def test_what_is_reached_through_others_is_not_told() -> None:
 
 
 def test_an_alias_that_may_not_be_read_is_not_listed() -> None:
-    """Beside the subject that it stands for, which may."""
+    """BackgroundJob the subject that it stands for, which may."""
     with Service(Access(USERS)) as service:
         _ask(service, "root", "POST /subjects/cars-1/versions", {"schema": INT})
         for alias in ("cars-alias", "hidden-alias"):

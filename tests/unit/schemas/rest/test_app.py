@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from pipeline.clock import SystemClock
 from pipeline.ids import ZnodePath
 from schemas.registry.limits import BODY_BYTES_MAX, REFERENCES_MAX
 from schemas.registry.registry import Registry
 from schemas.rest.app import RegistryApp
 from tests.conformance.registry.scenario import INT, STRING, field_of, record
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.schemas.rest.running import Service, head, read_to_end, status_of
 
 A = record(field_of("a"), name="A")

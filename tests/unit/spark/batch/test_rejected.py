@@ -14,7 +14,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.ids import LATE_RESULT
+from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.spark.batch.rejected import (

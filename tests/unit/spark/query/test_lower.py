@@ -103,7 +103,7 @@ def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> 
 def test_every_source_is_assigned_advances_and_the_redrive_topic_once_there_is_one(
     *, redrive: bool
 ) -> None:
-    """Beside the topic that carries the stream; nothing else is read."""
+    """BackgroundJob the topic that carries the stream; nothing else is read."""
     planned = fragment("toll_notifications")
     lowered = lower(planned, surroundings(planned, redrive=redrive))
     roles = [TopicRole.DATA, *([TopicRole.REDRIVE] if redrive else []), TopicRole.ADVANCES]

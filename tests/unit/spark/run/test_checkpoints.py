@@ -17,6 +17,7 @@ LOWERED = lower(FRAGMENT, surroundings(FRAGMENT))
 SPARK = "4.0.0"
 ONE = Incarnation("one")
 LIFE = NetworkLife("life")
+WHOLE = {"incarnation": ONE, "life": LIFE, "spark": SPARK}
 SOURCE = '{"sightings-topic":{"0":5,"1":7}}\n'
 OFFSETS = f'v1\n{{"batchWatermarkMs":0}}\n{SOURCE}{SOURCE}'
 """Both sides of the join read the same source: it stands twice."""
@@ -208,12 +209,8 @@ def test_a_damaged_log_says_so(tmp_path: Path, damage: str) -> None:
     "text",
     [
         "{",
-        *(
-            json.dumps(
-                {"format": FORMAT_VERSION + by, "incarnation": ONE, "life": LIFE, "spark": SPARK}
-            )
-            for by in (-1, 1)
-        ),
+        json.dumps({"format": FORMAT_VERSION - 1, **WHOLE}),
+        json.dumps({"format": FORMAT_VERSION + 1, **WHOLE}),
         json.dumps({"format": FORMAT_VERSION, "incarnation": ONE, "spark": SPARK}),
         json.dumps({"format": FORMAT_VERSION, "incarnation": ONE, "life": LIFE}),
     ],

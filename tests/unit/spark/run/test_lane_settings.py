@@ -12,8 +12,8 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.output_succession import Succession
 from pipeline.lanes.start.facts import StateChoice
-from pipeline.lanes.succession import Succession
 from pipeline.markers.commit_marker import CommitMarker, Judged
 from pipeline.markers.deploys import DeployId
 from pipeline.markers.positions import InputPartition

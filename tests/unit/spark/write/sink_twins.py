@@ -307,7 +307,7 @@ def sink(
     planned: Fragment | None = None,
     plain: Plain | None = None,
     mirror: Mirror | None = None,
-    beside: AtOnce | None = None,
+    commits: AtOnce | None = None,
     **others: Any,
 ) -> Sink:
     """A sink right after its first marker."""
@@ -326,7 +326,7 @@ def sink(
         mirror=mirror or Mirror(),
         schemas=others.get("schemas", Schemas()),
         topics=others.get("topics", Topics(log)),
-        beside=beside or AtOnce(),
+        commits=commits or AtOnce(),
         functions=others.get("functions", {}),
         promised=others.get("promised", {}.get),
         clock=SystemClock(),

@@ -12,9 +12,9 @@ from pipeline.errors import (
 )
 from pipeline.ids import SchemaId, StreamName
 from pipeline.lanes.batch import RepeatedOtherwiseError
+from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.events import BatchFinished
-from pipeline.lanes.ids import RESULT_ID, WRITTEN_TO
-from pipeline.lanes.limits import TooManyDeadLettersError
+from pipeline.lanes.result_headers import RESULT_ID, WRITTEN_TO
 from pipeline.markers import codec
 from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
@@ -206,10 +206,10 @@ def test_a_schema_that_the_registry_does_not_have_stops_nothing() -> None:
 def test_nothing_is_written_once_a_topic_is_another_one() -> None:
     """The question is asked after all was read, and answered before anything counts."""
     log = Log()
-    beside = AtOnce()
-    written = sink(log, [], beside=beside, topics=Topics(log, RefusedError("made again")))
+    commits = AtOnce()
+    written = sink(log, [], commits=commits, topics=Topics(log, RefusedError("made again")))
     write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
-    assert isinstance(beside.failed, RefusedError)
+    assert isinstance(commits.failed, RefusedError)
     assert log.done[-2:] == [("same?", ""), ("abort", "")]
 
 

@@ -7,7 +7,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from brokers.memory_store import MemoryStore, MemoryTree
 from brokers.versioned_store import (
     Check,
     Create,
@@ -28,6 +27,7 @@ from pipeline.errors import (
     RefusedError,
     UnavailableError,
 )
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
 
 PATHS = ("/a", "/b", "/a/x", "/a/y", "/a/x/z")

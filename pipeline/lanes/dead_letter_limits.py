@@ -1,4 +1,4 @@
-"""Counts dead letters against a fragment's limits, and stops a batch that goes beyond one. Pure.
+"""Counts dead letters against `stop_above`, and stops a batch that exceeds a limit. Pure.
 
 A letter counts where it was refused: at the box that could not compute it, else at the stream. Late
 records never count: how many of them come is what `lateness` decides. A limit with a span counts in

@@ -1,7 +1,7 @@
-"""From Python values to JSON, guided by a schema: for people who read JSON lines.
+"""Avro values as JSON lines, guided by an Avro schema: for people who read records.
 
-The counterpart of `json_reader`: what is written here is read there as the same value, as long as
-no union has two branches that take the same JSON (the first one would get it).
+The counterpart of `avro_from_json`: what is written here is read there as the same value, as long
+as no union has two branches that take the same JSON (the first one would get it).
 """
 
 import base64
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema
-from schemas.json_reader import BASE64, tag_of
+from schemas.avro_from_json import BASE64, tag_of
 from schemas.logical import text_of
 from schemas.types import (
     ArrayType,

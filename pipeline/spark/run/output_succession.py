@@ -1,4 +1,8 @@
-"""Begins a lane anew whose output another fragment wrote last: it stops them, and looks back."""
+"""Starts a lane on an output topic that another fragment wrote last.
+
+It fences the earlier writers, then reads what they promised of the topic. This is not the failover
+of a fragment from one node to another.
+"""
 
 import logging
 from dataclasses import dataclass, replace
@@ -12,8 +16,7 @@ from brokers.records import KafkaRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, RefusedError
 from pipeline.ids import Offset
-from pipeline.lanes.sources import carry, planned_sources, sources_after
-from pipeline.lanes.succession import (
+from pipeline.lanes.output_succession import (
     Succession,
     begun_beside,
     left_by,
@@ -21,6 +24,7 @@ from pipeline.lanes.succession import (
     sources_anew,
     with_positions,
 )
+from pipeline.lanes.sources import carry, planned_sources, sources_after
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker, LeftOutput
 from pipeline.markers.positions import InputPartition, MarkedSource

@@ -1,4 +1,4 @@
-"""One job at a time on a thread beside the caller, for work that need not be waited for at once."""
+"""One background job of a lane at a time, such as writing a finished batch, on its own thread."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +10,7 @@ JOB_WITHIN_S: Final = 300.0
 """Every job has deadlines of its own, which end long before."""
 
 
-class Beside:
+class BackgroundJob:
     """Runs one job beside its caller, who hears of its failure when it next asks.
 
     One caller starts jobs; others may ask as well.

@@ -4,7 +4,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Epoch, Millis, Offset, TopicId, TopicName
 from pipeline.markers.codec import encode_boundary
 from pipeline.markers.signals import BoundaryRecord
-from pipeline.spark.run.succession import boundary_of
+from pipeline.spark.run.output_succession import boundary_of
 
 BOUNDARY = BoundaryRecord(TopicId("out-1"), "us.net.counts", Epoch(1), Millis(7), {0: Offset(1)})
 

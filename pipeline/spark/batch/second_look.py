@@ -1,4 +1,4 @@
-"""Looks at a batch's ranges again when something in it has to go to the dead letters.
+"""Finds the refused and the late records of a batch by reading its ranges a second time.
 
 The query itself only counts what is wrong, so good batches pay nothing. When a count is not zero,
 the same judgement runs once more over exactly the same ranges, this time keeping the originals.

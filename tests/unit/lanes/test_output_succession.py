@@ -17,10 +17,7 @@ from pipeline.ids import (
     TopicId,
 )
 from pipeline.lanes.continuity import violations
-from pipeline.lanes.sources import Begin, first_sources, sources_after
-from pipeline.lanes.start.facts import Wanted
-from pipeline.lanes.start.markers import begun_anew
-from pipeline.lanes.succession import (
+from pipeline.lanes.output_succession import (
     Succession,
     begun_beside,
     left_by,
@@ -28,6 +25,9 @@ from pipeline.lanes.succession import (
     sources_anew,
     with_positions,
 )
+from pipeline.lanes.sources import Begin, first_sources, sources_after
+from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.markers import begun_anew
 from pipeline.markers.commit_marker import (
     NO_BATCH,
     OUTPUTS_LEFT,

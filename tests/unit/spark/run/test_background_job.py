@@ -6,20 +6,20 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.errors import RetryError
-from pipeline.spark.run.beside import Beside
+from pipeline.spark.run.background_job import BackgroundJob
 
 WITHIN_S = 10.0
 
 
 @pytest.fixture
-def beside() -> Iterator[Beside]:
+def job() -> Iterator[BackgroundJob]:
     """Closed at the end."""
-    made = Beside("test")
+    made = BackgroundJob("test")
     yield made
     made.close()
 
 
-def test_a_job_runs_beside_its_caller_and_the_next_waits_for_it(beside: Beside) -> None:
+def test_a_job_runs_beside_its_caller_and_the_next_waits_for_it(job: BackgroundJob) -> None:
     """Never two at once, in the order in which they were started."""
     go, done = threading.Event(), list[str]()
 
@@ -27,71 +27,73 @@ def test_a_job_runs_beside_its_caller_and_the_next_waits_for_it(beside: Beside) 
         assert go.wait(WITHIN_S)
         done.append("first")
 
-    beside.start(first)
-    beside.check()
+    job.start(first)
+    job.check()
     assert done == []
     go.set()
-    beside.start(lambda: done.append("second"))
+    job.start(lambda: done.append("second"))
     assert done[:1] == ["first"]
-    beside.wait()
+    job.wait()
     assert done == ["first", "second"]
 
 
 def test_what_a_job_raised_is_raised_whenever_one_asks_and_nothing_more_is_started(
-    beside: Beside,
+    job: BackgroundJob,
 ) -> None:
     """A batch that was not written must not be followed by another."""
 
     def fail() -> None:
         raise RetryError("the broker is away")
 
-    beside.start(fail)
+    job.start(fail)
     done: list[str] = []
-    for ask in (beside.wait, beside.check, lambda: beside.start(lambda: done.append("next"))):
+    for ask in (job.wait, job.check, lambda: job.start(lambda: done.append("next"))):
         with pytest.raises(RetryError, match="the broker is away"):
             ask()
     assert done == []
 
 
-def test_waiting_has_an_end(beside: Beside) -> None:
+def test_waiting_has_an_end(job: BackgroundJob) -> None:
     """A job that hangs is told as such."""
     go = threading.Event()
 
     def hang() -> None:
         assert go.wait(WITHIN_S)
 
-    beside.start(hang)
+    job.start(hang)
     with pytest.raises(RetryError, match=r"more than 0\.01 s"):
-        beside.wait(0.01)
+        job.wait(0.01)
     go.set()
-    beside.wait()
+    job.wait()
 
 
-def test_without_a_job_there_is_nothing_to_wait_for(beside: Beside) -> None:
+def test_without_a_job_there_is_nothing_to_wait_for(job: BackgroundJob) -> None:
     """Nothing was started."""
-    beside.wait()
-    beside.check()
+    job.wait()
+    job.check()
 
 
-def test_whatever_goes_wrong_in_a_job_ends_the_lane_as_an_error_of_ours(beside: Beside) -> None:
+def test_whatever_goes_wrong_in_a_job_ends_the_lane_as_an_error_of_ours(
+    job: BackgroundJob,
+) -> None:
     """Whoever watches the query ends it then; a bug must not leave it running."""
 
     def fail() -> None:
         raise KeyError("offset")
 
-    beside.start(fail)
-    for ask in (beside.wait, beside.check, lambda: beside.start(lambda: None)):
+    job.start(fail)
+    for ask in (job.wait, job.check, lambda: job.start(lambda: None)):
         with pytest.raises(RetryError, match="failed unexpectedly: KeyError: 'offset'") as caught:
             ask()
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-def test_a_job_that_ran_out_of_time_has_not_made_its_caller_wait(beside: Beside) -> None:
+def test_a_job_that_ran_out_of_time_has_not_made_its_caller_wait(job: BackgroundJob) -> None:
     """Python's own TimeoutError of a job is what the job raised."""
 
     def fail() -> None:
         raise TimeoutError("no answer")
 
-    beside.start(fail)
+    job.start(fail)
     with pytest.raises(RetryError, match="TimeoutError: no answer"):
-        beside.wait()
+        job.wait()

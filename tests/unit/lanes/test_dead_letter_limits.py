@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ids import BoxName, Millis, NetworkVersion, Offset, StreamName, TopicName
+from pipeline.lanes.dead_letter_limits import WINDOWS_MAX, TooManyDeadLettersError, count
 from pipeline.lanes.dead_letters import Context
-from pipeline.lanes.limits import WINDOWS_MAX, TooManyDeadLettersError, count
 from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
 

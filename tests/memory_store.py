@@ -1,4 +1,4 @@
-"""The in-memory twin of the ZooKeeper store, for tests, simulations and a catalog of one process.
+"""The in-memory twin of the ZooKeeper store, for tests.
 
 A `MemoryTree` is the server: it is shared. A `MemoryStore` is one session on it, with its own
 ephemeral paths. Both behave as ZooKeeper does; `tests/conformance` holds them to it.

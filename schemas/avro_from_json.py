@@ -1,4 +1,4 @@
-"""From JSON to Python values, guided by a schema: for people who write JSON lines.
+"""Avro values from JSON lines, guided by an Avro schema: for people who write records by hand.
 
 Unlike Avro's own JSON encoding, values of unions are plain: `null` or `3`, not `{"long": 3}` (which
 is understood too, where no branch takes the plain value). Where several branches of a union take a

@@ -1,4 +1,4 @@
-"""The headers of results.
+"""The headers of result records.
 
 Only outputs with `corrections: true` have `RESULT_ID` and `CORRECTION`. Of the records with one id
 the last one counts; a correction without a value takes the result away. All of them lie in one

@@ -1,0 +1,104 @@
+"""The groups of verbs below `medusa`: what each is about, and its table of verbs."""
+
+from pipeline.cli.lazy import Entry, group
+
+_HERE = __package__
+_SCHEMAS, _REGISTRY = "Schemas", "The registry"
+
+example = group(
+    "example",
+    "Examples: networks with a producer, and a reference that their results are compared with.",
+    {
+        "list": Entry(f"{_HERE}.example.list", "List the examples that come with Medusa."),
+        "run": Entry(f"{_HERE}.example.run", "Run one on made-up input, and check every result."),
+    },
+)
+
+schema = group(
+    "schema",
+    "Avro schemas in the registry: ours, or another that registry.url or --registry names.",
+    {
+        "register": Entry(
+            f"{_HERE}.schema.register", "Register a schema under a subject.", _SCHEMAS
+        ),
+        "check": Entry(
+            f"{_HERE}.schema.check", "Say whether a schema would fit a subject.", _SCHEMAS
+        ),
+        "list": Entry(
+            f"{_HERE}.schema.list", "List the subjects with their newest version.", _SCHEMAS
+        ),
+        "show": Entry(f"{_HERE}.schema.show", "Print the schema of a subject or id.", _SCHEMAS),
+        "diff": Entry(f"{_HERE}.schema.diff", "Say what changed between two versions.", _SCHEMAS),
+        "evolve": Entry(
+            f"{_HERE}.schema.evolve", "Say what may be changed next, and what not.", _SCHEMAS
+        ),
+        "level": Entry(f"{_HERE}.schema.level", "Show or set compatibility levels.", _REGISTRY),
+        "mode": Entry(f"{_HERE}.schema.mode", "Show or set what may be written.", _REGISTRY),
+        "delete": Entry(f"{_HERE}.schema.delete", "Delete versions of a subject.", _REGISTRY),
+        "export": Entry(
+            f"{_HERE}.schema.export", "Write subjects into a file, ids and all.", _REGISTRY
+        ),
+        "import": Entry(f"{_HERE}.schema.import_", "Bring such a file into a registry.", _REGISTRY),
+    },
+)
+
+dlq = group(
+    "dlq",
+    "Dead letters: records that a fragment could not process, kept byte for byte.",
+    {
+        "list": Entry(f"{_HERE}.dlq.list", "Count dead letters by fragment and reason."),
+        "show": Entry(f"{_HERE}.dlq.show", "Print dead letters, decoded, with what is wrong."),
+        "redrive": Entry(
+            f"{_HERE}.dlq.redrive", "Send dead letters to their fragment again, once."
+        ),
+        "purge": Entry(f"{_HERE}.dlq.purge", "Remove old dead letters for good."),
+    },
+)
+
+offsets = group(
+    "offsets",
+    "Positions: up to where the results of a fragment are committed, per input partition.",
+    {
+        "show": Entry(f"{_HERE}.offsets.show", "Show how far fragments have read their inputs."),
+        "export": Entry(f"{_HERE}.offsets.export", "Print positions as other tools take them."),
+    },
+)
+
+catalog = group(
+    "catalog",
+    "The catalog: networks with their versions, epochs, and the schemas of our own registry.",
+    {
+        "backup": Entry(
+            f"{_HERE}.catalog.backup", "Write the catalog and our schemas into a file."
+        ),
+        "upgrade": Entry(
+            f"{_HERE}.catalog.upgrade", "Let the newest format be written from now on."
+        ),
+        "restore": Entry(f"{_HERE}.catalog.restore", "Bring a catalog back from such a file."),
+    },
+)
+
+node = group(
+    "node",
+    "Nodes: agent processes, each with its own Spark session, that run fragments.",
+    {
+        "start": Entry(f"{_HERE}.node.start", "Run a node until it is asked to end."),
+        "list": Entry(f"{_HERE}.node.list", "Show the nodes that are up."),
+    },
+)
+
+registry = group(
+    "registry",
+    "The schema registry that lies in ZooKeeper, for servers without `medusa up`.",
+    {
+        "serve": Entry(
+            f"{_HERE}.registry.serve", "Serve the schema registry until it is asked to end."
+        ),
+    },
+)
+
+config = group(
+    "config",
+    "Settings: flag, environment, project file, user file, default; in that order.",
+    {"show": Entry(f"{_HERE}.config.show", "Show every setting.")},
+)
