@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 
-from brokers.kafka.answers import complete
 from brokers.kafka.reader import TopicReader
+from brokers.kafka_interface import complete
 from brokers.records import KafkaRecord
 from pipeline.cli.connections import Connections
 from pipeline.cli.options import F

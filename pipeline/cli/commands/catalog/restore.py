@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from brokers.kafka.errors import NoSuchTopicError
+from brokers.kafka_interface import NoSuchTopicError
 from pipeline.catalog.backup import Backup, loads, restore
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.connections import Connections
