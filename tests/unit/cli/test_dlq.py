@@ -37,7 +37,7 @@ def world(medusa: Caller) -> World:
     found = World.new()
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
-    found.log.values[NAMES.markers] = marker(found, 9)
+    found.write(NAMES.markers, marker(found, 9))
     return found
 
 
@@ -272,7 +272,7 @@ def marker(world: World, needed: int) -> bytes:
 
 def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
     """From the oldest on; a dry run removes nothing."""
-    world.log.values[NAMES.markers] = marker(world, 2)
+    world.write(NAMES.markers, marker(world, 2))
     dry = dlq("purge", "moving", "--all", "--dry-run", "-o", "json").data
     assert (dry["removed"], dry["kept_for_a_rebuild"]) == (2, 1)
     assert dlq("purge", "moving", "--all").code == 65
@@ -283,7 +283,7 @@ def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: Twi
 
 def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
     """With the words why, and when they can go."""
-    world.log.values[NAMES.markers] = marker(world, 0)
+    world.write(NAMES.markers, marker(world, 0))
     called = dlq("purge", "moving", "--all", "--yes")
     assert called.code == 65
     assert "a rebuild of the state needs" in called.err

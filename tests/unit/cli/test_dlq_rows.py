@@ -125,7 +125,7 @@ def rated(medusa: Caller) -> Rated:
         Epoch(1), Incarnation("a"), BatchId(1), {}, {}, {}, Millis(YOUNG), Millis(YOUNG), {},
         BatchId(1), None, Totals(), YOUNG, "digest", sources=sources,
     )  # fmt: skip
-    world.log.values[NAMES.markers] = encode_marker(found)
+    world.write(NAMES.markers, encode_marker(found))
     connect = opener(world, log)
 
     def call(*arguments: str) -> Any:

@@ -40,7 +40,7 @@ def world(medusa: Caller) -> World:
         BatchId(1), None, Totals(), NOW, "digest",
         sources=marked(read, ids={n: t.topic_id for n, t in found.kafka.topics.items()}),
     )  # fmt: skip
-    found.log.values[NAMES.markers] = encode_marker(marker)
+    found.write(NAMES.markers, encode_marker(marker))
     return found
 
 

@@ -93,7 +93,7 @@ def scene(medusa: Caller) -> Scene:
         BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
         sources=marked(read),
     )  # fmt: skip
-    world.log.values[NAMES.markers] = encode_marker(marker)
+    world.write(NAMES.markers, encode_marker(marker))
     records = [
         KafkaRecord(INPUT, 0, Offset(n), Millis(BASE + 1_000 * n), None, b"v") for n in range(30)
     ]
@@ -202,7 +202,7 @@ def fast(scene: Scene) -> Scene:
         BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
         sources=marked(read),
     )  # fmt: skip
-    scene.world.log.values[FAST.markers] = encode_marker(marker)
+    scene.world.write(FAST.markers, encode_marker(marker))
     scene.log.records += [
         KafkaRecord(TopicName("car-speeds"), 0, Offset(0), Millis(BASE + 20_000), b"k", b"in"),
         KafkaRecord(

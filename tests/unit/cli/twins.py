@@ -19,7 +19,7 @@ from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range
 from pipeline.replay.write import Result
 from pipeline.settings import Settings
-from tests.unit.deploy.twins import NOW, TwinKafka, World
+from tests.unit.deploy.twins import NOW, World, WorldKafka
 
 
 class Screen(io.StringIO):
@@ -133,7 +133,7 @@ class TwinRecomputer:
 class TwinTopics:
     """The twin of Kafka with ends that follow the log."""
 
-    def __init__(self, kafka: TwinKafka, log: TwinLog) -> None:
+    def __init__(self, kafka: WorldKafka, log: TwinLog) -> None:
         self._kafka = kafka
         self._log = log
         self.configs: dict[str, str] = {"retention.ms": "604800000", "retention.bytes": "-1"}
