@@ -27,7 +27,7 @@ from pipeline.markers.codec import encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
-from tests.unit.cli.twins import TwinLog, TwinRecomputer, opener
+from tests.unit.cli.twins import TwinRecomputer, opener
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
 
@@ -63,16 +63,15 @@ class Scene:
 
     medusa: Caller
     world: World
-    log: TwinLog
     engine: TwinRecomputer = field(default_factory=TwinRecomputer)
 
     def replay(self, *arguments: str) -> Any:
         """Call `medusa replay`."""
-        return self.medusa("replay", *arguments, opener=opener(self.world, self.log, self.engine))
+        return self.medusa("replay", *arguments, opener=opener(self.world, self.engine))
 
     def into(self, topic: str) -> list[KafkaRecord]:
         """What a topic holds."""
-        return [record for record in self.log.records if record.topic == topic]
+        return self.world.records(TopicName(topic))
 
 
 def at(seconds: int) -> str:
@@ -84,6 +83,7 @@ def at(seconds: int) -> str:
 def scene(medusa: Caller) -> Scene:
     """Speeds are promised for 25 seconds; one late record is a dead letter."""
     world = World.new()
+    world.kafka.add(INPUT, 1)
     write_project(Path(), DOCUMENT)
     assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
     place = InputPartition(StreamName("sightings"), INPUT, 0)
@@ -105,7 +105,8 @@ def scene(medusa: Caller) -> Scene:
     letter = KafkaRecord(
         NAMES.dead_letters, 0, Offset(0), BASE, None, b"v", headers(NAMES, late, ())
     )
-    return Scene(medusa, world, TwinLog([*records, letter]))
+    world.put(*records, letter)
+    return Scene(medusa, world)
 
 
 def test_without_yes_it_says_what_it_would_do_and_does_nothing(scene: Scene) -> None:
@@ -203,13 +204,13 @@ def fast(scene: Scene) -> Scene:
         sources=marked(read),
     )  # fmt: skip
     scene.world.write(FAST.markers, encode_marker(marker))
-    scene.log.records += [
+    scene.world.put(
         KafkaRecord(TopicName("car-speeds"), 0, Offset(0), Millis(BASE + 20_000), b"k", b"in"),
         KafkaRecord(
             TopicName("fast-cars"), 0, Offset(0), Millis(BASE + 20_000), b"k", b"old",
             ((RESULT_ID, b"car-speeds/0/0"),),
         ),
-    ]  # fmt: skip
+    )  # fmt: skip
     return scene
 
 
@@ -244,13 +245,13 @@ def test_inputs_hold_whatever_the_compared_results_were_made_of(
 
     def looked_at(*arguments: Any) -> Any:
         found = stands(*arguments)
-        fast.log.records.append(late)
+        fast.world.put(late)
         return found
 
     monkeypatch.setattr(correcting, "stands", looked_at)
     called = fast.replay("cars.fast", "--from", at(1), "--as-corrections", "-o", "json")
     assert called.code == 0, called.err
-    assert [one["end"] for one in called.data["reads"]] == [2]
+    assert [one["end"] for one in called.data["reads"]] == [2, 0, 0, 0]
 
 
 def test_corrections_need_readers_that_take_them(fast: Scene) -> None:

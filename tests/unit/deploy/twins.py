@@ -6,7 +6,7 @@ from pathlib import Path
 from brokers.log_reader import LogReader
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_store import MemoryStore, MemoryTree
-from brokers.records import NewTopicSpec
+from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.apply import Servers
 from pipeline.errors import UnavailableError
@@ -37,7 +37,7 @@ from schemas.registry.refused import IncompatibleError, NoSchemaError, NoSubject
 from schemas.registry.register import register
 from schemas.registry.state import ConfigPut, State
 from schemas.registry.state import Version as KeptVersion
-from tests.unit.kafka import create
+from tests.unit.kafka import create, records
 
 NOW = Millis(1_700_000_000_000)
 
@@ -254,6 +254,17 @@ class World:
         if topic not in self.kafka.topics:
             self.kafka.add(topic, 1)
         self.kafka.append(topic, None, value, partition=0)
+
+    def put(self, *given: KafkaRecord) -> None:
+        """Let partitions hold records, each where it says, and with its time."""
+        for one in given:
+            log = self.kafka.partition(one.topic, one.partition).log
+            assert one.offset == len(log)
+            log.append(one)
+
+    def records(self, topic: TopicName) -> list[KafkaRecord]:
+        """The committed records of a topic; none if it does not exist."""
+        return records(self.kafka, topic) if topic in self.kafka.topics else []
 
     @property
     def servers(self) -> Servers:
