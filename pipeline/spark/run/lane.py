@@ -160,12 +160,8 @@ class StableLane:
         self._beside = Beside(f"write {self._label}")
         self.promises = Promises()
         self._started = False
-        retention = Retention(
-            fragment.names,
-            host.surveyor.admin,
-            LogReader(host.kafka, START_DEADLINE_S),
-            settings.letters_kept_ms,
-        )
+        log = LogReader(host.kafka, START_DEADLINE_S)
+        retention = Retention(fragment.names, host.surveyor.admin, log, settings.letters_kept_ms)
         self._trimmer = Trimmer(retention, host.clock)
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
