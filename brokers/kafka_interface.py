@@ -174,7 +174,7 @@ class TopicAdmin(Protocol):
         """Remove the records of some partitions below an offset each, for good.
 
         Raises:
-            NoSuchTopicError: the topic does not exist.
+            UnavailableError: a partition does not exist, or has no leader now.
             OffsetGoneError: the offset is beyond the end.
         """
 

@@ -10,6 +10,7 @@ from brokers.kafka_interface import (
     TRANSACTION_MS,
     Describing,
     Isolation,
+    NoSuchTopicError,
     NotNowError,
 )
 from brokers.memory_kafka.broker import MemoryBroker, no_such_topic, offset_gone
@@ -18,7 +19,7 @@ from brokers.memory_kafka.reader import MemoryReader
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock
-from pipeline.errors import RefusedError
+from pipeline.errors import RefusedError, UnavailableError
 from pipeline.ids import GroupName, Millis, Offset, TopicName, TransactionalId
 
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -151,7 +152,10 @@ class MemoryKafka(MemoryBroker):
         """Remove the records of some partitions below an offset each."""
         with self.lock:
             for number, offset in before.items():
-                partition = self.partition(topic, number)
+                try:
+                    partition = self.partition(topic, number)
+                except NoSuchTopicError as error:
+                    raise UnavailableError("Kafka does not answer", place=error.place) from error
                 if offset > partition.end(Isolation.UNCOMMITTED):
                     raise offset_gone(topic, number)
                 partition.start = max(partition.start, offset)
