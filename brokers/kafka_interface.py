@@ -147,6 +147,7 @@ class TopicAdmin(Protocol):
 
         Raises:
             NotNowError: a partition has no leader now, or does not exist.
+            UnavailableError: the topic does not exist.
         """
 
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:

@@ -123,7 +123,9 @@ class MemoryKafka(MemoryBroker):
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
         """Ends of the partitions of one topic."""
-        found = self.end_offsets((topic,), isolation).get(topic, {})
+        found = self.end_offsets((topic,), isolation).get(topic)
+        if found is None:
+            raise no_leader(f"topic {topic}")
         if partitions > len(found):
             raise NotNowError("the ends of the topic cannot be told now", place=f"topic {topic}")
         return {partition: found[partition] for partition in range(partitions)}
@@ -155,7 +157,7 @@ class MemoryKafka(MemoryBroker):
                 try:
                     partition = self.partition(topic, number)
                 except NoSuchTopicError as error:
-                    raise UnavailableError("Kafka does not answer", place=error.place) from error
+                    raise no_leader(error.place) from error
                 if offset > partition.end(Isolation.UNCOMMITTED):
                     raise offset_gone(topic, number)
                 partition.start = max(partition.start, offset)
@@ -209,3 +211,8 @@ class MemoryKafka(MemoryBroker):
 
     def _stable(self, topic: TopicName) -> Mapping[int, Offset]:
         return self.end_offsets((topic,)).get(topic, {})
+
+
+def no_leader(place: str) -> UnavailableError:
+    """The error of a request for which the driver finds no leader."""
+    return UnavailableError("Kafka does not answer (no leaders found)", place=place)
