@@ -97,7 +97,7 @@ def test_missing_topics_are_missing_in_answers(cluster: Cluster) -> None:
         admin.delete_records(MISSING, {0: Offset(0)})
     with pytest.raises(UnavailableError):
         admin.partition_ends(MISSING, 1, Isolation.COMMITTED)
-    assert not cluster.admin_within(0.5).await_decided(MISSING)
+    assert not cluster.admin_within(2.0).await_decided(MISSING)
 
 
 def test_committed_ends_stop_at_an_open_transaction(cluster: Cluster, wait_for: WaitFor) -> None:
